@@ -16,7 +16,7 @@ from fastmcp import Client, FastMCP
 
 from truename import project
 from truename.adapters.fastmcp import mount, register
-from truename.adapters.toolbox import Toolbox, ToolboxNames, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, error_text
 from truename.conventions import Convention, catalog_of, implementations, tool
 from truename.errors import TruenameError
 from truename.migration import CallRecorder, read_recording, replay
@@ -84,7 +84,7 @@ def answer(box: Toolbox, name: str, call_id: str, arguments: object) -> str:
         with box.running(call):
             return run(call)
     except TruenameError as error:
-        return told(error)
+        return error_text(error)
 
 
 async def served() -> list[str]:

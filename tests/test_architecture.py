@@ -37,7 +37,7 @@ def classes(path: Path) -> Iterator[str]:
 def test_the_picture_of_the_layers_is_the_contract() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("\n## Layers\n")[2]
     picture = [members(re.split(r"\s{2,}", line)[0]) for line in page.split("```")[1].strip().splitlines()]
-    there = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} | {"errors"}
+    there = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} | {"errors", "cache"}
     contract = [members(line) & there for line in contracts()["Layers of the package"]["layers"]]
 
     assert [layer for layer in contract if layer] == picture
@@ -95,7 +95,23 @@ def test_no_test_module_imports_another() -> None:
     ] == []
 
 
-def test_compat_is_imported_by_nothing() -> None:
-    users = [path for path in SOURCES if "compat" not in path.relative_to(PACKAGE).parts]
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{one.name}" for one in node.names)
 
-    assert [path for path in users if "truename.compat" in path.read_text("utf-8")] == []
+
+def test_compat_is_imported_by_nothing() -> None:
+    users = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] != "compat"]
+
+    assert [path for path in users if any(name.startswith("truename.compat") for name in imported(path))] == []
+
+
+def test_annotations_obey_the_layers_and_only_the_inside_of_the_gateway_has_cycles() -> None:
+    options, *_ = (found := contracts()).values()
+    exceptions = {name: one["ignore_imports"] for name, one in found.items() if one.get("ignore_imports")}
+
+    assert options["exclude_type_checking_imports"] is False
+    assert exceptions == {"No cycles among siblings": ["truename.gateway.** -> truename.gateway.**"]}

@@ -92,7 +92,7 @@ EXAMPLES: list[TruenameError] = [
     RetiredName(text="x", id=AB, since="2026-11-22"),
     RetiredName(text="x", id=AB, successor="y", since="2026-11-22"),
     NotAllowed(id=AB, rule="read-only"),
-    NotAllowed(id=AB, rule="trust", decision="Its definition waits for a review.", code="quarantined"),
+    NotAllowed(id=AB, rule="trust", decision="Its definition is pending review.", code="quarantined"),
     NotAllowed(id=AB, rule="audit", code="unrecorded"),
     ApprovalRequired(id=AB, approval_key="k"),
 ]
@@ -205,7 +205,7 @@ def test_the_faults_of_a_file_are_kept_in_order_and_raised_together() -> None:
         (1, "is not a number", "Write a number."),
     ]
     assert len(faults.all()[0].key) < 1_000
-    with pytest.raises(ExceptionGroup, match=r"servers\.toml has 2 faults"):
+    with pytest.raises(ExceptionGroup, match=r"servers\.toml has 2 errors"):
         faults.raise_any()
 
 

@@ -19,10 +19,10 @@ from truename.migration import (
     apply,
     bump,
     compare_versions,
-    conventional,
     plan,
+    propose_by_convention,
+    propose_underscored,
     survey,
-    underscored,
 )
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def rename_plan(given: Given) -> Facts:
 
 def _proposal(style: str, names: list[str]) -> RenameProposal:
     if style == "underscore":
-        return underscored(names)
+        return propose_underscored(names)
     if style == "convention":
-        return conventional(names, Convention.of(CONVENTION))
+        return propose_by_convention(names, Convention.of(CONVENTION))
     raise NotChecked(f"no style of names is known as {style!r}")
 
 

@@ -104,7 +104,7 @@ def api(given: Given) -> Facts:
 
 
 def _own_style() -> bool:
-    """Tell whether a strategy that is no preset is followed."""
+    """Tell whether a strategy that is not a preset is followed."""
     own = Style("own", prefix="always", lead="at_", separator=".", dot=".")
     table = project(Catalog.from_mcp({"weather": ["get.data"]}), "native", style=own)
     return own not in STYLES.values() and list(table.values()) == ["at_weather.get.data"]

@@ -9,7 +9,7 @@ from tests.acceptance.words import BEFORE_RENAME, GATES, MIGRATIONS
 from tests.acceptance.world import NotChecked
 from truename import Catalog, Ledger, NameTable, project, resolve
 from truename.errors import PolicyError, ResolutionError
-from truename.migration.protocol_versions import resolve_between, skew
+from truename.migration.protocol_versions import compare_peers, resolve_between
 from truename.policy import Approvals, CallRule, Policy, bound_call
 
 _SERVER = "kenny"
@@ -75,5 +75,5 @@ def skewed(given: Given) -> Facts:
 
 @op("skew_report", needs="server agent")
 def skew_report(given: Given) -> Facts:
-    found = skew(server=given["server"], peer=given["agent"])
+    found = compare_peers(server=given["server"], peer=given["agent"])
     return {"compatible": found.compatible, "same": found.same, "said": str(found)}

@@ -60,8 +60,8 @@ def a_restored_call_without_its_namespace(broken: pytest.MonkeyPatch) -> None:
 
 
 def all_versions_alike(broken: pytest.MonkeyPatch) -> None:
-    whole = versions.skew
-    broken.setattr(versions, "skew", lambda **said: replace(whole(**said), compatible=True))
+    whole = versions.compare_peers
+    broken.setattr(versions, "compare_peers", lambda **said: replace(whole(**said), compatible=True))
 
 
 def a_peer_that_knows_nothing(broken: pytest.MonkeyPatch) -> None:

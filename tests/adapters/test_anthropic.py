@@ -51,7 +51,7 @@ def test_what_the_api_runs_itself_is_no_call() -> None:
 @pytest.mark.parametrize(
     ("answer", "field"),
     [
-        (3, "the answer"),
+        (3, "the response"),
         ({}, "content"),
         ({"content": "x"}, "content"),
         (message("x"), "content[0]"),

@@ -31,7 +31,7 @@ def test_tools_are_what_the_service_s_model_knows(dialect: str) -> None:
 
 def test_there_is_no_choice_of_none() -> None:
     assert bedrock.tool_choice("auto", NAMES) == {"auto": {}}
-    with pytest.raises(InvalidPayload, match="leave toolConfig out"):
+    with pytest.raises(InvalidPayload, match="omit toolConfig"):
         bedrock.tool_choice("none", NAMES)
 
 
@@ -48,7 +48,7 @@ WHERE = "output.message.content[0].toolUse"
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        (3, "the answer"),
+        (3, "the response"),
         ({}, "output"),
         ({"output": {}}, "output.message"),
         ({"output": {"message": {}}}, "output.message.content"),
@@ -118,5 +118,5 @@ def test_results_carry_texts_json_images_and_the_failure() -> None:
     BEDROCK.accepts([{"role": "user", "content": made}])
     assert made[1]["toolResult"]["status"] == "error"
     for wrong in ({**image, "data": "?"}, {**image, "mimeType": "image/tiff"}):
-        with pytest.raises(InvalidPayload, match="no image"):
+        with pytest.raises(InvalidPayload, match="not an image"):
             bedrock.result(call, [wrong])

@@ -28,7 +28,7 @@ from truename.adapters.langchain import NamedTools
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_agents import AgentTools
 from truename.adapters.pydantic_ai import NamedToolset
-from truename.adapters.toolbox import Toolbox, ToolboxNames, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, error_text
 from truename.conventions import declared, metadata_of, tool
 from truename.errors import DuplicateTool, NotAllowed, UnknownTool
 from truename.migration.recordings import CallRecorder, RecordedCall, read_recording
@@ -97,7 +97,7 @@ def test_the_toolbox_offers_and_runs_what_is_for_the_session(phone: Phone) -> No
     for name, why in REFUSED.items():
         with pytest.raises(NotAllowed) as caught, box.running(box.call(name, f"c-{name}", {})):
             phone.run(name)
-        assert why in told(caught.value)
+        assert why in error_text(caught.value)
     with pytest.raises(UnknownTool):
         box.call("phone_wipe", "c", {})
     assert phone.ran == []

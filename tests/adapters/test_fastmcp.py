@@ -150,7 +150,7 @@ async def test_a_server_that_is_mounted_elsewhere_can_not_pass_its_tools_off_as_
 
 
 async def test_two_servers_can_not_have_one_key() -> None:
-    with pytest.raises(ValueError, match="give each server one of its own"):
+    with pytest.raises(ValueError, match="give each server its own key"):
         mount(FastMCP[Any]("docs"), Desk(docs=["search"]).servers)
 
 
@@ -269,7 +269,7 @@ async def test_an_answer_that_is_sent_twice_or_for_other_arguments_runs_nothing_
         assert desk.ran == []
         await client.session.call_tool("crm_search", {"q": "1"}, **sent)
         again = await client.session.call_tool("crm_search", {"q": "1"}, **sent)
-    assert "was begun before" in text(again)
+    assert "was already started" in text(again)
     assert desk.ran == [("crm", "search", "1")]
 
 
@@ -380,5 +380,5 @@ async def test_a_server_can_not_put_its_own_question_in_the_place_of_the_gates()
         (allowed,) = [await send("call", gates.request_state)]
         again = await send("always", allowed.request_state)
         assert again.input_requests is not None
-        assert "May docs@1/search@1" in again.input_requests["approval"].params.message  # type: ignore[union-attr]
+        assert "Allow docs@1/search@1" in again.input_requests["approval"].params.message  # type: ignore[union-attr]
     assert [grant.scope for grant in approvals.grants()] == ["call"]

@@ -85,7 +85,7 @@ WHERE = "candidates[0].content.parts[0].functionCall"
 @pytest.mark.parametrize(
     ("answer", "field"),
     [
-        (3, "the answer"),
+        (3, "the response"),
         ({}, "candidates"),
         ({"candidates": [{}, {}]}, "candidates"),
         ({"candidates": ["x"]}, "candidates[0]"),

@@ -176,7 +176,7 @@ def test_images_are_carried_and_an_image_that_an_api_can_not_have_is_an_error_th
         accepted(BENCHES[name], there)
         assert rewrite(there.messages, name, "openai_chat", names, chat).messages == history  # type: ignore[arg-type]
     with pytest.raises(
-        ValueError, match=r"messages\[0\] has something that can't be carried: it is no image of a format"
+        ValueError, match=r"messages\[0\] has content that this API does not support: it is not an image in a format"
     ):
         rewrite(
             [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}],

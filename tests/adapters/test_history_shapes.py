@@ -146,7 +146,7 @@ def test_calls_of_other_kinds_of_tools_are_left_alone_under_their_api_and_bound_
     assert rewritten(chat, "openai_chat", "openai_chat").messages == chat
     assert rewritten(items, "openai_responses", "openai_responses").messages == items
     for source, messages in (("openai_chat", chat), ("openai_responses", items)):
-        with pytest.raises(InvalidPayload, match="can't be carried to another API"):
+        with pytest.raises(InvalidPayload, match="which other APIs do not support"):
             carried(messages, source, "anthropic")
 
 
@@ -201,7 +201,7 @@ def test_results_of_every_shape_are_carried() -> None:
     for target in ("openai_responses", "anthropic", "gemini"):
         there = carried(pictured, "bedrock", target).messages
         assert carried(there, target, "anthropic").messages[1]["content"][0]["content"][-1]["type"] == "image"
-    with pytest.raises(InvalidPayload, match=r"messages\[0\] has something that can't be carried"):
+    with pytest.raises(InvalidPayload, match=r"messages\[0\] has content that this API does not support"):
         carried(pictured, "bedrock", "openai_chat")
 
 
@@ -220,7 +220,7 @@ def test_a_failure_without_words_stays_a_failure() -> None:
 def test_two_ids_that_would_become_one_are_refused() -> None:
     calls = [{**CHAT_CALL, "id": id} for id in ("é", "tn-e-_c3_a9")]
 
-    with pytest.raises(InvalidPayload, match="reads like"):
+    with pytest.raises(InvalidPayload, match="becomes the same id as"):
         carried([{"role": "assistant", "tool_calls": calls}], "openai_chat", "anthropic")
 
 

@@ -199,7 +199,7 @@ async def test_a_call_interrupts_the_run_is_approved_resumed_and_not_run_again()
 
             # The same pause answered once more, from its checkpoint: the call was run, and is not run again.
             await clerk.ainvoke(Command(resume={pause.id: {"type": "approve"}}), before.config)
-            assert "was begun before" in results(server)[-1]
+            assert "was already started" in results(server)[-1]
             assert up.ran == [("crm", "has space")]
 
 

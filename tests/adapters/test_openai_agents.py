@@ -177,7 +177,7 @@ async def test_another_spelling_is_answered_with_the_name_to_use() -> None:
         async with connected(up.urls) as servers:
             tools = await AgentTools.of(servers, policy=ALLOW)
             await Runner.run(agent(server, tools=tools.tools), "go", run_config=tools.run_config())
-        assert "call it 'crm_get_user_by_id', exactly" in results(server)[0]
+        assert "Call it exactly 'crm_get_user_by_id'" in results(server)[0]
 
 
 async def test_the_text_of_a_protocol_error_reaches_the_model() -> None:

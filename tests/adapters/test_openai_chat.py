@@ -116,8 +116,8 @@ def test_a_custom_tool_s_call_is_none_of_ours() -> None:
 
 WHERE = "choices[0].message.tool_calls[0]"
 FAULTS: list[tuple[Any, str]] = [
-    (12, "the answer"),
-    ("text", "the answer"),
+    (12, "the response"),
+    ("text", "the response"),
     ({}, "choices"),
     ({"choices": 3}, "choices"),
     ({"choices": []}, "choices"),

@@ -64,7 +64,7 @@ def test_a_deferred_tool_brings_one_tool_search() -> None:
 def test_what_a_client_s_tool_search_finds_is_sent_in_the_shape_of_the_tools() -> None:
     layout = NamespaceLayout.by_server(NAMES, defer=True)
 
-    item = openai_responses.found("s", [UPDATE], layout)
+    item = openai_responses.search_result("s", [UPDATE], layout)
 
     RESPONSES.accepts([item])
     assert [(tool["name"], [inner["name"] for inner in tool["tools"]]) for tool in item["tools"]] == [
@@ -205,7 +205,7 @@ def test_a_call_that_lost_its_namespace_is_never_one_of_a_tool_that_was_not_show
 
 
 FAULTS: list[tuple[Any, str]] = [
-    (7, "the answer"),
+    (7, "the response"),
     ({}, "output"),
     ({"output": "x"}, "output"),
     (response("x"), "output[0]"),

@@ -155,7 +155,7 @@ async def test_a_call_is_deferred_approved_resumed_and_not_run_again() -> None:
         assert up.ran == [("crm", "天気取得")]
 
         ended = await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
-        assert "was begun before" in results(server)[-1]
+        assert "was already started" in results(server)[-1]
         assert up.ran == [("crm", "天気取得")]
 
 
@@ -251,7 +251,7 @@ async def test_what_one_user_allows_for_ever_is_not_allowed_for_another() -> Non
         clerk = agent(server, named)
         first = await clerk.run("go", deps="ada")
         (part,) = first.output.approvals
-        with pytest.raises(RuntimeError, match="say it with `caller`"):
+        with pytest.raises(RuntimeError, match="pass `caller`"):
             named.approve(part)
         approved = named.approve(part, "always", caller=Caller(principal="ada", session="ada"))
         answers = DeferredToolResults(approvals={part.tool_call_id: approved})

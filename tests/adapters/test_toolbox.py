@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.adapters.toolbox import Toolbox, ToolboxNames, told
+from truename.adapters.toolbox import Toolbox, ToolboxNames, error_text
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, TruenameError, UnknownTool
 from truename.ledger import Ledger
 from truename.policy import Approvals, Call, Caller, CallRule, Policy, Presentation
@@ -128,6 +128,6 @@ def test_an_approval_waits_for_a_person_and_is_kept_by_identity() -> None:
 def test_what_a_model_is_told_has_no_keys_in_it_and_is_never_empty() -> None:
     id = next(iter(box().names))
 
-    assert told(NotAllowed(id=id, rule="rejected", decision="no")) == f"{id} was rejected: no. Nothing was run."
-    assert "under" not in told(ApprovalRequired(id=id, approval_key="key"))
-    assert told(ValueError()) == "ValueError"
+    assert error_text(NotAllowed(id=id, rule="rejected", decision="no")) == f"{id} was rejected: no. Nothing was run."
+    assert "under" not in error_text(ApprovalRequired(id=id, approval_key="key"))
+    assert error_text(ValueError()) == "ValueError"

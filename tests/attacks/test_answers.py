@@ -1,4 +1,4 @@
-"""Attacks by what a tool answers: behind a plain aggregator the model reads it; here it is told of, or kept back."""
+"""Attacks by what a tool answers: behind a plain aggregator the model reads it; here it is told of, or withheld."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ async def test_an_error_that_gives_orders(bench: Bench) -> None:
     async with bench.here(evil) as http:
         assert ANSWERS["false error"] in await call(http, "evil_noon")
     async with bench.here(evil, trust={"results": "block"}) as http:
-        assert "kept back" in (told := await call(http, "evil_noon"))
+        assert "withheld" in (told := await call(http, "evil_noon"))
         assert "kill_process" not in told
     assert evil.refuses == []

@@ -33,7 +33,7 @@ async def test_a_program_that_reads_the_environment(bench: Bench, monkeypatch: p
     )
 
     async with bench.lab.gateway(ServerConfig(key="evil", command=sys.executable, args=("-c", TELL))) as gateway:
-        assert "Its last words: nothing" in (gateway.status().servers[0].error or "")
+        assert "Its last output: nothing" in (gateway.status().servers[0].error or "")
 
 
 async def test_a_client_that_names_a_program(bench: Bench, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename import ToolId
-from truename.audit import AuditLog, Redaction, account_of
+from truename.audit import AuditLog, Redaction, call_record
 from truename.catalog import Origin
 from truename.policy.call import CallEvent
 from truename.policy.principal import Principal
@@ -37,7 +37,7 @@ EVENT = CallEvent(
 
 
 def test_a_record_names_the_tool_by_identity_and_who_called() -> None:
-    assert account_of(EVENT, Redaction()) == {
+    assert call_record(EVENT, Redaction()) == {
         "who": '["https://idp.example", "ann"]',
         "oauth_client": "desk",
         "tool": "git@1/push@1",
@@ -61,8 +61,8 @@ def test_a_record_names_the_tool_by_identity_and_who_called() -> None:
     ],
 )
 def test_arguments_are_kept_only_as_asked(kept: Any, more: dict[str, Any]) -> None:
-    plain = account_of(EVENT, Redaction())
-    assert account_of(EVENT, Redaction(kept)) == plain | more
+    plain = call_record(EVENT, Redaction())
+    assert call_record(EVENT, Redaction(kept)) == plain | more
 
 
 SECRETS = {
@@ -161,7 +161,7 @@ def test_no_arguments_are_too_large_to_be_written_down(tmp_path: Path) -> None:
     for _ in range(4):
         wide = {f"{number}" * 50: wide for number in range(20)}
     event = replace(EVENT, arguments={"wide": wide}, arguments_digest="")
-    account = account_of(event, Redaction("redacted"))
+    account = call_record(event, Redaction("redacted"))
     assert len(json.dumps(account)) < 200_000
     assert str(account["arguments_digest"]).startswith("sha256:")
     with AuditLog(tmp_path) as journal:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.audit import GENESIS, Anchor, AuditLog, AuditRecord, anchor_file, records_in, verified
+from truename.audit import GENESIS, Anchor, AuditLog, AuditRecord, anchor_file, read_records, verify_log
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def write(path: Path, *tools: str, key: bytes | None = None, max_bytes: int = 90
 
 
 def faults(path: Path, key: bytes | None = None, expected: Anchor | None = None) -> list[str]:
-    return [one.kind for one in verified(path, key, anchor=anchor_file(path), expected=expected)[1]]
+    return [one.kind for one in verify_log(path, key, anchor=anchor_file(path), expected=expected)[1]]
 
 
 def last_of(path: Path, key: bytes | None = None) -> Anchor:
-    record = [one for one in records_in(path, key) if isinstance(one, AuditRecord)][-1]
+    record = [one for one in read_records(path, key) if isinstance(one, AuditRecord)][-1]
     return Anchor(record.number, record.hash)
 
 
@@ -110,7 +110,7 @@ def test_who_put_another_journal_there_on_purpose_is_told_what_to_remove(tmp_pat
     with pytest.raises(StoreError) as refused:
         write(path, "b")
 
-    assert f"if that was meant, remove {anchor_file(path)}" in str(refused.value)
+    assert f"if that was intended, remove {anchor_file(path)}" in str(refused.value)
 
 
 def test_an_older_copy_alone_has_nothing_wrong(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_older_copy_alone_has_nothing_wrong(tmp_path: Path) -> None:
     older = copied(tmp_path / "audit", tmp_path / "older")
     write(tmp_path / "audit", "b")
 
-    assert verified(older)[1] == ()
+    assert verify_log(older)[1] == ()
 
 
 def test_a_journal_and_its_anchor_both_put_back_are_found_by_what_was_kept_elsewhere(tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_an_anchor_that_can_not_be_written_is_told_and_keeps_no_record_from_bein
 
     write(tmp_path / "audit", "a", "b")
 
-    assert verified(tmp_path / "audit") == (3, ())
+    assert verify_log(tmp_path / "audit") == (3, ())
     assert [one.getMessage().partition(":")[0] for one in caplog.records] == [
-        f"the anchor {anchor_file(tmp_path / 'audit')} can't be written"
+        f"Cannot write the anchor {anchor_file(tmp_path / 'audit')}"
     ]
 
 
@@ -316,7 +316,7 @@ def test_whatever_older_files_are_put_together_the_end_is_missed(history: Path, 
         now = {one.name: one.read_bytes() for one in path.iterdir() if one.name in before}
         is_whole = all(now.get(name) == raw for name, raw in before.items() if name != "journal.head")
 
-        broken = verified(path, anchor=history / "anchor")[1]
+        broken = verify_log(path, anchor=history / "anchor")[1]
 
         if not is_whole:
             assert broken != ()

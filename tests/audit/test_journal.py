@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truename.audit import AuditLog, AuditRecord, LogDefect, recent, records_in, since, verified
+from truename.audit import AuditLog, AuditRecord, LogDefect, read_records, recent_records, records_since, verify_log
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ def written(path: Path, count: int, key: bytes | None = None, *, max_bytes: int 
 
 
 def kinds(path: Path, key: bytes | None = None) -> list[str]:
-    return [found.kind for found in records_in(path, key) if isinstance(found, LogDefect)]
+    return [found.kind for found in read_records(path, key) if isinstance(found, LogDefect)]
 
 
 def calls(path: Path) -> list[str]:
-    return [found.body["tool"] for found in records_in(path) if isinstance(found, AuditRecord) and found.kind == "call"]
+    return [
+        found.body["tool"] for found in read_records(path) if isinstance(found, AuditRecord) and found.kind == "call"
+    ]
 
 
 def files(path: Path) -> list[Path]:
@@ -45,7 +47,7 @@ def files(path: Path) -> list[Path]:
 def test_what_was_written_is_read_and_proved(tmp_path: Path, key: bytes | None) -> None:
     path = written(tmp_path / "audit", 12, key)
     assert len(files(path)) > 2
-    count, broken = verified(path, key)
+    count, broken = verify_log(path, key)
     assert (count - len(files(path)), broken) == (12, ())
 
 
@@ -59,30 +61,30 @@ def test_the_last_records_are_read_without_all_before_them_and_those_that_come(t
     path = written(tmp_path, 9)
     assert len(files(path)) > 2
     files(path)[0].write_bytes(b"not looked at")
-    last, place = recent(path, 4)
+    last, place = recent_records(path, 4)
     assert [found.number for found in last] == list(range(last[-1].number - 3, last[-1].number + 1))
-    assert since(path, place) == ([], place)
+    assert records_since(path, place) == ([], place)
     written_on = [*last, *_added(path, 7)]
-    found, place = since(path, place)
+    found, place = records_since(path, place)
     assert [one.number for one in found] == [one.number for one in written_on[4:]]
-    assert since(path, place) == ([], place)
-    assert recent(path, 0)[0] == []
+    assert records_since(path, place) == ([], place)
+    assert recent_records(path, 0)[0] == []
 
 
 def _added(path: Path, count: int) -> list[AuditRecord]:
-    before = recent(path, 1)[0][0].number
+    before = recent_records(path, 1)[0][0].number
     written(path, count)
-    return [one for one in recent(path, 100)[0] if one.number > before]
+    return [one for one in recent_records(path, 100)[0] if one.number > before]
 
 
 def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
     path = written(tmp_path, 2, max_bytes=10_000)
     whole = files(path)[0].read_bytes()
     files(path)[0].write_bytes(whole[:-5])
-    found, place = recent(path, 10)
+    found, place = recent_records(path, 10)
     assert [one.number for one in found] == [1, 2]
     files(path)[0].write_bytes(whole)
-    assert [one.number for one in since(path, place)[0]] == [3]
+    assert [one.number for one in records_since(path, place)[0]] == [3]
 
 
 def test_nobody_but_its_owner_can_read_it(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_nobody_but_its_owner_can_read_it(tmp_path: Path) -> None:
 
 
 def test_two_processes_can_not_write_one_journal(tmp_path: Path) -> None:
-    with AuditLog(tmp_path), pytest.raises(StoreError, match="another process writes here") as refused:
+    with AuditLog(tmp_path), pytest.raises(StoreError, match="another process writes to this log") as refused:
         AuditLog(tmp_path)
     assert refused.value.code == "busy"
     assert kinds(tmp_path) == []
@@ -194,8 +196,8 @@ def test_records_off_the_end_are_missed(journal: Path, tmp_path: Path) -> None:
     lines[-1].pop()
     _put(path, lines)
     left = sum(map(len, lines))
-    broken = [str(found) for found in records_in(path) if isinstance(found, LogDefect)]
-    assert broken == [f"journal.head: record {left + 1}, which was written, is gone; the last one is {left}"]
+    broken = [str(found) for found in read_records(path) if isinstance(found, LogDefect)]
+    assert broken == [f"journal.head: record {left + 1}, which was written, is missing; the last is {left}"]
 
 
 def test_a_whole_file_off_the_end_is_missed(journal: Path, tmp_path: Path) -> None:
@@ -207,7 +209,7 @@ def test_a_whole_file_off_the_end_is_missed(journal: Path, tmp_path: Path) -> No
 def test_a_journal_that_lost_its_end_is_not_written_on(journal: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(journal, tmp_path / "copy"))
     files(path)[-1].unlink()
-    with pytest.raises(StoreError, match="are gone from the end") as refused:
+    with pytest.raises(StoreError, match="are missing from the end") as refused:
         AuditLog(path)
     assert refused.value.code == "corrupt"
 
@@ -217,7 +219,7 @@ def test_a_journal_without_its_head_or_its_records_is_not_begun_anew(journal: Pa
     path = Path(shutil.copytree(journal, tmp_path / "copy"))
     for file in [path / "journal.head"] if gone == "journal.head" else files(path):
         file.unlink()
-    with pytest.raises(StoreError, match="gone"):
+    with pytest.raises(StoreError, match="missing"):
         AuditLog(path)
 
 
@@ -242,7 +244,7 @@ def test_a_head_of_which_both_lines_are_torn_proves_nothing(journal: Path, tmp_p
     path = Path(shutil.copytree(journal, tmp_path / "copy"))
     head = path / "journal.head"
     head.write_bytes(bytes(len(head.read_bytes())))
-    with pytest.raises(StoreError, match="gone or damaged"):
+    with pytest.raises(StoreError, match="missing or damaged"):
         AuditLog(path)
 
 

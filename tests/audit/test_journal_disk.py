@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.audit import AuditLog, verified
+from truename.audit import AuditLog, verify_log
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_a_full_disk_does_not_fill_a_directory_with_files(
                     journal.append(ONE)
         journal.append(ONE)
         assert [one.name for one in tmp_path.glob("*.jsonl")] == ["000001.jsonl"]
-    assert verified(tmp_path)[1] == ()
+    assert verify_log(tmp_path)[1] == ()
 
 
 def _remove(path: Path) -> None:
@@ -78,7 +78,7 @@ def test_nothing_is_written_into_files_that_are_no_longer_in_their_place(
     with AuditLog(path) as journal:
         journal.append(ONE)
         change(path)
-        with pytest.raises(StoreError, match="gone") as refused:
+        with pytest.raises(StoreError, match="missing") as refused:
             journal.append(ONE)
     assert refused.value.code == "corrupt"
 
@@ -93,7 +93,7 @@ def test_a_journal_that_is_back_in_its_place_is_written_on(tmp_path: Path) -> No
             journal.append(ONE)
         (tmp_path / "moved").rename(path)
         journal.append(ONE)
-    assert verified(path) == (3, ())
+    assert verify_log(path) == (3, ())
 
 
 def _link(file: Path, other: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_pipe_in_the_place_of_a_lock_keeps_nobody_waiting(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "turn.lock")
     with AuditLog(tmp_path) as journal:
         journal.append(ONE)
-    assert verified(tmp_path) == (2, ())
+    assert verify_log(tmp_path) == (2, ())
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner there")
@@ -153,7 +153,7 @@ def test_who_reads_another_s_journal_proves_it_and_does_not_write_it(
     with AuditLog(tmp_path) as journal:
         journal.append(ONE)
     monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / "journal.head").stat().st_uid + 1)
-    assert verified(tmp_path) == (2, ())
-    with pytest.raises(StoreError, match="no plain file of yours"), AuditLog.beside(tmp_path) as other:
+    assert verify_log(tmp_path) == (2, ())
+    with pytest.raises(StoreError, match="not a regular file of yours"), AuditLog.beside(tmp_path) as other:
         other.append(ONE)
-    assert verified(tmp_path) == (2, ())
+    assert verify_log(tmp_path) == (2, ())

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import ROOT
-from truename.audit import AuditLog, AuditRecord, LogDefect, records_in, verified
-from truename.audit.log import turn
+from truename.audit import AuditLog, AuditRecord, LogDefect, read_records, verify_log
+from truename.audit.log import write_lock
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def begin(writers: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def told(path: Path, kind: str = "approval", key: bytes | None = None) -> list[tuple[str, int]]:
-    found = [one for one in records_in(path, key) if isinstance(one, AuditRecord) and one.kind == kind]
+    found = [one for one in read_records(path, key) if isinstance(one, AuditRecord) and one.kind == kind]
     return [(one.body["who"], one.body["place"]) for one in found]
 
 
@@ -66,7 +66,7 @@ def test_two_processes_and_a_gateway_write_one_chain_while_it_is_verified(tmp_pa
         while any(one.poll() is None for one in writers):
             gateway.append([("call", {"who": "gateway", "place": place})])
             place += 1
-            count, broken = verified(tmp_path)
+            count, broken = verify_log(tmp_path)
             assert broken == ()
             assert count > 0
             looks += 1
@@ -74,7 +74,7 @@ def test_two_processes_and_a_gateway_write_one_chain_while_it_is_verified(tmp_pa
         one.communicate()
         assert one.returncode == 0
     assert looks > 1
-    assert verified(tmp_path)[1] == ()
+    assert verify_log(tmp_path)[1] == ()
     for who in ("ann", "bob"):
         assert [number for name, number in told(tmp_path) if name == who] == list(range(60))
     assert told(tmp_path, "call") == [("gateway", number) for number in range(place)]
@@ -91,7 +91,7 @@ def test_a_process_that_is_killed_at_any_moment_stops_nobody_and_leaves_one_chai
         writer.send_signal(signal.SIGKILL)
         writer.communicate()
         gateway.append([("call", {"who": "gateway", "place": place})])
-    assert verified(tmp_path)[1] == ()
+    assert verify_log(tmp_path)[1] == ()
     numbers = [number for _, number in told(tmp_path)]
     assert numbers == list(range(len(numbers)))
 
@@ -102,14 +102,14 @@ def test_whoever_does_not_end_their_turn_keeps_a_writer_for_some_seconds_only(
     monkeypatch.setattr("truename.audit.log._PATIENCE", 0.05)
     with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {})])
-        with turn(tmp_path), pytest.raises(StoreError, match="does not end") as refused:
+        with write_lock(tmp_path), pytest.raises(StoreError, match="does not release it") as refused:
             gateway.append([("call", {})])
         assert refused.value.code == "busy"
-        with turn(tmp_path):
+        with write_lock(tmp_path):
             # Who only reads does so all the same.
-            assert verified(tmp_path) == (2, ())
+            assert verify_log(tmp_path) == (2, ())
         gateway.append([("call", {})])
-    assert verified(tmp_path)[1] == ()
+    assert verify_log(tmp_path)[1] == ()
 
 
 @settings(max_examples=40, deadline=None)
@@ -137,9 +137,9 @@ def test_any_turns_and_any_kills_leave_one_chain(
                 writers[who] = AuditLog(path, key, max_bytes=700, alone=not who)
             else:
                 kept[who] += count
-        assert [one for one in records_in(path, key) if isinstance(one, LogDefect) and one.kind != "torn"] == []
+        assert [one for one in read_records(path, key) if isinstance(one, LogDefect) and one.kind != "torn"] == []
         writers[0].append([("call", {"who": "end", "place": 0})])
-        assert verified(path, key)[1] == ()
+        assert verify_log(path, key)[1] == ()
         found = [who for who, _ in told(path, "call", key)]
         assert all(found.count(str(who)) >= count for who, count in enumerate(kept))
 
@@ -172,7 +172,7 @@ def test_who_comes_beside_reads_only_the_end(tmp_path: Path) -> None:
     with AuditLog.beside(tmp_path) as journal:
         journal.append([("approval", {"who": "ann", "place": 0})])
     # What is wrong far before is for `verify` to find, and for a gateway that starts.
-    assert [one.kind for one in records_in(tmp_path) if isinstance(one, LogDefect)] == ["changed"]
+    assert [one.kind for one in read_records(tmp_path) if isinstance(one, LogDefect)] == ["changed"]
     with pytest.raises(StoreError) as refused:
         AuditLog(tmp_path)
     assert refused.value.code == "corrupt"
@@ -182,7 +182,7 @@ def test_a_journal_may_be_begun_by_a_command(tmp_path: Path) -> None:
     with AuditLog.beside(tmp_path / "new") as first, AuditLog.beside(tmp_path / "new") as second:
         second.append([("approval", {"who": "bob", "place": 0})])
         first.append([("approval", {"who": "ann", "place": 0})])
-    assert verified(tmp_path / "new") == (3, ())
+    assert verify_log(tmp_path / "new") == (3, ())
     assert told(tmp_path / "new") == [("bob", 0), ("ann", 0)]
 
 
@@ -197,10 +197,10 @@ def test_a_kill_before_the_first_record_leaves_a_journal_that_can_be_begun(
             broken.setattr(os, "write", killed)
             with pytest.raises(StoreError):
                 gateway.append([("call", {})])
-        assert verified(tmp_path) == (0, ())
+        assert verify_log(tmp_path) == (0, ())
     with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {})])
-    assert verified(tmp_path) == (2, ())
+    assert verify_log(tmp_path) == (2, ())
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "changed", "no head", "another key"])
@@ -223,7 +223,7 @@ def test_nothing_is_added_to_a_journal_that_was_harmed_meanwhile(tmp_path: Path,
             case _:
                 with suppress(StoreError), AuditLog.beside(tmp_path, KEY) as other:
                     other.append([("call", {})])
-                assert verified(tmp_path)[1] == ()
+                assert verify_log(tmp_path)[1] == ()
                 return
         before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
         with pytest.raises(StoreError) as refused:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.audit import AuditLog, AuditRecord, AuditRecorder, records_in
+from truename.audit import AuditLog, AuditRecord, AuditRecorder, read_records
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def bodies(path: Path, kind: str = "call") -> list[Mapping[str, Any]]:
-    return [found.body for found in records_in(path) if isinstance(found, AuditRecord) and found.kind == kind]
+    return [found.body for found in read_records(path) if isinstance(found, AuditRecord) and found.kind == kind]
 
 
 class Disk(AuditLog):
@@ -71,9 +71,9 @@ def test_what_there_is_no_room_for_is_counted_and_said(tmp_path: Path) -> None:
         assert disk.was_asked.wait(10)
         for number in range(1, 6):
             recorder.write("call", {"n": number})
-        with pytest.raises(StoreError, match="more records wait"):
+        with pytest.raises(StoreError, match="queue of records is full"):
             recorder.require()
-        with pytest.raises(StoreError, match="more records wait"):
+        with pytest.raises(StoreError, match="queue of records is full"):
             recorder.written("begin", {}).result(10)
         disk.is_there.set()
     assert [body["n"] for body in bodies(tmp_path)] == [0, 1, 2]
@@ -120,7 +120,7 @@ def test_how_long_the_oldest_waits_is_known_until_it_is_on_the_disk(
 def test_a_record_that_no_journal_can_hold_costs_no_other(tmp_path: Path) -> None:
     with AuditRecorder(AuditLog(tmp_path)) as recorder:
         recorder.write("call", {"n": 1})
-        with pytest.raises(StoreError, match="can't be written"):
+        with pytest.raises(StoreError, match="cannot be written"):
             recorder.written("call", {"n": float("nan")}).result(10)
         recorder.write("call", {"n": 2})
     assert [body["n"] for body in bodies(tmp_path)] == [1, 2]

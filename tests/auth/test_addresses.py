@@ -144,7 +144,7 @@ def test_nobody_leads_nearer_than_where_they_are(named_by: NetworkZone, leads_to
 
 
 def test_one_bad_address_among_good_ones_is_enough() -> None:
-    with pytest.raises(AddressRefused, match=r"leads to 169\.254\.169\.254, which is a metadata service"):
+    with pytest.raises(AddressRefused, match=r"resolves to 169\.254\.169\.254, which is a metadata service"):
         NetworkPolicy(NetworkZone.LOOPBACK).check("two.example", [ip_address("8.8.8.8"), ip_address("169.254.169.254")])
 
 
@@ -164,7 +164,7 @@ def test_a_refusal_says_what_the_address_is(address: str, kind: str) -> None:
         NetworkPolicy().check("two.example", [ip_address("8.8.8.8"), ip_address(address)])
 
     assert caught.value.host == "two.example"
-    assert caught.value.problem == f"leads to {address}, which is {kind}"
+    assert caught.value.problem == f"resolves to {address}, which is {kind}"
 
 
 def test_who_names_a_host_reaches_the_networks_that_are_allowed_besides() -> None:

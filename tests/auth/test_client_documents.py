@@ -12,7 +12,7 @@ import pytest
 
 from tests.auth.person import CALLBACK
 from tests.auth.signing import Flow, close_all, settings_of
-from truename.auth.authentication_setup import HttpAuthentication, front_of
+from truename.auth.authentication_setup import HttpAuthentication, http_authentication
 from truename.auth.authorization_server.clients import is_document
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError, Web
@@ -51,7 +51,7 @@ async def documented(idp: Authority, net: Documents) -> AsyncIterator[tuple[Http
     here = "https://tools.example.com"
     access = Access(public_url=here, sign_in=settings_of(idp))
     async with (
-        front_of(Config(settings=Settings(access=access)), "http://127.0.0.1:1", fetch=net) as front,
+        http_authentication(Config(settings=Settings(access=access)), "http://127.0.0.1:1", fetch=net) as front,
         httpx2.AsyncClient(transport=httpx2.ASGITransport(front.pages), base_url=here) as http,
     ):
         yield front, http

@@ -91,7 +91,7 @@ async def test_where_there_is_no_token_calls_say_why_and_it_comes_back(
         far = lab.at("far", f"{url}/mcp", auth=_auth(idp, client_secret="wrong-" + SECRET))
         async with lab.gateway(far) as gateway:
             told = gateway.status().servers[0].error or ""
-    assert "can't be shown an access token" in told
+    assert "could not be sent an access token" in told
     assert "invalid_client" in told
     assert SECRET not in told
     assert app.shown == []

@@ -19,7 +19,7 @@ from truename.auth.authorization_server.clients import (
     digest_of_client,
     is_document,
     printable_name,
-    wrong_redirect,
+    redirect_error,
 )
 from truename.auth.authorization_server.tokens import TokenIssuer
 from truename.auth.network.addresses import NetworkZone
@@ -31,8 +31,8 @@ HERE = "https://tools.example"
 ID = "https://client.example/id.json"
 BACK = "https://client.example/back"
 GOOD: dict[str, Any] = {"client_id": ID, "client_name": "A client", "redirect_uris": [BACK]}
-NOT_HERE = "it is not https, nor http on a loopback address"
-NO_ADDRESS = "it is no address that an answer can go to"
+NOT_HERE = "it is neither https, nor http on a loopback address"
+NO_ADDRESS = "it is not a URL that a redirect can go to"
 
 
 class Net:
@@ -97,12 +97,12 @@ async def registered(clients: RegisteredClients, uris: list[str], **more: Any) -
         ("https://client.example/a b", NO_ADDRESS),
         ("https://client.example\\back", NO_ADDRESS),
         ("https://client.example/#x", NO_ADDRESS),
-        ("https://client.example:x/", "it is no address"),
-        ("https://client.example:65536/", "it is no address"),
-        ("https://[::1/", "it is no address"),
-        ("https://me@client.example/", "its host is not plain"),
-        ("http://127.0.0.1@evil.example/", "its host is not plain"),
-        ("https://*.example/", "its host is not plain"),
+        ("https://client.example:x/", "it is not a URL"),
+        ("https://client.example:65536/", "it is not a URL"),
+        ("https://[::1/", "it is not a URL"),
+        ("https://me@client.example/", "its host contains '@' or '*'"),
+        ("http://127.0.0.1@evil.example/", "its host contains '@' or '*'"),
+        ("https://*.example/", "its host contains '@' or '*'"),
         ("https:///back", NOT_HERE),
         ("https:back", NOT_HERE),
         ("http://client.example/", NOT_HERE),
@@ -117,7 +117,7 @@ async def registered(clients: RegisteredClients, uris: list[str], **more: Any) -
 def test_an_answer_goes_to_https_to_this_machine_and_to_programs_that_are_allowed(
     uri: str, problem: str | None
 ) -> None:
-    assert wrong_redirect(uri, ("cursor",)) == problem
+    assert redirect_error(uri, ("cursor",)) == problem
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_an_address_that_is_not_said_or_not_registered_is_refused() -> Non
     for wanted in (None, AnyUrl("https://client.example/other")):
         with pytest.raises(InvalidRedirectUriError) as caught:
             client.validate_redirect_uri(wanted)
-        assert caught.value.message == "redirect_uri is none of those that the client registered"
+        assert caught.value.message == "redirect_uri is not one that the client registered"
 
 
 async def test_of_clients_that_are_not_known_nothing_is_said() -> None:
@@ -216,9 +216,9 @@ async def test_a_client_that_registers_is_public_and_told_what_it_gets() -> None
 @pytest.mark.parametrize(
     ("uris", "problem"),
     [
-        ([], "redirect_uris are 1 to 10"),
-        ([f"{BACK}/{number}" for number in range(11)], "redirect_uris are 1 to 10"),
-        ([BACK + "x" * 1_000, BACK + "y" * 1_000], "redirect_uris are 1 to 10"),
+        ([], "send 1 to 10 redirect_uris"),
+        ([f"{BACK}/{number}" for number in range(11)], "send 1 to 10 redirect_uris"),
+        ([BACK + "x" * 1_000, BACK + "y" * 1_000], "send 1 to 10 redirect_uris"),
         ([BACK, "http://client.example/"], NOT_HERE),
         (["vscode://back"], NOT_HERE),
     ],
@@ -251,7 +251,7 @@ def test_what_is_sent_and_what_is_read_have_to_be_the_same() -> None:
 
     assert (caught.value.error, caught.value.error_description) == (
         "invalid_redirect_uri",
-        "they can be read in two ways",
+        "redirect_uris are ambiguous for URL parsers",
     )
 
 

@@ -12,8 +12,8 @@ from tests.conformance.fixture import Everything
 from tests.support.auth_client_tokens import Guarded
 from tests.support.auth_login_questions import TOOL, logs_in, scene
 from tests.support.auth_logins import _entered, _follow, _login
-from truename.audit import AuditRecord, records_in, verified
-from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
+from truename.audit import AuditRecord, read_records, verify_log
+from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
 from truename.auth.network.fetch import web
 from truename.auth.outbound.logins import Logins
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
@@ -67,9 +67,9 @@ async def test_who_has_a_login_and_who_needs_one_is_told_once_and_counted(
     idp: Authority, tmp_path: Path, upstreams: Any, raw: Callable[[str], Any]
 ) -> None:
     app = Guarded(Everything().server.streamable_http_app(), idp)
-    shown = {name: fresh(name, groups=(), scopes=(), expires=None)[0] for name in ("ann", "eve")}
+    shown = {name: create_token(name, groups=(), scopes=(), expires=None)[0] for name in ("ann", "eve")}
     tokens = "".join(
-        f'[access.tokens.{name}]\nhash = "tn1:{named_id(text)}:{digest_of(text)}"\n' for name, text in shown.items()
+        f'[access.tokens.{name}]\nhash = "tn1:{token_id(text)}:{digest_of(text)}"\n' for name, text in shown.items()
     )
     async with upstreams.app(app) as url:
         text = CONFIGURATION.format(tokens=tokens, url=url, issuer=idp.issuer)
@@ -97,9 +97,11 @@ async def test_who_has_a_login_and_who_needs_one_is_told_once_and_counted(
                     logins.keep("eve", await _entered(said, fetch, _follow, f"{url}/mcp"))
                 assert await call("eve")
                 assert required(gateway) == 0
-    assert verified(tmp_path / "audit")[1] == ()
+    assert verify_log(tmp_path / "audit")[1] == ()
     found = [
-        one.body for one in records_in(tmp_path / "audit") if isinstance(one, AuditRecord) and one.kind == "credential"
+        one.body
+        for one in read_records(tmp_path / "audit")
+        if isinstance(one, AuditRecord) and one.kind == "credential"
     ]
     told = [(one["what"], one["who"]) for one in found if one["who"] != "local"]
     assert told == [("obtained", "ann"), ("login_required", "eve"), ("obtained", "eve")]
@@ -121,11 +123,13 @@ async def test_a_login_by_the_gateways_own_page_is_in_the_journal(
     ):
         assert not (await client.call_tool(TOOL, {})).is_error
     found = [
-        one.body for one in records_in(tmp_path / "audit") if isinstance(one, AuditRecord) and one.kind == "credential"
+        one.body
+        for one in read_records(tmp_path / "audit")
+        if isinstance(one, AuditRecord) and one.kind == "credential"
     ]
     told = [(one["what"], one["server"], one.get("via")) for one in found if one["who"] == "ann"]
     assert told == [("login_required", "far", None), ("logged_in", "far", "page"), ("obtained", "far", None)]
-    assert verified(tmp_path / "audit")[1] == ()
+    assert verify_log(tmp_path / "audit")[1] == ()
 
 
 class Clock:

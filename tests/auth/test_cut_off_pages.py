@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.auth.signing import FORM, settings_of
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.config import Access, Config, Settings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def test_who_goes_away_gets_no_answer_and_leaves_no_traceback(path: str, i
     headers = [(b"host", b"127.0.0.1:1"), (b"content-type", FORM.encode()), (b"content-length", b"1000")]
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
     config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db"), access=access))
-    async with front_of(config, HERE) as front:
+    async with http_authentication(config, HERE) as front:
         assert front.is_page(path)
         await front.pages(scope, receive, send)
     assert (said, sent) == ([], [])

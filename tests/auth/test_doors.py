@@ -14,7 +14,7 @@ from truename.auth.inbound.authentication import (
     asks_for_credentials,
     token_store,
 )
-from truename.auth.inbound.static_tokens import StaticTokenStore, fresh
+from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.config import Access, Config, Issuer, Settings
 from truename.policy.principal import LOCAL, Principal
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 NOW = 1_800_000_000.0
-UNKNOWN = AuthenticationFailure(error="invalid_token", text="The token is not known here, has expired, or was revoked.")
+UNKNOWN = AuthenticationFailure(error="invalid_token", text="The token is unknown, has expired, or was revoked.")
 
 
 def config_of(state: Path, token: str | None = None, **access: Any) -> Config:
@@ -31,7 +31,7 @@ def config_of(state: Path, token: str | None = None, **access: Any) -> Config:
 
 
 def kept(store: StaticTokenStore, expires: float | None = None) -> str:
-    text, token = fresh("ann", groups=(), scopes=(), expires=expires)
+    text, token = create_token("ann", groups=(), scopes=(), expires=expires)
     store.add(token)
     return text
 
@@ -101,10 +101,10 @@ async def test_what_can_t_be_checked_any_more_ends(tmp_path: Path, caplog: pytes
 
     assert not found.stands()
     assert await doors.admit([f"Bearer {text}"]) == AuthenticationFailure(
-        error="temporarily_unavailable", text="Tokens can't be checked now. Try again later."
+        error="temporarily_unavailable", text="Tokens cannot be checked. Try again later."
     )
     (said,) = caplog.messages
-    assert said.startswith("static tokens can't be checked: ")
+    assert said.startswith("Cannot check static tokens: ")
     assert str(path) in said
 
 

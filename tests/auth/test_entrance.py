@@ -15,7 +15,7 @@ from tests.support.auth_entrance import ACCEPT, HELLO, bearer, known
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
 from truename.auth.inbound.authentication import asks_for_token, token_store
-from truename.auth.inbound.static_tokens import fresh
+from truename.auth.inbound.static_tokens import create_token
 from truename.config import Access, Config, Issuer, ServerConfig, Settings, load
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening, require_guard
@@ -102,7 +102,7 @@ async def test_a_held_call_is_met_by_who_made_it(lab: Lab, raw: Callable[[str], 
 async def test_a_revoked_token_ends_what_it_has_open(lab: Lab, tmp_path: Path) -> None:
     config = _configured(lab, tmp_path)
     store = token_store(config)
-    text, kept = fresh("ann", groups=(), scopes=(), expires=None)
+    text, kept = create_token("ann", groups=(), scopes=(), expires=None)
     store.add(kept)
     async with Gateway(config) as gateway, listening(gateway) as address, httpx2.AsyncClient(timeout=20) as http:
         opened = await http.post(f"{address}/mcp", json=HELLO, headers={**ACCEPT, **bearer(text)})
@@ -121,7 +121,7 @@ async def test_a_revoked_token_ends_what_it_has_open(lab: Lab, tmp_path: Path) -
 
 async def test_a_stream_ends_with_its_token(lab: Lab, tmp_path: Path) -> None:
     config = _configured(lab, tmp_path)
-    text, kept = fresh("ann", groups=(), scopes=(), expires=time.time() + 1.5)
+    text, kept = create_token("ann", groups=(), scopes=(), expires=time.time() + 1.5)
     token_store(config).add(kept)
     async with Gateway(config) as gateway, listening(gateway) as address, httpx2.AsyncClient(timeout=20) as http:
         opened = await http.post(f"{address}/mcp", json=HELLO, headers={**ACCEPT, **bearer(text)})
@@ -138,7 +138,7 @@ async def test_the_first_token_closes_a_running_gateway(lab: Lab, tmp_path: Path
     config = _configured(lab, tmp_path)
     async with Gateway(config) as gateway, listening(gateway) as address, httpx2.AsyncClient() as http:
         opened = await http.post(f"{address}/mcp", json=HELLO, headers=ACCEPT)
-        token_store(config).add(fresh("ann", groups=(), scopes=(), expires=None)[1])
+        token_store(config).add(create_token("ann", groups=(), scopes=(), expires=None)[1])
         session = {"mcp-session-id": opened.headers["mcp-session-id"], **ACCEPT}
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         refused = await http.post(f"{address}/mcp", json=listing, headers=session)
@@ -181,7 +181,7 @@ def test_a_token_that_was_made_is_enough_to_listen_to_others(tmp_path: Path) -> 
     config = Config(path=tmp_path / "truename.toml")
     with pytest.raises(ConfigError):
         require_guard(config, "0.0.0.0")
-    token_store(config).add(fresh("ann", groups=(), scopes=(), expires=None)[1])
+    token_store(config).add(create_token("ann", groups=(), scopes=(), expires=None)[1])
     require_guard(config, "0.0.0.0")
 
 
@@ -224,7 +224,7 @@ async def test_another_configuration_brings_other_tokens(lab: Lab, raw: Callable
         await gateway.reload(another(gateway, access=Access(tokens={"bob": both["bob"]})))
         assert await statuses() == {"ann": 401, "bob": 200}
         idp = Access(tokens={"bob": both["bob"]}, oauth={"idp": Issuer(issuer="https://idp.example")})
-        with pytest.raises(ConfigError, match="can't change while the gateway runs"):
+        with pytest.raises(ConfigError, match="can change while the gateway runs"):
             await gateway.reload(another(gateway, access=idp))
         assert await statuses() == {"ann": 401, "bob": 200}
 
@@ -249,5 +249,5 @@ def test_clients_are_given_a_token_only_where_they_have_to_send_one(tmp_path: Pa
 
     assert [asks(), asks(token="t"), asks(access=known("ann")[1])] == [False, True, True]
     assert not asks(token="t", access=Access(oauth=IDP))
-    token_store(Config(path=path)).add(fresh("ann", groups=(), scopes=(), expires=None)[1])
+    token_store(Config(path=path)).add(create_token("ann", groups=(), scopes=(), expires=None)[1])
     assert asks()

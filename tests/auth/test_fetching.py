@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request, Response
 from tests.auth.authority import _Quiet
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError, web
-from truename.auth.oauth import endpoint_in, metadata_of
+from truename.auth.oauth import endpoint_in, fetch_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,7 +110,7 @@ async def test_what_can_not_be_a_header_is_not_sent() -> None:
     with serving(lambda _: Response(b"{}")) as url:
         async with web() as fetch:
             for text in ("Bearer \u00e9", "Bearer a\r\nx: y", "Bearer \ud800"):
-                with pytest.raises(FetchError, match="can't be reached"):
+                with pytest.raises(FetchError, match="cannot be reached"):
                     await fetch(url, headers={"authorization": text})
 
 
@@ -118,7 +118,7 @@ async def test_nobody_listens() -> None:
     with serving(lambda _: Response(b"{}")) as url:
         pass
     async with web() as fetch:
-        with pytest.raises(FetchError, match="can't be reached"):
+        with pytest.raises(FetchError, match="cannot be reached"):
             await fetch(url)
 
 
@@ -136,10 +136,10 @@ async def test_metadata_is_looked_for_in_order_and_believed_of_itself() -> None:
 
     with serving(answer) as here:
         async with web() as fetch:
-            found = await metadata_of(f"{here}/tenant", fetch)
+            found = await fetch_metadata(f"{here}/tenant", fetch)
             for issuer in (f"{here}/tenant/", f"{here}/nobody"):
                 with pytest.raises(FetchError):
-                    await metadata_of(issuer, fetch)
+                    await fetch_metadata(issuer, fetch)
     assert seen[:3] == [
         "/.well-known/oauth-authorization-server/tenant",
         "/.well-known/openid-configuration/tenant",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError, Within
-from truename.auth.outbound.discovery import covers, found_at, said_in
+from truename.auth.outbound.discovery import covers, discover, parse_challenges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ class Net:
     ],
 )
 async def test_it_is_found_where_the_server_says_else_at_its_well_known_places(challenge: str, place: str) -> None:
-    found = await found_at(FAR, Net({place: GOOD}, challenge))
+    found = await discover(FAR, Net({place: GOOD}, challenge))
     assert found.issuers == ("https://idp.example",)
     assert found.resource == FAR
 
@@ -91,32 +91,32 @@ async def test_it_is_found_where_the_server_says_else_at_its_well_known_places(c
 )
 async def test_what_is_another_servers_or_names_nobody_is_not_used(said: Any) -> None:
     with pytest.raises(FetchError):
-        await found_at(FAR, Net({f"{WELL_KNOWN}/mcp": said}))
+        await discover(FAR, Net({f"{WELL_KNOWN}/mcp": said}))
 
 
 @pytest.mark.parametrize("place", ["http://docs.example/meta", "file:///etc/passwd", "https://é.example", "x" * 3_000])
 async def test_metadata_is_not_fetched_from_where_nobody_vouches_for_it(place: str) -> None:
     net = Net({place: GOOD, WELL_KNOWN: GOOD}, f'Bearer resource_metadata="{place}"')
-    with pytest.raises(FetchError, match="does not say where to log in"):
-        await found_at(FAR, net)
+    with pytest.raises(FetchError, match="names no authorization server"):
+        await discover(FAR, net)
     assert [url for url, _ in net.fetched] == [FAR]
 
 
 async def test_a_server_leads_nowhere_nearer_than_it_ever_was() -> None:
     net = Net({f"{WELL_KNOWN}/mcp": GOOD})
     within = Within(net, FAR)
-    await found_at(FAR, within)
+    await discover(FAR, within)
     # Its name in DNS means this machine now.
     net.near = NetworkZone.LOOPBACK
-    await found_at(FAR, within)
+    await discover(FAR, within)
     assert {near for _, near in net.fetched} == {NetworkZone.PUBLIC}
     assert await within.network_zone("https://idp.example") is NetworkZone.PUBLIC
 
 
 async def test_scopes_are_those_of_the_challenge_else_those_that_there_are_and_only_real_ones() -> None:
     said = {**GOOD, "scopes_supported": ["read", "a b", 7, 'q"', "x" * 300, "write"]}
-    assert (await found_at(FAR, Net({WELL_KNOWN: said}))).scopes == ("read", "write")
-    assert (await found_at(FAR, Net({WELL_KNOWN: said}, 'Bearer scope="one two"'))).scopes == ("one", "two")
+    assert (await discover(FAR, Net({WELL_KNOWN: said}))).scopes == ("read", "write")
+    assert (await discover(FAR, Net({WELL_KNOWN: said}, 'Bearer scope="one two"'))).scopes == ("one", "two")
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -132,7 +132,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 def test_whatever_a_server_says_only_what_can_be_used_is_found(said: dict[str, Any], challenge: str) -> None:
     try:
-        found = anyio.run(found_at, FAR, Net({WELL_KNOWN: {**GOOD, **said}}, challenge))
+        found = anyio.run(discover, FAR, Net({WELL_KNOWN: {**GOOD, **said}}, challenge))
     except FetchError:
         return
     assert covers(found.resource, FAR)
@@ -142,7 +142,7 @@ def test_whatever_a_server_says_only_what_can_be_used_is_found(said: dict[str, A
 
 
 def test_quoted_texts_of_challenges_are_read_as_they_were_meant() -> None:
-    assert said_in([r'Bearer a="x \"y\", b=2", B=3, a=4']) == {"a": 'x "y", b=2', "b": "3"}
+    assert parse_challenges([r'Bearer a="x \"y\", b=2", B=3, a=4']) == {"a": 'x "y", b=2', "b": "3"}
 
 
 def test_a_whole_host_covers_its_paths_and_no_sibling() -> None:

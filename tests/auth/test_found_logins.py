@@ -18,8 +18,8 @@ from tests.auth.found import Telling
 from tests.support.auth_client_tokens import Clock
 from tests.support.auth_found_logins import _follow, entered
 from truename.auth.network.fetch import FetchError, web
-from truename.auth.outbound.authorization import LoggedIn, logged_in
-from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations, site_of
+from truename.auth.outbound.authorization import LoggedIn, log_in
+from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations, find_login_site
 from truename.auth.outbound.tokens import LoginNeeded
 from truename.auth.vault import Vault, open_vault
 from truename.cli import main
@@ -137,7 +137,7 @@ async def test_a_server_that_names_another_issuer_sends_nobody_there_unless_the_
             await entered(kept, fetch)
             app.issuers = [other.issuer]
             with pytest.raises(FetchError) as caught:
-                await site_of(kept, fetch)
+                await find_login_site(kept, fetch)
             assert idp.issuer in str(caught.value)
             assert other.issuer in str(caught.value)
             # Whoever is logged in stays it, at the issuer that it was.
@@ -156,9 +156,9 @@ async def test_a_server_that_is_silent_names_no_other_issuer(
         async with _far(idp, upstreams) as (_, address):
             kept = LoginRegistrations(Login(), address, vault)
             with pytest.raises(FetchError):
-                await site_of(LoginRegistrations(Login(), "http://127.0.0.1:9/mcp", vault), fetch)
+                await find_login_site(LoginRegistrations(Login(), "http://127.0.0.1:9/mcp", vault), fetch)
             await entered(kept, fetch)
-        assert (await site_of(kept, fetch)).said.issuer == idp.issuer
+        assert (await find_login_site(kept, fetch)).said.issuer == idp.issuer
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ async def test_an_issuer_that_registers_nobody_is_told(idp: Authority, vault: Va
     async with web() as fetch:
         kept = LoginRegistrations(Login(issuer=idp.issuer), "https://far.example/mcp", vault)
         with pytest.raises(FetchError):
-            await logged_in(kept, fetch, print)
+            await log_in(kept, fetch, print)
         idp.metadata = {"registration_endpoint": f"{idp.issuer}/nowhere"}
         with pytest.raises(FetchError):
-            await logged_in(kept, fetch, print)
+            await log_in(kept, fetch, print)
 
 
 def test_a_secret_is_told_to_nobody_whom_a_server_names(tmp_path: Path) -> None:
@@ -252,12 +252,12 @@ async def test_the_commands_find_all_of_it_and_take_another_issuer_only_when_tol
                 tasks.start_soon(_follow, url)
 
             try:
-                return await logged_in(kept, fetch, both, **more)
+                return await log_in(kept, fetch, both, **more)
             except FetchError as fault:
                 problem = fault
         raise problem
 
-    monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", browsing)
+    monkeypatch.setattr(sys.modules["truename.cli.login"], "log_in", browsing)
     path = tmp_path / "truename.toml"
 
     async def run(*words: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
 from truename.auth.oauth import IssuerClient
-from truename.auth.outbound.discovery import usable
+from truename.auth.outbound.discovery import login_metadata
 from truename.config import Issuer
 
 pytestmark = pytest.mark.anyio
@@ -82,10 +82,10 @@ async def test_an_authority_that_says_it_otherwise_takes_no_pkce(methods: Any, i
     said = {"issuer": "https://idp.example", **METADATA, "code_challenge_methods_supported": methods}
     speaker = IssuerClient("https://idp.example", Net(document=said), lambda: 0.0)
     if is_usable:
-        assert await usable(speaker) == said
+        assert await login_metadata(speaker) == said
     else:
         with pytest.raises(FetchError, match="PKCE"):
-            await usable(speaker)
+            await login_metadata(speaker)
 
 
 async def test_an_authority_that_names_no_end_is_asked_again() -> None:

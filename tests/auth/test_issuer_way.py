@@ -12,7 +12,7 @@ from tests.support.auth_signed import curve, signed
 from truename.auth.inbound import issuer_tokens
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
-from truename.auth.jwt import verified
+from truename.auth.jwt import verify_token
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument
 from truename.config import Issuer
@@ -59,9 +59,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def look(token: str, *others: Any) -> Mapping[str, Any]:
         found.append(token)
-        return verified(token, *others)
+        return verify_token(token, *others)
 
-    monkeypatch.setattr(issuer_tokens, "verified", look)
+    monkeypatch.setattr(issuer_tokens, "verify_token", look)
     return found
 
 
@@ -139,7 +139,7 @@ async def test_what_a_signed_token_says_of_itself_counts_whatever_its_issuer_say
 
     assert (await admitted(way, signed(curve()))).principal.name == "ann"
     forged = signed(ECKey.generate_key("P-256", {"kid": "ec"}))
-    assert "its signature or its claims are not right" in await refusal(way, forged)
+    assert "its signature or a claim is not valid" in await refusal(way, forged)
     assert "another resource" in await refusal(way, signed(curve(), aud="https://other.example"))
     assert "expired" in await refusal(way, signed(curve(), exp=int(NOW) - 60))
     assert "bound to a key" in await refusal(way, signed(curve(), cnf={"jkt": "x"}))
@@ -151,7 +151,7 @@ async def test_what_an_issuer_says_now_goes_before_what_a_signed_token_says() ->
     found = await admitted(way, signed(curve(), sub="ann", scope="read write"))
 
     assert (found.principal.name, found.principal.scopes) == ("bob", frozenset({"read"}))
-    assert "not good" in await refusal(Net(active=False).way(introspection="always"), signed(curve()))
+    assert "reports it as inactive" in await refusal(Net(active=False).way(introspection="always"), signed(curve()))
 
 
 async def test_a_key_that_is_not_known_is_looked_for_and_the_old_one_is_good_no_more() -> None:
@@ -163,7 +163,7 @@ async def test_a_key_that_is_not_known_is_looked_for_and_the_old_one_is_good_no_
     new = signed(net.key)
 
     assert (await admitted(way, new)).principal.name == "ann"
-    assert "a key that its issuer does not have" in await refusal(way, old)
+    assert "a key that is not among the issuer's keys" in await refusal(way, old)
     assert "expired" in await refusal(way, signed(net.key, exp=int(NOW) - 60))
 
 
@@ -176,7 +176,7 @@ async def test_a_token_whose_scopes_are_too_few_says_which_would_do() -> None:
 
 
 async def test_times_that_no_clock_has_are_no_fault_of_the_gateway_s() -> None:
-    text = "The token is not accepted: its times can't be read."
+    text = "The token is not accepted: its times are not valid."
 
     assert await refusal(Net(exp=10**400).way(introspection="opaque"), "opaque") == text
 
@@ -187,9 +187,9 @@ async def test_while_an_issuer_can_t_be_asked_its_tokens_can_t_be_checked(caplog
     found = await net.way(introspection="opaque").admit("opaque")
 
     assert found == AuthenticationFailure(
-        error="temporarily_unavailable", text="The token can't be checked now. Try again later."
+        error="temporarily_unavailable", text="The token cannot be checked. Try again later."
     )
-    assert caplog.messages == [f"tokens of {ISSUER} can't be checked: introspection at {ISSUER} is answered with 503"]
+    assert caplog.messages == [f"Cannot check tokens of {ISSUER}: introspection at {ISSUER} fails (HTTP 503)"]
 
 
 async def test_only_clients_that_are_named_may_act() -> None:
@@ -198,7 +198,7 @@ async def test_only_clients_that_are_named_may_act() -> None:
     assert (await admitted(way, signed(curve(), client_id="app"))).principal.client == "app"
     for client in ("bad", None):
         text = await refusal(way, signed(curve(), client_id=client))
-        assert text == "The token is not accepted: its client may not come in."
+        assert text == "The token is not accepted: its client is not allowed."
 
 
 async def test_somebody_is_who_the_configured_claims_say_and_their_issuer_s() -> None:

@@ -89,11 +89,13 @@ async def test_the_last_keys_are_good_for_an_hour_without_their_issuer(caplog: p
     for seconds in (600.0, 3_599.9):
         net.now = NOW + seconds
         assert await kids(keys) == ["one"]
-    assert caplog.messages == [f"keys of {ISSUER}: the keys of {ISSUER} are answered with 503"] * 2
+    assert (
+        caplog.messages == [f"Cannot renew the keys of {ISSUER}: the keys of {ISSUER} cannot be fetched (HTTP 503)"] * 2
+    )
     net.now = NOW + 3_600.0
     with pytest.raises(FetchError) as caught:
         await keys.now()
-    assert str(caught.value) == f"the keys of {ISSUER} can't be had"
+    assert str(caught.value) == f"the keys of {ISSUER} cannot be fetched"
     assert keys.changes == 1
 
 

@@ -267,7 +267,7 @@ async def test_a_link_that_is_sent_to_somebody_else_logs_nobody_in(
                     assert result.is_error is (victim == "ann")
             await close_all()
     assert pages[0].status_code == 403
-    assert "You are not who was asked to log in" in pages[0].text
+    assert "You are not the person who was asked to log in" in pages[0].text
     assert "You are logged in at far" in pages[1].text
     assert app.guarded.calls == [] or {one.removeprefix("Bearer ") for one in app.guarded.calls} == {
         idp.tokens[-1].access_token

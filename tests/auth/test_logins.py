@@ -20,9 +20,9 @@ from tests.auth.authority import authority
 from tests.conformance.fixture import Everything
 from tests.support.auth_client_tokens import Clock, Guarded
 from tests.support.auth_logins import ADDRESS, SECRET, _entered, _follow, _login
-from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
+from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
 from truename.auth.network.fetch import FetchError, Web, web
-from truename.auth.outbound.authorization import logged_in, logged_out
+from truename.auth.outbound.authorization import log_in, log_out
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
@@ -89,12 +89,12 @@ def _tampered(**changes: str | None) -> Callable[[str], Any]:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"state": "guessed"}, "nobody logged in within"),
-        ({"state": None}, "nobody logged in within"),
+        ({"state": "guessed"}, "no login within"),
+        ({"state": None}, "no login within"),
         ({"iss": "https://other.example"}, "another issuer"),
         ({"iss": None}, "another issuer"),
-        ({"code": None, "error": "access_denied"}, "did not let you in"),
-        ({"code": "stolen"}, "gives no token"),
+        ({"code": None, "error": "access_denied"}, "refused the login"),
+        ({"code": "stolen"}, "refuses a token"),
     ],
 )
 async def test_an_answer_that_is_not_the_one_that_was_asked_for_logs_nobody_in(
@@ -135,7 +135,7 @@ async def test_an_address_that_people_can_not_read_is_shown_to_nobody(endpoint: 
     shown: list[str] = []
     async with web() as fetch:
         with pytest.raises(FetchError):
-            await logged_in(_arranged(_login(idp)), fetch, shown.append)
+            await log_in(_arranged(_login(idp)), fetch, shown.append)
     assert shown == []
 
 
@@ -143,7 +143,7 @@ async def test_no_login_without_pkce(idp: Authority) -> None:
     idp.metadata = {"code_challenge_methods_supported": ["plain"]}
     async with web() as fetch:
         with pytest.raises(FetchError, match="PKCE"):
-            await logged_in(_arranged(_login(idp)), fetch, print)
+            await log_in(_arranged(_login(idp)), fetch, print)
 
 
 @asynccontextmanager
@@ -210,7 +210,7 @@ async def test_another_process_may_have_renewed_it_meanwhile(idp: Authority) -> 
         other = UserTokens(said, ADDRESS, "ann", logins=logins, fetch=Web(), clock=clock)
         clock.now += 700
         assert await other.token() == await tokens.token()
-        await other._speaker._fetch.close()  # type: ignore[attr-defined]
+        await other._issuer_client._fetch.close()  # type: ignore[attr-defined]
 
 
 async def test_logging_out_revokes_both_tokens(idp: Authority) -> None:
@@ -218,7 +218,7 @@ async def test_logging_out_revokes_both_tokens(idp: Authority) -> None:
     async with _kept(idp, clock) as (_, logins, said), web() as fetch:
         had = logins.of("ann")
         assert had is not None
-        assert await logged_out(said, had, fetch)
+        assert await log_out(said, had, fetch)
     assert all(token.revoked for token in idp.tokens)
 
 
@@ -257,8 +257,8 @@ async def test_each_person_calls_with_their_own_token_and_with_nobody_elses(
     shown: dict[str, str] = {}
     hashes: dict[str, str] = {}
     for name in ("ann", "bob", "eve"):
-        shown[name], _ = fresh(name, groups=(), scopes=(), expires=None)
-        hashes[name] = f"tn1:{named_id(shown[name])}:{digest_of(shown[name])}"
+        shown[name], _ = create_token(name, groups=(), scopes=(), expires=None)
+        hashes[name] = f"tn1:{token_id(shown[name])}:{digest_of(shown[name])}"
     async with upstreams.app(app) as url:
         config = parse(
             (path := _written(tmp_path, url, idp, hashes)).read_text(),
@@ -292,7 +292,7 @@ async def test_each_person_calls_with_their_own_token_and_with_nobody_elses(
                 for name in ("ann", "bob", "ann"):
                     assert (await call(name)).startswith("This is")
                 refused = await call("eve")
-                assert "needs a login (eve is not logged in there)" in refused
+                assert "needs a login (eve is not logged in at the server)" in refused
                 assert "truename login far --for WHO" in refused
                 logins.forget("ann")
                 gone.add("ann")
@@ -339,9 +339,9 @@ def test_the_commands_log_in_list_and_log_out(
                 show(url)
                 tasks.start_soon(_follow, url)
 
-            return await logged_in(kept, fetch, both, **more)
+            return await log_in(kept, fetch, both, **more)
 
-    monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", browsing)
+    monkeypatch.setattr(sys.modules["truename.cli.login"], "log_in", browsing)
     assert main(["logins", path, "--json"]) == 0
     assert told() == [{"logins": []}]
     assert main(["login", "far", path, "--for", "ann", "--json"]) == 0
@@ -358,7 +358,7 @@ def test_the_commands_log_in_list_and_log_out(
     assert all(token.revoked for token in idp.tokens)
     assert main(["login", "near", path]) == 2
     assert "server 'near' does not use per-user login" in capsys.readouterr().err
-    monkeypatch.setattr(sys.modules["truename.cli.login"], "logged_in", logged_in)
+    monkeypatch.setattr(sys.modules["truename.cli.login"], "log_in", log_in)
     idp.metadata = {"code_challenge_methods_supported": []}
     assert main(["login", "far", path, "--timeout", "1"]) == 3
     assert "PKCE" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
-from truename.auth.oauth import endpoint_in, metadata_of, well_known
+from truename.auth.oauth import endpoint_in, fetch_metadata, well_known
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ def test_an_issuer_with_a_path_has_three(issuer: str, path: str) -> None:
 async def test_the_first_that_is_the_issuer_s_own_is_believed() -> None:
     said = {"issuer": ROOT, "jwks_uri": "x"}
     for pages in ({OAUTH: said}, {OIDC: said}, {OAUTH: {"issuer": "https://other.example"}, OIDC: said}):
-        assert await metadata_of(ROOT, Net(**pages)) == said
+        assert await fetch_metadata(ROOT, Net(**pages)) == said
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ async def test_the_first_that_is_the_issuer_s_own_is_believed() -> None:
 async def test_what_another_says_is_not_believed(pages: dict[str, Any], problem: str) -> None:
     net = Net(**pages)
     with pytest.raises(FetchError) as caught:
-        await metadata_of(ROOT, net)
+        await fetch_metadata(ROOT, net)
 
     assert str(caught.value) == f"{ROOT}: {problem}"
     assert net.asked == [f"{ROOT}{OAUTH}", f"{ROOT}{OIDC}"]

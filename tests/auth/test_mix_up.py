@@ -18,8 +18,8 @@ from tests.auth.found import Telling
 from tests.support.auth_found_logins import entered
 from tests.support.auth_login_questions import kept_in, pressed
 from truename.auth.network.fetch import FetchError, web
-from truename.auth.outbound.authorization import logged_in, login_request
-from truename.auth.outbound.discovery import LoginRegistrations, site_of
+from truename.auth.outbound.authorization import log_in, start_login
+from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins
 from truename.auth.vault import Vault
 from truename.config.credentials import Login
@@ -117,8 +117,8 @@ async def test_the_command_sends_no_code_of_one_authorization_server_to_another(
 
             port = urlsplit(own["redirect_uri"]).port or 0
             async with anyio.create_task_group() as tasks:
-                with pytest.raises(FetchError, match="did not let you in"):
-                    await logged_in(kept, fetch, lambda url: _start(tasks, browse, url), port=port)
+                with pytest.raises(FetchError, match="refused the login"):
+                    await log_in(kept, fetch, lambda url: _start(tasks, browse, url), port=port)
     assert answers == [400, 200]
     assert _stolen(hostile, honest) == []
 
@@ -133,11 +133,11 @@ async def test_one_client_at_whatever_issuer_a_server_names_needs_answers_that_s
             for issuer, is_begun in (("", False), (honest.issuer, True)):
                 honest.metadata = {"authorization_response_iss_parameter_supported": False}
                 kept = LoginRegistrations(Login(client_id=client_id, issuer=issuer), f"{url}/mcp", vault)
-                site = await site_of(kept, fetch)
+                site = await find_login_site(kept, fetch)
                 if is_begun:
-                    assert (await login_request(site, f"{HERE}/callback")).url
+                    assert (await start_login(site, f"{HERE}/callback")).url
                     continue
                 with pytest.raises(FetchError, match="set it as issuer"):
-                    await login_request(site, f"{HERE}/callback")
+                    await start_login(site, f"{HERE}/callback")
                 honest.metadata = {}
-                assert (await login_request(await site_of(kept, fetch), f"{HERE}/callback")).url
+                assert (await start_login(await find_login_site(kept, fetch), f"{HERE}/callback")).url

@@ -18,10 +18,10 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 from tests.auth.authority import authority
 from tests.auth.person import Person
 from tests.support.auth_oauth import RESOURCE, Clock, refused, way_of
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure, ProtectedResource
 from truename.auth.jwt import Invalid as InvalidToken
-from truename.auth.jwt import KeySet, header_of, imported, is_signed, issuer_in, verified
+from truename.auth.jwt import KeySet, claimed_issuer, header_of, import_keys, is_signed, verify_token
 from truename.config import Access, Config, Issuer, Settings
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ NOW = int(time.time())
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "expired": ({"exp": NOW - 3600}, "expired"),
     "never expires": ({"exp": None}, "expired"),
-    "an end that is no time": ({"exp": 10**400}, "times can't be read"),
+    "an end that is no time": ({"exp": 10**400}, "times are not valid"),
     "a text as its end": ({"exp": "2099"}, "expired"),
     "true as its end": ({"exp": True}, "expired"),
-    "not yet": ({"nbf": NOW + 3600}, "not good yet"),
+    "not yet": ({"nbf": NOW + 3600}, "not valid yet"),
     "from the future": ({"iat": NOW + 3600}, "issued in the future"),
     "another resource's": ({"aud": "https://other.example/mcp"}, "another resource"),
     "a part of our name": ({"aud": RESOURCE[:-1]}, "another resource"),
@@ -67,20 +67,20 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "for nobody": ({"aud": None}, "another resource"),
     "for an empty list": ({"aud": []}, "another resource"),
     "for a number": ({"aud": 7}, "another resource"),
-    "nobody's": ({"sub": None}, "can be a name"),
-    "an object's": ({"sub": {"a": 1}}, "claims are not right"),
-    "a control character's": ({"sub": "a\nb"}, "can be a name"),
-    "endless name": ({"sub": "a" * 300}, "can be a name"),
+    "nobody's": ({"sub": None}, "is not a usable name"),
+    "an object's": ({"sub": {"a": 1}}, "or a claim is not valid"),
+    "a control character's": ({"sub": "a\nb"}, "is not a usable name"),
+    "endless name": ({"sub": "a" * 300}, "is not a usable name"),
     "an ID token": ({"at_hash": "x"}, "ID token"),
     "an ID token that came beside a code": ({"c_hash": "x"}, "ID token"),
     "a logout token under another type": ({"events": {}}, "logout token"),
-    "an ID token of Keycloak's": ({"typ": "ID"}, "no access token"),
-    "a refresh token of Keycloak's": ({"typ": "Offline"}, "no access token"),
-    "an ID token of Cognito's": ({"token_use": "id"}, "no access token"),
-    "a refresh token that was asked about": ({"token_use": "refresh_token"}, "no access token"),
-    "a refresh token by its type": ({"token_type": "Refresh_Token"}, "no access token"),
+    "an ID token of Keycloak's": ({"typ": "ID"}, "not an access token"),
+    "a refresh token of Keycloak's": ({"typ": "Offline"}, "not an access token"),
+    "an ID token of Cognito's": ({"token_use": "id"}, "not an access token"),
+    "a refresh token that was asked about": ({"token_use": "refresh_token"}, "not an access token"),
+    "a refresh token by its type": ({"token_type": "Refresh_Token"}, "not an access token"),
     "bound to a key": ({"cnf": {"jkt": "x"}}, "bound to a key"),
-    "a client of no kind": ({"client_id": ["x"]}, "can be a name"),
+    "a client of no kind": ({"client_id": ["x"]}, "is not a usable name"),
 }
 
 
@@ -171,18 +171,18 @@ def _unsigned(head: dict[str, Any], claims: dict[str, Any]) -> str:
 )
 def test_what_is_no_public_key_for_signatures_is_left_out(row: Any) -> None:
     good = OKPKey.generate_key("Ed25519", {"kid": "good"}).as_dict(private=False)
-    assert [key.kid for key in imported({"keys": [row, good]}).keys] == ["good"]
-    assert imported({"keys": row}).keys == ()
+    assert [key.kid for key in import_keys({"keys": [row, good]}).keys] == ["good"]
+    assert import_keys({"keys": row}).keys == ()
 
 
 @given(
     st.one_of(st.text(), st.binary().map(lambda raw: raw.decode("latin-1")), st.from_regex(r"ey[!-~]*\.[!-~]*\.[!-~]*"))
 )
 def test_no_text_breaks_the_reader(text: str) -> None:
-    issuer_in(text)
+    claimed_issuer(text)
     if is_signed(text) and text.isascii():
         with pytest.raises(InvalidToken):
-            verified(text, KeySet(), Issuer(issuer="x"), ("y",), 0.0)
+            verify_token(text, KeySet(), Issuer(issuer="x"), ("y",), 0.0)
         with pytest.raises(InvalidToken):
             header_of(text + "!")
 
@@ -195,14 +195,14 @@ async def test_a_new_key_is_looked_for_once(idp: Authority) -> None:
         idp.rotate()
         new = idp.sign(aud=RESOURCE)
         # Just asked: anybody can send keys that nobody has.
-        refused(await way.admit(new), "does not have")
+        refused(await way.admit(new), "not among")
         clock.now += 11
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(way.admit, new)
         assert isinstance(await way.admit(new), Authenticated)
         # What was good under the old keys is looked at again, and is not any more.
-        refused(await way.admit(old), "does not have")
+        refused(await way.admit(old), "not among")
     assert len(idp.asked("/jwks")) == 2
 
 
@@ -224,7 +224,7 @@ async def test_an_issuer_that_is_down_is_believed_for_an_hour(idp: Authority) ->
         clock.now += 3_000
         assert isinstance(await way.admit(token), Authenticated)
         clock.now += 700
-        refused(await way.admit(token), "can't be checked now", 503)
+        refused(await way.admit(token), "cannot be checked", 503)
         idp.refuses = ""
         clock.now += 11
         assert isinstance(await way.admit(token), Authenticated)
@@ -233,20 +233,20 @@ async def test_an_issuer_that_is_down_is_believed_for_an_hour(idp: Authority) ->
 async def test_metadata_of_another_issuer_is_not_believed(idp: Authority) -> None:
     idp.metadata = {"issuer": "https://evil.example"}
     async with way_of(idp) as way:
-        refused(await way.admit(idp.sign(aud=RESOURCE)), "can't be checked now", 503)
+        refused(await way.admit(idp.sign(aud=RESOURCE)), "cannot be checked", 503)
     assert idp.asked("/jwks") == []
 
 
 async def test_metadata_leads_to_no_metadata_service(idp: Authority) -> None:
     idp.metadata = {"jwks_uri": "http://169.254.169.254/latest/meta-data"}
     async with way_of(idp) as way:
-        refused(await way.admit(idp.sign(aud=RESOURCE)), "can't be checked now", 503)
+        refused(await way.admit(idp.sign(aud=RESOURCE)), "cannot be checked", 503)
 
 
 async def test_a_redirect_is_not_followed(idp: Authority) -> None:
     idp.metadata = {"jwks_uri": f"{idp.issuer}/elsewhere?to={idp.issuer}/jwks"}
     async with way_of(idp) as way:
-        refused(await way.admit(idp.sign(aud=RESOURCE)), "can't be checked now", 503)
+        refused(await way.admit(idp.sign(aud=RESOURCE)), "cannot be checked", 503)
     assert idp.asked("/jwks") == []
 
 
@@ -262,8 +262,8 @@ async def test_only_clients_that_are_named_may_act(idp: Authority) -> None:
     async with way_of(idp, clients=("good",)) as way:
         assert isinstance(await way.admit(idp.sign(aud=RESOURCE, client_id="good")), Authenticated)
         assert isinstance(await way.admit(idp.sign(aud=RESOURCE, client_id=None, azp="good")), Authenticated)
-        refused(await way.admit(idp.sign(aud=RESOURCE, client_id="bad")), "client may not")
-        refused(await way.admit(idp.sign(aud=RESOURCE, client_id=None)), "client may not")
+        refused(await way.admit(idp.sign(aud=RESOURCE, client_id="bad")), "client is not allowed")
+        refused(await way.admit(idp.sign(aud=RESOURCE, client_id=None)), "client is not allowed")
 
 
 def test_the_resource_says_where_tokens_are() -> None:
@@ -345,7 +345,7 @@ async def test_what_is_answered_to_whom_is_not_let_in(lab: Lab, idp: Authority, 
 
 async def test_the_public_url_is_the_resource(idp: Authority) -> None:
     access = Access(public_url="https://tools.example.com", oauth={"idp": Issuer(issuer=idp.issuer)})
-    async with front_of(Config(settings=Settings(access=access)), "http://127.0.0.1:1") as front:
+    async with http_authentication(Config(settings=Settings(access=access)), "http://127.0.0.1:1") as front:
         found = await front.authenticators.admit([f"Bearer {idp.sign(aud=RESOURCE)}"])
         other = await front.authenticators.admit([f"Bearer {idp.sign(aud='http://127.0.0.1:1/mcp')}"])
     assert isinstance(found, Authenticated)

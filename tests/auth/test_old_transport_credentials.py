@@ -84,6 +84,6 @@ async def test_why_nothing_is_listed_is_told_whatever_the_transport(
         upstreams.app(Starlette(routes=[Route("/at", away, methods=methods)])) as url,
     ):
         leading: dict[str, Any] = {"allow_redirects": (there.removeprefix("http://"),)}
-        for more, told in ((login, "needs a login"), (leading, "answers from another address")):
+        for more, told in ((login, "needs a login"), (leading, "redirects to another address")):
             async with lab.gateway(ServerConfig(key="far", url=f"{url}/at", type=kind, **more)) as gateway:
                 assert told in (gateway.status().servers[0].error or "")

@@ -49,8 +49,8 @@ async def test_opaque_tokens_are_asked_about_and_believed_for_a_while(idp: Autho
         assert len(idp.asked("/introspect")) == 1
         idp.revoke(access_token=token)
         clock.now += 31
-        refused(await way.admit(token), "not good")
-        refused(await way.admit("never-was"), "not good")
+        refused(await way.admit(token), "reports it as inactive")
+        refused(await way.admit("never-was"), "reports it as inactive")
 
 
 @pytest.mark.parametrize("resource", ["https://other.example/mcp", None])
@@ -78,4 +78,4 @@ async def test_signed_tokens_can_be_asked_about_too(idp: Authority) -> None:
         assert isinstance(await way.admit(token), Authenticated)
         idp.revoke(access_token=token)
         clock.now += 31
-        refused(await way.admit(token), "not good")
+        refused(await way.admit(token), "reports it as inactive")

@@ -17,7 +17,7 @@ from pydantic import AnyUrl, ValidationError
 
 from tests.auth.authority import authority
 from tests.auth.signing import Browser, Flow, signing_in
-from truename.auth.authorization_server.clients import RegisteredClient, wrong_redirect
+from truename.auth.authorization_server.clients import RegisteredClient, redirect_error
 from truename.auth.authorization_server.provider import IdentityProvider, NotAllowedIn, ProviderLogin
 from truename.auth.authorization_server.sessions import SignInSessions
 from truename.auth.jwt import Invalid
@@ -135,7 +135,7 @@ async def test_another_s_word_is_not_believed(what: str) -> None:
 
 
 async def test_an_id_token_has_to_be_there() -> None:
-    with pytest.raises(Invalid, match="no ID token"):
+    with pytest.raises(Invalid, match="does not send an ID token"):
         await proof(Net({"access_token": "a"}, GOOD))
 
 
@@ -149,7 +149,7 @@ async def test_userinfo_adds_what_the_id_token_leaves_out() -> None:
 
 async def test_userinfo_of_somebody_else_is_not_believed() -> None:
     id_token = identity(groups=None)
-    with pytest.raises(Invalid, match="somebody else"):
+    with pytest.raises(Invalid, match="another person"):
         await proof(Net({"access_token": "a", "id_token": id_token}, {**GOOD, "sub": "root", "groups": ["admin"]}))
 
 
@@ -174,7 +174,7 @@ async def test_somebody_else_after_a_renewal_is_nobody() -> None:
     provider = IdentityProvider(
         SignIn(client_id="gate", allow=("*",), issuer=ISSUER), "https://tools/cb", net, time.time
     )
-    with pytest.raises(NotAllowedIn, match="somebody else"):
+    with pytest.raises(NotAllowedIn, match="another person"):
         await provider.again("r", Principal(name="ann", issuer=ISSUER))
     net.tokens = {"access_token": "a"}
     kept = await provider.again("r", Principal(name="ann", issuer=ISSUER))
@@ -203,7 +203,7 @@ async def test_a_provider_without_openid_is_asked_by_userinfo(tmp_path: Path) ->
 @given(st.text(max_size=60), st.sampled_from(["", "https://a.example/", "http://127.0.0.1:1/", "http://localhost@"]))
 def test_answers_go_to_https_or_to_this_machine(text: str, begin: str) -> None:
     uri = begin + text
-    if wrong_redirect(uri, ()) is None:
+    if redirect_error(uri, ()) is None:
         found = httpx2.URL(uri)
         assert found.scheme == "https" or found.host in {"127.0.0.1", "localhost", "::1"}
         assert not found.userinfo

@@ -363,7 +363,7 @@ async def test_a_call_goes_where_its_server_leads_and_no_secret_goes_along(
         assert not {"authorization", "x-key", "cookie", "mcp-session-id", "traceparent"} & set(sent)
         assert not any(token.access_token in str(sent) for token in idp.tokens)
     else:
-        assert "answers from another address" in told
+        assert "redirects to another address" in told
         assert "add the host to allow_redirects" in told
         assert other.seen == []
 

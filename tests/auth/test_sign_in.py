@@ -11,7 +11,7 @@ import pytest
 
 from tests.auth.person import CALLBACK, Person
 from tests.auth.signing import FORM, SEEN, Browser, Flow, fresh, is_let_in, signing_in
-from truename.auth.authorization_server.clients import digest_of_client, wrong_redirect
+from truename.auth.authorization_server.clients import digest_of_client, redirect_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,8 +236,8 @@ async def test_addresses_that_answers_must_not_go_to_are_not_registered(
 
 
 def test_a_program_s_own_scheme_is_an_address_where_it_is_allowed() -> None:
-    assert wrong_redirect("cursor://anysphere.cursor-mcp/oauth/callback", ("cursor",)) is None
-    assert wrong_redirect("cursor://anysphere.cursor-mcp/oauth/callback", ()) is not None
+    assert redirect_error("cursor://anysphere.cursor-mcp/oauth/callback", ("cursor",)) is None
+    assert redirect_error("cursor://anysphere.cursor-mcp/oauth/callback", ()) is not None
 
 
 async def test_a_client_is_whatever_it_said_and_has_no_secret(idp: Authority, tmp_path: Path) -> None:

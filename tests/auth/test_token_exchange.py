@@ -17,7 +17,7 @@ from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
 from tests.support.auth_client_tokens import Clock, Guarded, Said
 from truename.auth.inbound.authentication import Authenticated
-from truename.auth.inbound.static_tokens import digest_of, fresh, named_id
+from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
 from truename.auth.network.fetch import web
 from truename.auth.outbound.tokens import CallerTokenNeeded, NoCredential, TokenExchanges
 from truename.config import Access, Issuer, KnownToken
@@ -97,7 +97,7 @@ async def test_each_caller_is_shown_by_a_token_of_their_own_and_their_first_one_
             idp.revoked.add(shown["ann"])
             idp.revoke(user={"sub": "ann"})
             calls = len(app.calls)
-            assert "not exchanged" in await call("ann", shown["ann"])
+            assert "cannot exchange" in await call("ann", shown["ann"])
             assert "invalid_grant" in await call("ann", shown["ann"])
             assert all(not one.startswith("This is") for one in app.calls[calls:])
             assert (await call("bob", shown["bob"])).startswith("This is")
@@ -186,8 +186,8 @@ async def test_who_came_in_without_such_a_token_is_told_and_the_server_is_not_ca
     idp: Authority, lab: Lab, upstreams: Upstreams, raw: Callable[[str], Any]
 ) -> None:
     app = Guarded(Everything().server.streamable_http_app(), idp)
-    static, _ = fresh("ann", groups=(), scopes=(), expires=None)
-    known = KnownToken(name="ann", hash=f"tn1:{named_id(static)}:{digest_of(static)}")
+    static, _ = create_token("ann", groups=(), scopes=(), expires=None)
+    known = KnownToken(name="ann", hash=f"tn1:{token_id(static)}:{digest_of(static)}")
     with authority() as other:
         issuers = {"idp": Issuer(issuer=idp.issuer), "other": Issuer(issuer=other.issuer)}
         access = Access(public_url="https://tools.example", oauth=issuers, tokens={"ann": known})
@@ -195,15 +195,18 @@ async def test_who_came_in_without_such_a_token_is_told_and_the_server_is_not_ca
         async with upstreams.app(app) as url:
             far = lab.at("far", f"{url}/mcp", auth=_said(idp), isolation="user")
             async with lab.serving(far, access=access) as here, raw(here) as http:
-                for token, told in ((static, "without an access token"), (foreign, "tokens are not exchanged there")):
+                for token, told in (
+                    (static, "did not authenticate with an access token"),
+                    (foreign, "tokens are not exchanged for this server"),
+                ):
                     params = {"name": "test_simple_text", "arguments": {}}
                     result = await http.result("tools/call", params, headers={"authorization": f"Bearer {token}"})
                     text = result["content"][0]["text"]
                     assert told in text
-                    assert "Come in with an access token of the authorization server" in text
+                    assert "Authenticate with an access token of the authorization server" in text
             assert app.calls == []
             async with lab.serving(far) as here, connected(here + "/mcp", "2026-07-28") as local:
-                assert "without an access token" in text_of(await local.call_tool("test_simple_text", {}))
+                assert "not authenticate with an access token" in text_of(await local.call_tool("test_simple_text", {}))
     assert app.calls == []
     assert foreign not in str(idp.seen)
 
@@ -217,7 +220,7 @@ async def test_without_a_token_of_the_gateways_own_nobody_lists_and_the_reason_i
         far = lab.at("far", f"{url}/mcp", auth=_said(idp), isolation="user")
         async with lab.gateway(far) as gateway:
             told = gateway.status().servers[0].error or ""
-    assert "can't be shown an access token" in told
+    assert "could not be sent an access token" in told
     assert "unauthorized_client" in told
     assert app.shown == []
 
@@ -249,12 +252,12 @@ async def test_no_exchange_is_sent_twice_and_none_outlives_the_token_that_it_was
         assert second not in {first, token}
         assert await exchanges.token(admission) == second
         clock.now += 901
-        with pytest.raises(CallerTokenNeeded, match="is over"):
+        with pytest.raises(CallerTokenNeeded, match="has expired or was revoked"):
             await exchanges.token(admission)
         later = _admitted(token, idp.issuer, until=clock.now + 900, stands=lambda: stands[0])
         assert await exchanges.token(later) == second
         stands[0] = False
-        with pytest.raises(CallerTokenNeeded, match="is over"):
+        with pytest.raises(CallerTokenNeeded, match="has expired or was revoked"):
             await exchanges.token(later)
 
 
@@ -311,12 +314,18 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ({**GOOD, "issued_token_type": None}, "does not say that it is an access token"),
-        ({**GOOD, "issued_token_type": "urn:ietf:params:oauth:token-type:id_token"}, "does not say"),
-        ({**GOOD, "issued_token_type": ["urn:ietf:params:oauth:token-type:access_token"]}, "does not say"),
-        ({**GOOD, "token_type": "N_A"}, "no bearer token"),
-        ({**GOOD, "access_token": "the-callers-own"}, "gives back the very token"),
-        ({**GOOD, "access_token": "a b"}, "no access token"),
+        ({**GOOD, "issued_token_type": None}, "does not declare the issued token"),
+        (
+            {**GOOD, "issued_token_type": "urn:ietf:params:oauth:token-type:id_token"},
+            "does not declare the issued token",
+        ),
+        (
+            {**GOOD, "issued_token_type": ["urn:ietf:params:oauth:token-type:access_token"]},
+            "does not declare the issued token",
+        ),
+        ({**GOOD, "token_type": "N_A"}, "not a bearer token"),
+        ({**GOOD, "access_token": "the-callers-own"}, "returns the same token"),
+        ({**GOOD, "access_token": "a b"}, "no usable access token"),
     ],
 )
 async def test_what_is_no_answer_to_an_exchange_is_shown_to_no_server(answer: dict[str, Any], problem: str) -> None:

@@ -19,16 +19,16 @@ from truename.auth.inbound.authentication import (
     Authenticated,
     AuthenticationFailure,
     Authenticators,
-    bearer_of,
+    bearer_token,
 )
 from truename.auth.inbound.static_tokens import (
     StaticToken,
     StaticTokenStore,
+    create_token,
     digest_of,
-    fresh,
-    minted,
-    named_id,
-    readable_name,
+    generate_token,
+    is_token_name,
+    token_id,
 )
 from truename.config import KnownToken
 from truename.errors import StoreError
@@ -42,7 +42,7 @@ NOW = 1_800_000_000.0
 def made(
     store: StaticTokenStore, name: str = "ann", expires: float | None = None, **more: Any
 ) -> tuple[str, StaticToken]:
-    text, kept = fresh(name, groups=more.get("groups", ()), scopes=more.get("scopes", ()), expires=expires)
+    text, kept = create_token(name, groups=more.get("groups", ()), scopes=more.get("scopes", ()), expires=expires)
     store.add(kept)
     return text, kept
 
@@ -63,7 +63,7 @@ def test_a_token_is_known_by_its_whole_text(path: Path) -> None:
         text[:-1],
         text[:-1] + ("A" if text[-1] != "A" else "B"),
         text.upper(),
-        minted()[0],
+        generate_token()[0],
         "",
         "tn1_",
         kept.id,
@@ -96,7 +96,7 @@ def test_another_process_reads_a_token_as_it_was_added(
 
 
 def test_a_token_of_the_configuration_has_all_that_is_written_there() -> None:
-    text, kept = fresh("ann", groups=("eng",), scopes=("read",), expires=NOW + 10)
+    text, kept = create_token("ann", groups=("eng",), scopes=("read",), expires=NOW + 10)
     known = KnownToken(
         name="ann", hash=f"tn1:{kept.id}:{kept.digest}", groups=("eng",), scopes=("read",), expires=NOW + 10
     )
@@ -114,15 +114,15 @@ def test_a_token_of_the_configuration_has_all_that_is_written_there() -> None:
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"groups": (7,)}, "name, groups and scopes are words"),
-        ({"scopes": (None,)}, "name, groups and scopes are words"),
-        ({"name": "a b"}, "name, groups and scopes are words"),
-        ({"name": "-ann"}, "name, groups and scopes are words"),
-        ({"name": "a" * 65}, "name, groups and scopes are words"),
-        ({"id": "0" * 15}, "id and digest are hexadecimal"),
-        ({"id": "G" * 16}, "id and digest are hexadecimal"),
-        ({"digest": "1" * 63}, "id and digest are hexadecimal"),
-        ({"digest": "1" * 64 + "\n"}, "id and digest are hexadecimal"),
+        ({"groups": (7,)}, "name, groups and scopes must be words"),
+        ({"scopes": (None,)}, "name, groups and scopes must be words"),
+        ({"name": "a b"}, "name, groups and scopes must be words"),
+        ({"name": "-ann"}, "name, groups and scopes must be words"),
+        ({"name": "a" * 65}, "name, groups and scopes must be words"),
+        ({"id": "0" * 15}, "id and digest must be hexadecimal"),
+        ({"id": "G" * 16}, "id and digest must be hexadecimal"),
+        ({"digest": "1" * 63}, "id and digest must be hexadecimal"),
+        ({"digest": "1" * 64 + "\n"}, "id and digest must be hexadecimal"),
     ],
 )
 def test_what_can_be_no_token_is_refused(wrong: dict[str, Any], text: str) -> None:
@@ -135,7 +135,7 @@ def test_what_can_be_no_token_is_refused(wrong: dict[str, Any], text: str) -> No
 
 @pytest.mark.parametrize(("name", "is_readable"), [("ann", True), ("a.b@c+d-e_1", True), ("", False), ("a b", False)])
 def test_a_holder_has_a_name_that_can_be_read(name: str, is_readable: bool) -> None:
-    assert readable_name(name) is is_readable
+    assert is_token_name(name) is is_readable
 
 
 def test_so_many_tokens_are_kept_and_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_so_many_tokens_are_kept_and_no_more(path: Path, monkeypatch: pytest.Mon
 def test_a_token_says_when_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truename.auth.inbound.static_tokens.time.time", lambda: NOW + 0.5)
 
-    assert fresh("ann", groups=(), scopes=(), expires=None)[1].made == NOW
+    assert create_token("ann", groups=(), scopes=(), expires=None)[1].made == NOW
 
 
 def test_what_is_kept_is_no_token(path: Path) -> None:
@@ -195,7 +195,7 @@ def test_another_process_sees_what_was_made_and_revoked_at_once(path: Path) -> N
 
 
 def test_a_token_of_the_configuration_is_looked_up_with_the_others(path: Path) -> None:
-    text, id = minted()
+    text, id = generate_token()
     store = StaticTokenStore(
         path, {"ci": KnownToken(name="ci", hash=f"tn1:{id}:{digest_of(text)}", groups=("robots",))}
     )
@@ -232,7 +232,7 @@ async def test_a_damaged_file_of_an_earlier_version_lets_nobody_in(tmp_path: Pat
     former = tmp_path / "tokens.json"
     former.write_text(content)
     store = upgraded(former)
-    text, _ = minted()
+    text, _ = generate_token()
 
     with pytest.raises(StoreError) as caught:
         store.holder(text, NOW)
@@ -408,14 +408,14 @@ async def test_the_one_token_of_the_settings_has_a_name(path: Path) -> None:
     ],
 )
 def test_what_is_no_bearer_token_is_refused(values: list[str], error: str) -> None:
-    found = bearer_of(values)
+    found = bearer_token(values)
     assert isinstance(found, AuthenticationFailure)
     assert found.error == error
 
 
 @pytest.mark.parametrize("token", ["a", "XaX", "x" * 16_384])
 def test_a_bearer_token_is_taken_as_it_is_without_the_blanks_around(token: str) -> None:
-    assert bearer_of([f"Bearer {token}"]) == bearer_of([f"bEARER   {token} "]) == token
+    assert bearer_token([f"Bearer {token}"]) == bearer_token([f"bEARER   {token} "]) == token
 
 
 def test_who_is_let_in_for_ever_stays_in() -> None:
@@ -430,7 +430,7 @@ def test_no_text_is_a_token_that_was_not_made(text: str) -> None:
     store = StaticTokenStore(None, {})
     kept = made(store)[1]
     assert store.holder(text, NOW) is None
-    assert named_id(text) is None or len(text) == 64
+    assert token_id(text) is None or len(text) == 64
     assert store.stands(kept, NOW)
 
 
@@ -448,11 +448,11 @@ async def test_a_static_token_that_is_misspelt_is_shown_to_no_issuer() -> None:
             return AuthenticationFailure()
 
     doors = Authenticators(StaticTokenStore(None, {}), ways=(Asked(),))
-    text, _ = minted()
+    text, _ = generate_token()
     for wrong in (text[:-1], f"{text}.", f"{text[:4]}g{text[5:]}"):
         found = await doors.admit([f"Bearer {wrong}"])
         assert isinstance(found, AuthenticationFailure)
-        assert "not known here" in found.text
+        assert "is unknown" in found.text
     assert shown == []
     await doors.admit(["Bearer opaque"])
     assert shown == ["opaque"]

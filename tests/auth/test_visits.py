@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.auth.person import CALLBACK
 from tests.auth.signing import Flow, is_let_in, origin, settings_of, signing_in
 from tests.support.auth_login_questions import kept_in, pressed
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.auth.authorization_server.provider import AuthorizationStates
 from truename.auth.network.fetch import web
 from truename.auth.outbound.login_pages import LoginAttempt, PendingLogins
@@ -86,7 +86,7 @@ async def test_nobody_who_logs_in_at_a_server_is_pushed_out_by_another(
 ) -> None:
     access = Access(sign_in=settings_of(idp, f"{HERE}/sign-in/callback"))
     config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db"), access=access))
-    async with web() as fetch, front_of(config, HERE, fetch=fetch) as front:
+    async with web() as fetch, http_authentication(config, HERE, fetch=fetch) as front:
         transport = httpx2.ASGITransport(app=front.pages)
         assert front.logins is not None
         links = []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+from contextlib import ExitStack
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -77,7 +80,7 @@ async def test_where_one_name_was_found_lets_no_other_come_nearer() -> None:
     await where.addresses("here.example", 8443)
     await where.addresses("there.example", 443)
     known["there.example"] = "127.0.0.1"
-    with pytest.raises(AddressRefused, match=r"^'there\.example' leads to 127\.0\.0\.1"):
+    with pytest.raises(AddressRefused, match=r"^'there\.example' resolves to 127\.0\.0\.1"):
         await where.addresses("there.example", 443)
 
     assert asked == [("here.example", 8443), ("there.example", 443), ("there.example", 443)]
@@ -181,6 +184,21 @@ async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     assert len(hosts) == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses connections")
+async def test_an_address_that_never_answers_holds_the_next_one_up_for_a_moment_only() -> None:
+    connections = Connections(HostResolver(resolve=Names(("127.0.0.2", "127.0.0.1"))))
+    async with listening() as (port, hosts):
+        with socket.create_server(("127.0.0.2", port), backlog=0) as silent, ExitStack() as waiting:
+            # Nobody accepts, and the queue is full: what comes next is dropped without a word.
+            for _ in range(2):
+                one = waiting.enter_context(socket.socket())
+                one.setblocking(False)
+                one.connect_ex(silent.getsockname())
+            assert await _get(connections, f"http://tools.example:{port}/") == 200
+        await connections.aclose()
+    assert hosts == [f"tools.example:{port}"]
+
+
 async def test_where_none_answers_the_server_can_not_be_reached() -> None:
     connections = Connections(HostResolver(resolve=Names(("127.0.0.2", "127.0.0.3"))))
     with pytest.raises(httpx2.ConnectError):
@@ -214,7 +232,7 @@ async def test_a_connection_to_one_name_never_serves_another_at_the_same_address
         transport._resolve = Names(("127.0.0.1",))
     async with listening_safely(context) as (port, asked_for):
         assert (await fetch(f"https://attacker.example:{port}/")).status == 200
-        with pytest.raises(Exception, match="can't be reached"):
+        with pytest.raises(Exception, match="cannot be reached"):
             await fetch(f"https://idp.example:{port}/", form={"client_secret": "s"})
         await fetch.close()
     assert asked_for == ["attacker.example", "idp.example"]

@@ -115,7 +115,7 @@ def test_json_without_tools_is_told_as_that(tmp_path: Path, content: str) -> Non
     ("content", "problem"),
     [
         ('{"mcpServers": {"a": {"command": "x"}}}', "it is a configuration, not a list of tools"),
-        ('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}', "it is an error that a server answered"),
+        ('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}', "it is an error response of a server"),
     ],
 )
 def test_what_people_take_for_a_dump_is_called_what_it_is(tmp_path: Path, content: str, problem: str) -> None:
@@ -141,7 +141,7 @@ def test_damaged_compression_is_told_as_that_wherever_the_damage_is(tmp_path: Pa
 
     for raw in damaged:
         error = fault(tmp_path / "dump.gz", raw)
-        assert (error.problem, error.remedy) == ("its compression is damaged", "Fetch it again.")
+        assert (error.problem, error.remedy) == ("its gzip data is damaged", "Fetch the file again.")
 
 
 def test_a_gzip_bomb_ends_at_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_the_collection_of_real_catalogues_is_read_whole() -> None:
 def test_one_bad_name_refuses_a_dump_or_is_left_out_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     path.write_text(json.dumps([{"name": "ok"}, {"name": "bad\x07"}, {"name": "ok"}]), "utf-8")
-    with pytest.raises(ExceptionGroup, match="strict=False leaves their tools out and reports them") as caught:
+    with pytest.raises(ExceptionGroup, match="strict=False omits their tools and reports them") as caught:
         Catalog.from_file(path)
     catalog = Catalog.from_file(path, strict=False)
 

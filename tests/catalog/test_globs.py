@@ -12,13 +12,13 @@ from truename import ToolId
 from truename.catalog.globs import (
     ById,
     Globs,
-    fault_in,
     fits,
     fits_all,
     fits_id,
+    glob_error,
     is_wild,
     may_meet,
-    strays,
+    unmatched_globs,
     unversioned,
 )
 
@@ -94,14 +94,14 @@ def test_versions_are_left_out_of_what_an_id_names(id: str, parts: tuple[str, ..
         ("git/" + "x" * 509, "it is longer than 512 characters"),
         ("delete_*", "it has no '/' between integration and tool"),
         ("**", "it has no '/' between integration and tool"),
-        ("a/b/c", "it can't fit any tool id"),
-        ("git/push@0", "it can't fit any tool id"),
-        ("git/", "it can't fit any tool id"),
-        ("git /push", "it can't fit any tool id"),
+        ("a/b/c", "it can't match any tool id"),
+        ("git/push@0", "it can't match any tool id"),
+        ("git/", "it can't match any tool id"),
+        ("git /push", "it can't match any tool id"),
     ],
 )
 def test_a_glob_that_fits_nothing_is_told(glob: str, fault: str) -> None:
-    assert fault_in(glob) == fault
+    assert glob_error(glob) == fault
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_globs_meet_exactly_where_there_is_a_text_that_fits_both(one: str, other
 def test_globs_that_name_what_there_is_not_stray() -> None:
     globs = ["git/push", "git@2/push", "git/push@9", "git/p*", "git/x*", "hub/*", "no/*", "n*/x", "*", "*/x", "hub/x"]
 
-    assert strays(globs, IDS) == ("git/push@9", "no/*", "hub/x")
+    assert unmatched_globs(globs, IDS) == ("git/push@9", "no/*", "hub/x")
 
 
 @pytest.mark.parametrize(

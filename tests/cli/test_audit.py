@@ -55,7 +55,7 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
     done = run("audit", "verify", "truename.toml")
     assert (done.status, done.out.splitlines()[0]) == (
         1,
-        "changed 000001.jsonl:3: the line was changed: its hash is that of another record",
+        "changed 000001.jsonl:3: the line was changed: its hash does not match its content",
     )
     assert run("audit", "export", "truename.toml").status == 1
 
@@ -120,7 +120,7 @@ def test_what_is_no_file_of_records_is_told_and_not_waited_for(
 ) -> None:
     plant(journal / "000002.jsonl")
     done = run("audit", command, "truename.toml")
-    assert (done.status, "000002.jsonl: It is no plain file" in " ".join(done.err.split())) == (2, True)
+    assert (done.status, "000002.jsonl: It is not a regular file" in " ".join(done.err.split())) == (2, True)
 
 
 def test_records_are_exported_by_who_and_what(journal: Path, run: Run) -> None:

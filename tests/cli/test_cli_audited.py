@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename import Catalog, project
-from truename.audit import AuditLog, AuditRecord, records_in, verified
+from truename.audit import AuditLog, AuditRecord, read_records, verify_log
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.logins import Logins
 from truename.auth.vault import open_vault
@@ -85,8 +85,8 @@ class House:
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         if not self.journal.exists():
             return []
-        assert verified(self.journal, KEY.encode())[1] == ()
-        found = [one for one in records_in(self.journal, KEY.encode()) if isinstance(one, AuditRecord)]
+        assert verify_log(self.journal, KEY.encode())[1] == ()
+        found = [one for one in read_records(self.journal, KEY.encode()) if isinstance(one, AuditRecord)]
         return [{"kind": one.kind, **one.body} for one in found if one.kind in kinds]
 
     @contextmanager
@@ -162,7 +162,7 @@ def test_a_decision_is_in_the_journal_with_who_made_it_and_how(run: Run, house: 
     (before,) = begun
     assert (before["of"], before["what"], before["by"]) == (kind, wanted["what"], whoami())
     assert before.get("count") == (2 if which == "reject" else None)
-    numbers = [one.number for one in records_in(house.journal, KEY.encode()) if isinstance(one, AuditRecord)]
+    numbers = [one.number for one in read_records(house.journal, KEY.encode()) if isinstance(one, AuditRecord)]
     assert numbers == list(range(1, 3 + len(others) + 1))
 
 

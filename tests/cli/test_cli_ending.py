@@ -102,8 +102,8 @@ def test_a_second_signal_leaves_nobody_behind(configure: Callable[..., Path], tm
 
 ENDINGS: dict[str, tuple[int, str, str]] = {
     "answered": (0, "journal:hold", "Ended. No call was broken off."),
-    "timeout": (1, "ended before the call did", "Ended. 1 call was broken off, as drain_timeout was over"),
-    "second": (1, "ended before the call did", "Ended. 1 call was broken off, as a second signal came"),
+    "timeout": (1, "stopped before the call ended", "Ended. 1 call was broken off, as drain_timeout was over"),
+    "second": (1, "stopped before the call ended", "Ended. 1 call was broken off, as a second signal came"),
 }
 
 

@@ -156,7 +156,7 @@ def test_a_style_that_a_client_can_not_have_is_told_once_not_once_a_tool(run: Ru
     [
         ({"mcp": {"a": {"type": "local", "command": ["x"]}}}, "looks like a configuration of another shape"),
         ({"context_servers": {"a": {"url": "http://x"}}}, '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers'),
-        ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, "an error that a server answered"),
+        ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, "an error response of a server"),
     ],
 )
 def test_a_source_of_another_shape_is_told_what_it_is(run: Run, tmp_path: Path, content: object, fact: str) -> None:
@@ -190,7 +190,7 @@ def test_an_error_has_its_fields_as_json(run: Run, tmp_path: Path) -> None:
 
     assert error["code"] == "invalid_config"
     assert error["file"] == str(path)
-    assert error["remedy"] == "Mend the file there."
+    assert error["remedy"] == "Fix the file there."
 
 
 def test_a_fault_of_our_own_shows_a_traceback_only_when_asked(

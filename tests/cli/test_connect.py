@@ -163,7 +163,7 @@ def test_a_token_is_written_as_a_reference_where_the_client_reads_one(run: Run, 
     done = run("connect", "cursor", "--yes")
 
     assert servers(cursor)["github"]["headers"] == {"Authorization": "Bearer ${env:TRUENAME_TOKEN}"}
-    assert "Set TRUENAME_TOKEN where the client is started." in words(done.out)
+    assert "Set TRUENAME_TOKEN in the environment of the client." in words(done.out)
     assert f"{SECRET}-token" not in cursor.read_text("utf-8") + done.out + done.err
 
 
@@ -307,7 +307,7 @@ def test_a_change_too_long_for_its_line_goes_on_under_its_own_beginning(
 
 
 GEMINI = {
-    "a trailing comma": ('{"mcpServers": {"github": %s,}}', "a comma stands behind the last item"),
+    "a trailing comma": ('{"mcpServers": {"github": %s,}}', "it has a trailing comma"),
     "a byte order mark": ('\ufeff{"mcpServers": {"github": %s}}', "byte order mark"),
 }
 
@@ -326,7 +326,7 @@ def test_a_file_that_its_client_refuses_is_left_alone_with_the_place(
     assert done.status == 2
     assert told in words(done.err)
     assert "line 1, column" in words(done.err)
-    assert "Gemini CLI does not read that" in words(done.err)
+    assert "which Gemini CLI does not accept" in words(done.err)
     assert path.read_bytes() == before
 
 
@@ -344,7 +344,7 @@ def test_a_comment_that_its_client_may_not_read_is_told(run: Run, cursor: Path) 
     done = run("connect", "cursor", "--yes")
 
     assert done.status == 0
-    assert "line 1: it has a comment. Cursor is not known to read that" in words(done.out)
+    assert "line 1: it has a comment. Cursor may not accept that" in words(done.out)
 
 
 @pytest.mark.parametrize("command", ["connect", "disconnect"])

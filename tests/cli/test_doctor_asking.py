@@ -198,7 +198,7 @@ def test_what_stands_behind_a_reference_is_never_shown(
     for done in (quiet, started, doctor(path)):
         assert "behind-the-reference" not in done.out + done.err
         assert "from-the-env-file" not in done.out + done.err
-    assert "there is no program" in " ".join(started.out.split())
+    assert "cannot find the program" in " ".join(started.out.split())
 
 
 def test_last_words_do_not_give_a_secret_away(home: Path, doctor: Doctor) -> None:

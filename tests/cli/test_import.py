@@ -136,9 +136,9 @@ REFUSED = [
     ([], "no FILE"),
     (["absent.json"], "can't be read"),
     (["plain.json"], "plain mcpServers"),
-    (["plain.json", "--from", "kong"], "no gateway that is known"),
+    (["plain.json", "--from", "kong"], "not a known gateway"),
     (["openapi.json"], "can be carried over"),
-    (["empty.json"], "names no servers"),
+    (["empty.json"], "has no servers"),
 ]
 
 

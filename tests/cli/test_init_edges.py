@@ -60,7 +60,7 @@ def test_a_directory_that_is_relative_to_where_its_client_was_started_is_told(ho
 
     run("init", home / ".kiro" / "settings" / "mcp.json")
 
-    assert "# cwd is relative to this file" in Path("truename.toml").read_text("utf-8")
+    assert "cwd is now relative to this file" in Path("truename.toml").read_text("utf-8")
 
 
 def test_nothing_is_half_written_where_the_schema_cannot_stand(home: Path, run: Run) -> None:

@@ -63,7 +63,7 @@ def test_a_lock_is_written_once_and_checked_without_naming_the_sources_again(
     [
         ("def fs_list", "def list_files", "'fs_list' is called 'list_files' now; its definition is the same."),
         ("def ping", "def quux", "'ping' is gone."),
-        ("depth: int = 1", "depth: int", "'depth' is required now"),
+        ("depth: int = 1", "depth: int", "'depth' is now required"),
         ("depth: int = 1", "depth: int = 1, more: int = 2", "'more' is a new optional parameter"),
         ("List the files", "Lists the files", "'fs_list' says something else of itself"),
     ],
@@ -158,7 +158,7 @@ def test_a_lock_with_a_merge_conflict_says_so_and_is_written_anew_if_sources_are
     for words in (("lock", "--check"), ("lock",), ("lock", "src", "--check")):
         done = run(*words)
         assert done.status == 2
-        assert "line 8: a merge conflict is left in it" in done.err
+        assert "line 8: it has an unresolved merge conflict" in done.err
     assert run("lock", "src").status == 0
     assert locked.read_text("utf-8") == text
 
@@ -199,7 +199,7 @@ def test_a_definition_that_was_edited_by_hand_can_not_be_read(run: Run, locked: 
     done = run("lock", "--check")
 
     assert done.status == 2
-    assert "is not that of its digest" in done.err
+    assert "does not match its digest" in done.err
 
 
 def test_a_change_is_judged_by_the_lock_as_by_the_source_of_before(run: Run, locked: Path, source: Path) -> None:

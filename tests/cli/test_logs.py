@@ -13,7 +13,7 @@ from truename import ToolId
 from truename.catalog import Origin, Tool
 from truename.cli._logs import log_to_stderr
 from truename.gateway import UpstreamError
-from truename.gateway.telemetry.account import Accounts, RunningCall
+from truename.gateway.running_calls import Accounts, RunningCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -133,7 +133,7 @@ def test_what_is_probably_not_meant_is_told_at_the_start_and_at_a_reload(home: P
         reloaded = json.loads(err.until("}\n"))
 
     (empty,) = document["warnings"]
-    assert "it names no servers" in empty["problem"]
+    assert "it has no servers" in empty["problem"]
     assert "truename init" in empty["remedy"]
     assert reloaded["reloaded"] == "+s"
     assert [(one["key"], one["remedy"]) for one in reloaded["warnings"]] == [

@@ -156,9 +156,9 @@ def test_a_check_as_json_says_whether_all_is_clean(run: Run, here: Path) -> None
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("fs.list", "fs.list"), "'fs.list' would stay what it is"),
+        (("fs.list", "fs.list"), "'fs.list' would not change"),
         (("fs_list", "fs.list", "--for", "anthropic"), "'fs.list' is not legal for anthropic"),
-        (("fs.list", "a b"), "'a b' can't be a name in files"),
+        (("fs.list", "a b"), "'a b' cannot be written as a name in files"),
     ],
 )
 def test_a_refused_plan_changes_nothing(run: Run, here: Path, words: tuple[str, ...], told: str) -> None:

@@ -66,7 +66,7 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
     typo = run("rename", "fs.lost", "fs_lost", "--among", "dump.json")
 
     assert (clash.status, typo.status) == (1, 0)
-    assert "'fs_list' is there already" in clash.err
+    assert "'fs_list' is already in use" in clash.err
     assert "No tool is called 'fs.lost'" in typo.err
 
 
@@ -79,7 +79,7 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
         (("a", "b", "--apply"), "no file or directory was named"),
         (("a", "b", "--check"), "no file or directory was named"),
         (("a", "b", "--check", ".", "--apply", "."), "--check only looks, and --apply changes"),
-        (("a", "b", "--apply", "nowhere"), "nowhere: there is nothing"),
+        (("a", "b", "--apply", "nowhere"), "nowhere: it does not exist"),
         (("--map", "nowhere.toml"), "nowhere.toml can't be read"),
         (("--map", "x", "--style", "underscore"), "--map and --style both say what the names become"),
         (("--style", "underscore"), "nothing says which tools there are"),
@@ -129,7 +129,7 @@ def test_a_broken_setting_is_told(run: Run, here: Path) -> None:
     done = run("rename", "fs.list", "fs_list")
 
     assert done.status == 2
-    assert "migration.exclude: it is no list of texts" in " ".join(done.err.split())
+    assert "migration.exclude: it is not a list of strings" in " ".join(done.err.split())
 
 
 def test_help_says_what_there_is(run: Run) -> None:

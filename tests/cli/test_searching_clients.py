@@ -155,7 +155,7 @@ def test_a_client_that_would_get_more_tools_than_it_takes_is_told_of_the_search(
     done = run("connect", "cursor", "--catalog", "tools.json", "--yes")
 
     assert (done.status, servers(path)["gitlab"]["url"][-22:]) == (0, "/for/cursor/only/gitlab"[-22:])
-    assert "Cursor takes 80 tools, and these are 81. Connect with --search" in words(done.out)
+    assert "Cursor accepts 80 tools, and would get 81. Connect with --search" in words(done.out)
 
 
 @pytest.mark.parametrize("case", LISTING)
@@ -222,7 +222,7 @@ def test_a_list_of_what_is_offered_needs_to_know_what_there_is(run: Run, home: P
 
     told: dict[str, Any] = json.loads(done.out)
     assert (done.status, told["rules"]) == (1, [])
-    assert "which it has is not known" in told["notes"][0]["fact"]
+    assert "its tools are unknown" in told["notes"][0]["fact"]
 
 
 def test_a_list_entry_that_no_name_matches_any_more_is_told(run: Run, home: Path) -> None:
@@ -232,4 +232,4 @@ def test_a_list_entry_that_no_name_matches_any_more_is_told(run: Run, home: Path
 
     assert done.status == 0
     assert "'drop_branch' in" in words(done.out)
-    assert "stays as it is: it matches no tool. Look at it by hand." in words(done.out)
+    assert "was left unchanged: it matches no tool. Check it by hand." in words(done.out)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from truename.clients import Machine, find
 from truename.clients.apply import Disconnection, connect, disconnect, plan_disconnection
 from truename.clients.connection import ConnectRequest, plan_connection
-from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, together
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, names_alone, names_together
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ SERVERS: dict[str, Any] = {"mcpServers": {"github": GITHUB, "mine": {"command": 
 LISTED = {"github": ["search", "get_me"], "jira": ["search"]}
 
 
-NAMES = UpcomingNames(alone(LISTED, Config(), dialect="claude-code"), together(LISTED, Config(), dialect="universal"))
+NAMES = UpcomingNames(
+    names_alone(LISTED, Config(), dialect="claude-code"), names_together(LISTED, Config(), dialect="universal")
+)
 
 
 def known(names: NewNames) -> UpcomingNames:

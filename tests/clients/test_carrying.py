@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from truename.clients import Machine, find
-from truename.clients.carrying import NameMove, carry, with_text
+from truename.clients.carrying import NameMove, carry, replace_name
 from truename.clients.connection import ConnectRequest, plan_connection
-from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, together
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, names_alone, names_together
 from truename.clients.kept_names import KeptName
 from truename.config import Config, ServerConfig
 
@@ -36,7 +36,7 @@ def planned(base: Path, files: dict[str, str], client: str, *, one: bool = True)
     config = Config(path=base / "truename.toml", servers=SERVERS)
     address = GatewayAddress(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
     names = UpcomingNames(
-        alone(LISTED, Config(), dialect="gemini-cli"), together(LISTED, Config(), dialect="universal")
+        names_alone(LISTED, Config(), dialect="gemini-cli"), names_together(LISTED, Config(), dialect="universal")
     )
     return plan_connection(
         machine, find(machine), address, ConnectRequest(client=client, entries="one" if one else "each"), names
@@ -213,7 +213,7 @@ def test_names_in_agents_are_told_with_what_to_write(tmp_path: Path) -> None:
 
     plan = planned(tmp_path, files, "claude-code")
 
-    assert [note.advice for note in plan.notes] == ["Write mcp__tn__git_log there."]
+    assert [note.advice for note in plan.notes] == ["Replace it with mcp__tn__git_log."]
 
 
 def kept(text: str, server: str | None, tool: str | None, **more: Any) -> KeptName:
@@ -253,7 +253,7 @@ def test_a_name_means_the_same_tools_as_before(name: KeptName, moves: list[NameM
 @pytest.mark.parametrize(
     ("name", "move", "problem"),
     [
-        (kept("mcp__git__log", "git", "log"), NameMove(key="git", new_key="tn", names=None), "which tools git has"),
+        (kept("mcp__git__log", "git", "log"), NameMove(key="git", new_key="tn", names=None), "the tools of git"),
         (kept("mcp__git__gone", "git", "gone"), MOVE, "it matches no tool"),
     ],
 )
@@ -265,18 +265,18 @@ def test_what_can_not_be_carried_stays_and_is_told(name: KeptName, move: NameMov
 
 
 def test_a_name_that_is_not_at_its_place_is_not_replaced() -> None:
-    with pytest.raises(ValueError, match="not at its place"):
-        with_text({"a": ["other"]}, kept("mcp__git__log", "git", "log"), ["x"])
+    with pytest.raises(ValueError, match="no longer in the file"):
+        replace_name({"a": ["other"]}, kept("mcp__git__log", "git", "log"), ["x"])
 
 
 def test_a_name_that_is_there_already_is_not_put_twice() -> None:
     name = kept("mcp__git__log", "git", "log")
 
-    assert with_text({"a": ["mcp__git__log", "x"]}, name, ["x", "y"]) == {"a": ["y", "x"]}
+    assert replace_name({"a": ["mcp__git__log", "x"]}, name, ["x", "y"]) == {"a": ["y", "x"]}
     key = kept("old", None, "old", is_key=True, where=("a", "old"))
-    assert with_text({"a": {"old": 1, "new": 2}}, key, ["new"]) == {"a": {"new": 2}}
+    assert replace_name({"a": {"old": 1, "new": 2}}, key, ["new"]) == {"a": {"new": 2}}
 
 
 def test_several_names_have_no_room_where_there_is_no_list() -> None:
     with pytest.raises(ValueError, match="only one name"):
-        with_text({"a": {"b": "old"}}, kept("old", None, "old", where=("a", "b")), ["x", "y"])
+        replace_name({"a": {"b": "old"}}, kept("old", None, "old", where=("a", "b")), ["x", "y"])

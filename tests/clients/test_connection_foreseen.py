@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.clients.connecting import Home
-from truename.clients.connection_notes import foresee
+from truename.clients.connection_notes import predict_losses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,13 +22,17 @@ JOINS = {"a": ["b__c"], "a__b": ["c"]}
         ("continue-cli", NAMESAKES, "can't call 2 of 5 tools this way: 'search' of 'jira' (a call runs 'search' of"),
         ("continue", NAMESAKES, "Continue CLI can't call 2 of 5 tools"),
         ("claude-code", JOINS, "can't call 2 of 2 tools this way: 'b__c' of 'a' (a call may run 'c' of 'a__b'), "),
-        ("cursor", NAMESAKES, "which one it calls is not known: 4 of 5 tools share a name ('search' of 'github', "),
+        (
+            "cursor",
+            NAMESAKES,
+            "4 of 5 tools share a name with another tool, and it is unknown which one a call runs ('search' of ",
+        ),
         ("codex-cli", JOINS, "Codex (code mode) can't call 1 of 2 tools"),
         ("cline", JOINS, "can't call 1 of 2 tools this way: 'b__c' of 'a' (a call runs 'c' of 'a__b')"),
     ],
 )
 def test_tools_that_a_client_would_lose_are_counted_and_named(client: str, servers: Any, told: str) -> None:
-    (found,) = (one for one in foresee(client, servers) if one.count)
+    (found,) = (one for one in predict_losses(client, servers) if one.count)
 
     assert told in found.text
 
@@ -43,13 +47,13 @@ def test_tools_that_a_client_would_lose_are_counted_and_named(client: str, serve
     ],
 )
 def test_nothing_is_said_where_nothing_is_lost_or_known(client: str, servers: Any) -> None:
-    assert not sum(one.count for one in foresee(client, servers))
+    assert not sum(one.count for one in predict_losses(client, servers))
 
 
 def test_a_long_list_is_told_in_part() -> None:
     tools = [f"tool_{number}" for number in range(9)]
 
-    (found,) = foresee("continue-cli", {"a": tools, "b": tools})
+    (found,) = predict_losses("continue-cli", {"a": tools, "b": tools})
 
     assert "can't call 9 of 18 tools" in found.text
     assert found.text.endswith(", and 5 more")
@@ -75,4 +79,6 @@ def test_it_is_said_when_no_names_are_known(tmp_path: Path) -> None:
 
     plan = home.plan(names={})
 
-    assert any("not known of 'github'" in note.fact and "truename serve" in note.advice for note in plan.notes)
+    assert any(
+        "Could not list the tools of 'github'" in note.fact and "truename serve" in note.advice for note in plan.notes
+    )

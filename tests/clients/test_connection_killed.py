@@ -11,7 +11,7 @@ from tests.editing.killing import killed_everywhere
 from truename.clients import Machine, apply, find
 from truename.clients.apply import plan_disconnection
 from truename.clients.connection import ConnectRequest, plan_connection
-from truename.clients.gateway_address import GatewayAddress, UpcomingNames, together
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, names_together
 from truename.config import Config, ServerConfig
 from truename.editing import backups, digest
 
@@ -54,7 +54,7 @@ def finish_connect(base: Path) -> None:
     machine = Machine(system="linux", home=base, environ=environ(base), project=base, root=base)
     config = Config(path=Path("/etc/truename.toml"), servers=(WEATHER,))
     address = GatewayAddress(config=config, url="http://127.0.0.1:8750", program="/opt/truename")
-    names = UpcomingNames({}, together({"weather": ["get"]}, Config(), dialect="universal"))
+    names = UpcomingNames({}, names_together({"weather": ["get"]}, Config(), dialect="universal"))
     plan = plan_connection(machine, find(machine), address, ConnectRequest(client="claude-code", entries="one"), names)
     apply.connect(plan, environ(base))
 

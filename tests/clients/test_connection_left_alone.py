@@ -88,7 +88,7 @@ def test_a_file_that_is_gone_is_not_made_again(home: Home) -> None:
 
     (problem,) = home.undo().problems
 
-    assert "it is gone" in problem.problem
+    assert "it no longer exists" in problem.problem
     assert not home.servers.exists()
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_changes_while_the_plan_is_looked_at_is_left_alone(home: Hom
     plan = home.plan()
     home.meddle(lambda value: value.update(starts=7))
 
-    with pytest.raises(ConfigError, match="changed by somebody else"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         connect(plan, home.environ)
 
     assert home.read() == {**SERVERS, "starts": 7}
@@ -110,7 +110,7 @@ def test_a_damaged_backup_is_told_and_nothing_is_changed(home: Home) -> None:
 
     (problem,) = home.undo().problems
 
-    assert "not what was saved" in problem.problem
+    assert "does not match the recorded digest" in problem.problem
     assert home.servers.read_bytes() == connected
 
 

@@ -11,7 +11,7 @@ import yaml
 from truename.clients import ConfigFile, Machine, config_files, find, read_entry, speaks_http, write_entry
 from truename.clients.apply import connect, disconnect, plan_disconnection
 from truename.clients.connection import ConnectRequest, Entries, plan_connection
-from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone, alone_path, together
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames, alone_path, names_alone, names_together
 from truename.clients.selection import OWN_SCOPES, READ_ONLY
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import ConfigError
@@ -94,7 +94,7 @@ def gateway(base: Path) -> GatewayAddress:
 def connected(machine: Machine, file: ConfigFile, address: GatewayAddress, entries: Entries) -> tuple[str, ...]:
     wish = ConnectRequest(client=file.client, entries=entries, scopes=frozenset({file.scope}))
     names = UpcomingNames(
-        alone(LISTED, Config(), dialect=file.dialect), together(LISTED, Config(), dialect="universal")
+        names_alone(LISTED, Config(), dialect=file.dialect), names_together(LISTED, Config(), dialect="universal")
     )
     plan = plan_connection(machine, find(machine), address, wish, names)
     connect(plan, machine.environ)
@@ -138,7 +138,7 @@ def test_a_file_is_given_back_to_the_byte(system: System, file: ConfigFile, entr
 
 def check_servers(machine: Machine, file: ConfigFile, path: Path, entries: Entries) -> None:
     found = next(each for each in find(machine) if each.file == file and each.path == path)
-    servers = {sighting.server.key: sighting.server for sighting in found.servers}
+    servers = {client_server.server.key: client_server.server for client_server in found.servers}
     at = {"best": alone_path("weather", file.dialect), "one": "/mcp/servers/weather", "all": "/mcp"}[entries]
     key = "weather" if entries == "best" else "tn"
 

@@ -169,7 +169,7 @@ def test_servers_in_lists_are_undone_by_their_names(home: Home, name: str, text:
     disconnect(plan_disconnection(client, home.environ), home.environ)
 
     found = next(one for one in find(home.machine) if one.path == path)
-    keys = {sighting.server.key: sighting.server.command for sighting in found.servers}
+    keys = {client_server.server.key: client_server.server.command for client_server in found.servers}
     assert keys == {"mine": "x", "github": "npx", "new": "n"}
     assert "127.0.0.1" not in path.read_text("utf-8")
 
@@ -209,7 +209,7 @@ def test_a_backup_that_was_altered_is_kept_and_told(home: Home) -> None:
 
     undoing = home.undo()
 
-    assert "not what was saved" in str(undoing.problems[0])
+    assert "does not match the recorded digest" in str(undoing.problems[0])
     assert copy.exists()
     assert len(backups(home.environ)) == 1
 

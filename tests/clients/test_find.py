@@ -25,7 +25,7 @@ def put(folder: Path, steps: str, content: Any) -> Path:
 
 
 def told(found: FoundFile) -> tuple[str, str, list[str]]:
-    return found.file.client, found.file.scope, [sighting.server.key for sighting in found.servers]
+    return found.file.client, found.file.scope, [client_server.server.key for client_server in found.servers]
 
 
 def test_one_file_of_claude_code_has_two_scopes_and_is_read_once(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_search_that_was_not_finished_is_told(tmp_path: Path, monkeypatch: pyt
 
     assert [key for one in found for key in told(one)[2]] == ["a", "b"]
     assert {(one.path.name, one.problem.problem) for one in found if one.problem} == {
-        ("cache", "it has more in it than is searched, so files may be missing")
+        ("cache", "it has too many files to search, so some may be missing")
     }
 
 
@@ -199,8 +199,8 @@ def test_a_named_file_is_read_whoever_it_belongs_to(
     found = read_source(put(tmp_path, name, content))
 
     assert found.problem is None
-    assert (found.file.client, [sighting.server.key for sighting in found.servers]) == (client, keys)
-    assert {sighting.client for sighting in found.servers} == {client}
+    assert (found.file.client, [client_server.server.key for client_server in found.servers]) == (client, keys)
+    assert {client_server.client for client_server in found.servers} == {client}
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_named_file_without_servers_is_told(content: str, tmp_path: Path) -> N
     found = read_source(put(tmp_path, "x.json", content))
 
     assert found.problem is not None
-    assert found.problem.problem == "it names no MCP servers"
+    assert found.problem.problem == "it has no MCP servers"
     assert found.document is not None
 
 

@@ -32,11 +32,11 @@ def test_each_entry_of_the_facts_is_found_with_its_server(system: System, tmp_pa
         here = machine(folder, system)
         path = written(folder, case, "weather")
         seen = [
-            (sighting.server.key, sighting.server.command, sighting.server.args)
+            (client_server.server.key, client_server.server.command, client_server.server.args)
             for found in find(here)
             if found.path == path and found.file.client == case.client
-            for sighting in found.servers
-            if sighting.client == case.client and sighting.path == path
+            for client_server in found.servers
+            if client_server.client == case.client and client_server.path == path
         ]
         if seen != [("weather", "node", ("s.js",))]:
             missing.append((case, seen))
@@ -65,7 +65,7 @@ def test_a_file_that_is_named_is_known_by_its_place(system: System, tmp_path: Pa
     for at, case in enumerate(cases(system)):
         path = written(tmp_path / str(at), case, "weather")
         found = read_source(path)
-        servers = [(sighting.server.key, sighting.server.command) for sighting in found.servers]
+        servers = [(client_server.server.key, client_server.server.command) for client_server in found.servers]
         # Several clients read .mcp.json, the first of the table is told.
         clients = {case.client} if case.path != ".mcp.json" else {"claude-code"}
         if found.problem or found.file.client not in clients or servers != [("weather", "node")]:

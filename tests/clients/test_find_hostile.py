@@ -193,7 +193,7 @@ if true; then mcp add inner; fi
 """
     put(tmp_path, "home/.config/crush/crushrc", script)
 
-    git, web, rest = (sighting.server for sighting in only(tmp_path).servers)
+    git, web, rest = (client_server.server for client_server in only(tmp_path).servers)
 
     assert (git.key, git.command, git.args, dict(git.env)) == (
         "git",

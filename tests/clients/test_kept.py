@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.clients.homes import machine
-from truename.clients import KeptName, find, matches, read_source, respelled
-from truename.clients.kept_names import SPELLINGS, parts
+from truename.clients import KeptName, find, matches, read_source, respell
+from truename.clients.kept_names import SPELLINGS, split_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def kept(text: str, spelling: str, servers: Iterable[str] = (), server: str | None = None) -> KeptName:
     """Take a name apart as it would be in a file."""
-    found = parts(text, SPELLINGS[spelling], servers)
+    found = split_name(text, SPELLINGS[spelling], servers)
     assert found is not None, text
     return KeptName(
         text=text,
@@ -252,7 +252,7 @@ def test_an_opaque_pattern_means_no_certain_tool_and_is_left_as_it_is() -> None:
 
     assert matches(name, "a", None)
     assert not matches(name, "a", "x")
-    assert respelled(name, "tn", "x") == "mcp__(a|b)__x"
+    assert respell(name, "tn", "x") == "mcp__(a|b)__x"
 
 
 RESPELLED = [
@@ -292,12 +292,12 @@ RESPELLED = [
 def test_a_name_is_spelled_anew(row: tuple[str, str, tuple[str, ...], str, str | None, str]) -> None:
     spelling, text, servers, server, tool, wanted = row
 
-    assert respelled(kept(text, spelling, servers), server, tool) == wanted
+    assert respell(kept(text, spelling, servers), server, tool) == wanted
 
 
 PIECES = st.text(min_size=1, max_size=10).filter(lambda text: not set(text) & set("*?()"))
 SAFE = st.from_regex(r"[a-z][a-z0-9]{0,6}", fullmatch=True)
-OF_BOTH = [spelling for spelling in SPELLINGS.values() if not spelling.is_bare and spelling.tool]
+OF_BOTH = [spelling for spelling in SPELLINGS.values() if not spelling.is_without_server and spelling.tool]
 
 
 @given(spelling=st.sampled_from(OF_BOTH), server=PIECES, tool=PIECES, new=st.tuples(SAFE, SAFE))
@@ -307,11 +307,11 @@ def test_a_name_that_was_spelled_anew_is_taken_apart_again(
     name = kept(spelling.tool.format(server=server, tool=tool), spelling.name, [server])
     assume(name.tool is not None and name.server == server)
 
-    text = respelled(name, *new)
+    text = respell(name, *new)
     again = kept(text, spelling.name, [new[0]])
 
     assert (again.server, again.tool) == new
-    assert respelled(again, new[0], new[1]) == text
+    assert respell(again, new[0], new[1]) == text
     assert matches(again, *new)
 
 
@@ -320,7 +320,7 @@ def test_spelling_a_name_for_what_it_means_changes_nothing(spelling: Any, server
     template = spelling.whole[0] if tool is None else spelling.tool
     name = kept(template.format(server=server, tool=tool), spelling.name, [server])
 
-    assert respelled(name, name.server or "", name.tool) == name.text
+    assert respell(name, name.server or "", name.tool) == name.text
 
 
 @given(
@@ -329,11 +329,11 @@ def test_spelling_a_name_for_what_it_means_changes_nothing(spelling: Any, server
     servers=st.lists(st.text(max_size=5), max_size=3),
 )
 def test_no_text_makes_taking_apart_fail(text: str, spelling: str, servers: list[str]) -> None:
-    found = parts(text, SPELLINGS[spelling], servers)
+    found = split_name(text, SPELLINGS[spelling], servers)
     if found is not None:
         name = kept(text, spelling, servers)
         for server in [*servers, "s"]:
             matches(name, server, "t")
             matches(name, server, None)
-            assert isinstance(respelled(name, server, "t"), str)
-            assert isinstance(respelled(name, server, None), str)
+            assert isinstance(respell(name, server, "t"), str)
+            assert isinstance(respell(name, server, None), str)

@@ -119,7 +119,7 @@ def test_what_was_written_can_be_changed_without_changing_the_next() -> None:
 @pytest.mark.parametrize(
     ("shape", "server", "problem"),
     [
-        ("stdio-only", OVER_HTTP, "takes no url"),
+        ("stdio-only", OVER_HTTP, "accepts no url"),
         ("codex", ServerConfig(key="x", url=URL, type="sse"), "SSE"),
         ("goose", ServerConfig(key="x", url=URL, type="sse"), "SSE"),
         ("vscode", ServerConfig(key="x"), "neither"),

@@ -104,7 +104,7 @@ def test_a_collision_is_an_error_unless_asked_otherwise_and_then_the_losers_are_
         compat.resolve_tool_name_collisions([first, second])
     with caplog.at_level(logging.WARNING):
         assert compat.resolve_tool_name_collisions([first, second], collision_policy="warn") == ([second], [])
-    assert caplog.messages == ["function 'x' of 'docs' can't be called: function 'x' of 'local' has the name"]
+    assert caplog.messages == ["function 'x' of 'docs' cannot be called: function 'x' of 'local' has the same name"]
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_name_that_one_server_lists_twice_is_one_tool(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         assert unprefixed_names([("a", ["x", "y", "x"])]) == ("x", "y")
 
-    assert caplog.messages == ["server 'a' lists 'x' more than once; it is one tool"]
+    assert caplog.messages == ["Server 'a' lists 'x' more than once; it counts once"]
 
 
 def test_a_name_of_two_servers_is_an_error_without_prefixes() -> None:

@@ -214,11 +214,16 @@ def test_an_address_with_a_path_is_no_origin(rest: str) -> None:
         (
             {"algorithms": ["ES256", "HS256"]},
             "algorithms",
-            "'HS256' is no signature with a public key",
+            "'HS256' is not a signature with a public key",
             "Did you mean 'RS256'?",
         ),
         ({"algorithms": []}, "algorithms", "it is empty", "Leave it out, or name one."),
-        ({"introspection": "opaqe"}, "introspection", "'opaqe' is no choice", "Did you mean 'opaque'?"),
+        (
+            {"introspection": "opaqe"},
+            "introspection",
+            "'opaqe' is not one of: never, opaque, always",
+            "Did you mean 'opaque'?",
+        ),
     ],
 )
 def test_a_choice_that_there_is_not_is_told_with_the_nearest(
@@ -266,7 +271,7 @@ def test_a_scheme_that_browsers_know_is_no_program_s_own() -> None:
 
     assert (caught.value.key, caught.value.problem, caught.value.remedy) == (
         "access.sign_in.redirect_schemes",
-        "'data' is no program's own",
+        "'data' is not a program's own scheme",
         "Leave it out.",
     )
 
@@ -297,6 +302,6 @@ def test_the_schema_knows_every_key() -> None:
     jsonschema.validate(content, json_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**content, "access": {"zzz": 1}}, json_schema())
-    assert SETTINGS["access"].schema["properties"].keys() == {
+    assert SETTINGS["access"].type.schema["properties"].keys() == {
         *("public_url", "token_name", "tokens", "oauth", "sign_in")
     }

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.config_load import faults_of, settings
-from truename.config import parse, render
-from truename.config.model import Config
+from truename.config import Config, parse, render
 from truename.policy import Context
 
 FILE = """
@@ -54,22 +53,22 @@ def test_they_are_written_as_they_are_read() -> None:
         ({"context": None}, "context", "it is null, not an object"),
         ({"context": "ios"}, "context", "it is a text, not an object"),
         ({"context": []}, "context", "it is a list"),
-        ({"context": {"platfrom": "ios"}}, "context.platfrom", "it is no word of a context"),
+        ({"context": {"platfrom": "ios"}}, "context.platfrom", "it is not a setting"),
         ({"context": {"platform": 1}}, "context.platform", "it is 1, not a text"),
-        ({"context": {"origin": "root"}}, "context.origin", "'root' is no origin"),
-        ({"context": {"origin": ""}}, "context.origin", "'' is no origin"),
+        ({"context": {"origin": "root"}}, "context.origin", "'root' is not an origin"),
+        ({"context": {"origin": ""}}, "context.origin", "'' is not an origin"),
         ({"context": {"app": "${UNSET}"}}, "context.app", "UNSET"),
-        ({"context": {"app": "x" * 5000}}, "context.app", "it is no text of at most"),
+        ({"context": {"app": "x" * 5000}}, "context.app", "it is not a text of at most"),
         ({"contexts": []}, "contexts", "it is a list"),
-        ({"contexts": {"a b": {}}}, "contexts.a b", "'a b' can't be a context's name"),
-        ({"contexts": {"a/b": {}}}, "contexts.a/b", "can't be a context's name"),
-        ({"contexts": {"": {}}}, "contexts.", "can't be a context's name"),
-        ({"contexts": {"x\n": {}}}, "contexts.x\n", "can't be a context's name"),
-        ({"contexts": {"a=b": {}}}, "contexts.a=b", "can't be a context's name"),
+        ({"contexts": {"a b": {}}}, "contexts.a b", "'a b' can't be a name"),
+        ({"contexts": {"a/b": {}}}, "contexts.a/b", "can't be a name"),
+        ({"contexts": {"": {}}}, "contexts.", "can't be a name"),
+        ({"contexts": {"x\n": {}}}, "contexts.x\\n", "can't be a name"),
+        ({"contexts": {"a=b": {}}}, "contexts.a=b", "can't be a name"),
         ({"contexts": {"phone": None}}, "contexts.phone", "not an object"),
         ({"contexts": {"phone": {"origin": 1}}}, "contexts.phone.origin", "it is 1, not a text"),
-        ({"protocol": "newest"}, "protocol", "'newest' is no protocol version"),
-        ({"protocol": ""}, "protocol", "'' is no protocol version"),
+        ({"protocol": "newest"}, "protocol", "'newest' is not a protocol version"),
+        ({"protocol": ""}, "protocol", "'' is not a protocol version"),
         ({"protocol": 0.3}, "protocol", "it is 0.3, not a text"),
         ({"recording": 1}, "recording", "it is 1, not a text"),
     ],

@@ -73,7 +73,7 @@ def test_of_two_in_one_directory_our_own_file_is_taken(tmp_path: Path) -> None:
 
 BROKEN = [
     ("truename_toml", "[convention", "", "is not TOML"),
-    ("truename_toml", "convention = 3\n", "convention", "it is no table"),
+    ("truename_toml", "convention = 3\n", "convention", "it is not a table"),
     ("truename_toml", "[convention]\nmax_length = 'x'\n", "convention.max_length", "whole number"),
     ("truename_toml", '[convention]\nappz = ["a"]\n', "convention.appz", "Did you mean 'apps'"),
     ("truename_toml", 'preset = "mcp"\n', "preset", r"Move it below \[convention\]"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.config_load import ENVIRON, faults_of, one, read, server, settings
+from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, load, parse, state_path
 from truename.errors import ConfigError
 from truename.storage import StateLocation
@@ -130,12 +131,12 @@ def test_transports_have_many_names(named: str | None, kind: str) -> None:
 
 BAD = [
     # text, key, problem, remedy
-    ("", "line 1, column 1", "it is not JSON", "Mend"),
-    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Mend"),
+    ("", "line 1, column 1", "it is not JSON", "Correct"),
+    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Correct"),
     ("[1]", "", "it is not an object", "mcpServers"),
-    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "it stands there twice", "rename"),
+    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "the key is there twice", "rename"),
     ("[" * 100_000, "", "nested too deeply", "flatter"),
-    ({}, "", "it names no servers", 'Add "mcpServers"'),
+    ({}, "", "it has no servers", 'Add "mcpServers"'),
     ({"mcpServers": []}, "mcpServers", "it is not an object", "one entry"),
     ({"mcpServers": {"s": 5}}, "mcpServers.s", "it is not an object", "command"),
     (one(), "mcpServers.s", "neither a command nor a url", "Add"),
@@ -153,10 +154,10 @@ BAD = [
     (
         one(command="x", isolation="none"),
         "mcpServers.s.isolation",
-        "'none' is not a kind of isolation",
-        "shared, session",
+        "'none' is not one of: shared, session, user",
+        "Write one",
     ),
-    (one(command="x", start="late"), "mcpServers.s.start", "'late' is not a way to start", "eager, lazy"),
+    (one(command="x", start="late"), "mcpServers.s.start", "'late' is not one of: eager, lazy", "Write one"),
     (one(command="x", idle_timeout=-1), "mcpServers.s.idle_timeout", "it is -1, not a number of at least 0", "0"),
     (one(command="x", timeout=0), "mcpServers.s.timeout", "it is 0, not a number above 0", "number"),
     (one(command="x", disabled="yes"), "mcpServers.s.disabled", "it is a text, not true or false", "true"),
@@ -176,7 +177,7 @@ BAD = [
     (one(url="http://h/", headers={"a": "x\r\ny: z"}), "mcpServers.s.headers.'a'", "not a legal HTTP", "ASCII"),
     (one(command="x", type="http"), "mcpServers.s.type", "'http' needs a url", "Correct"),
     (one(url="http://h/", type="stdio"), "mcpServers.s.type", "'stdio' needs a command", "Correct"),
-    (one(command="x", type="pigeon"), "mcpServers.s.type", "'pigeon' is not a kind of transport", "stdio"),
+    (one(command="x", type="pigeon"), "mcpServers.s.type", "'pigeon' is not a transport", "stdio"),
     ({"mcpServers": {"": {"command": "x"}}}, "mcpServers.", "the server's key is empty", "name"),
     ({"mcpServers": {" ": {"command": "x"}}}, "mcpServers. ", "the server's key is empty", "name"),
     ({"mcpServers": {"a\u200bb": {"command": "x"}}}, "'mcpServers.a\\u200bb'", "U+200B", "Remove"),
@@ -186,9 +187,14 @@ BAD = [
     ({"mcpServers": {}, "servers": {}, "truename": []}, "truename", "it is not an object", "object"),
     ({"mcpServers": {}, "truename": {"stile": "x"}}, "stile", "it is not a setting", "Did you mean 'style'?"),
     ({"mcpServers": {}, "truename": {"zzz": 1}}, "zzz", "it is not a setting", "Use one of: access"),
-    ({"mcpServers": {}, "truename": {"names": "all"}}, "names", "'all' is not a choice", "canonical"),
+    (
+        {"mcpServers": {}, "truename": {"names": "all"}},
+        "names",
+        "'all' is not one of: universal, detect, canonical",
+        "Write one",
+    ),
     ({"mcpServers": {}, "truename": {"style": 1}}, "style", "it is 1, not a text", "text"),
-    ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not a style", "'prefixed'"),
+    ({"mcpServers": {}, "truename": {"style": "prefix"}}, "style", "'prefix' is not one of: canonical, ", "'prefixed'"),
     ({"mcpServers": {}, "truename": {"server_name": "\x07"}}, "server_name", "can't be a server's name", "word"),
     ({"mcpServers": {}, "truename": {"token": "a b"}}, "token", "can't be sent as a bearer token", "ASCII"),
     ({"mcpServers": {}, "truename": {"server_name": "n" * 65}}, "server_name", "can't be a server's name", "word"),
@@ -198,12 +204,22 @@ BAD = [
     ({"mcpServers": {}, "truename": {"max_tools": 0}}, "max_tools", "not a whole number above 0", "whole"),
     ({"mcpServers": {}, "truename": {"max_instructions": -1}}, "max_instructions", "not a whole number, 0", "above"),
     ({"mcpServers": {}, "truename": {"idle_timeout": "x"}}, "idle_timeout", "it is a text, not a number", "at least 0"),
-    ({"mcpServers": {}, "truename": {"reload": "always"}}, "reload", "'always' is not a choice", "watch"),
+    (
+        {"mcpServers": {}, "truename": {"reload": "always"}},
+        "reload",
+        "'always' is not one of: watch, signal, off",
+        "Write one",
+    ),
     ({"mcpServers": {}, "truename": {"max_body": 1.5}}, "max_body", "it is 1.5, not a whole number", "whole"),
     ({"mcpServers": {}, "truename": {"call_timeout": True}}, "call_timeout", "it is true, not", "number"),
     ({"mcpServers": {}, "truename": {"aliases": ["sf"]}}, "aliases", "it is a list, not an object", "object"),
     ({"mcpServers": {}, "truename": {"overrides": 1}}, "overrides", "not an object", "dialect"),
-    ({"mcpServers": {}, "truename": {"overrides": {"curser": {}}}}, "overrides.curser", "is known as", "'cursor'"),
+    (
+        {"mcpServers": {}, "truename": {"overrides": {"curser": {}}}},
+        "overrides.curser",
+        "Unknown client or provider",
+        "'cursor'",
+    ),
     ({"mcpServers": {}, "truename": {"overrides": {"cursor": {"a b": "x"}}}}, "overrides.cursor", "'a b'", "Write"),
 ]
 
@@ -258,12 +274,12 @@ def test_a_variable_that_is_not_set_costs_its_server_alone(entry: dict[str, Any]
 
     config = parse(text, Path("/t.json"), {"HOME": "/h", "EMPTY": ""})
 
-    assert [one.unset for one in config.servers] == [unset, ()]
+    assert [tuple(reference.name for reference in one.unset) for one in config.servers] == [unset, ()]
 
 
 def test_a_server_may_stand_in_one_place_only() -> None:
     (fault,) = faults_of({"mcpServers": {"a": {"command": "x"}}, "servers": {"a": {"command": "y"}}})
-    assert (fault.key, fault.problem) == ("servers.a", "it stands under both keys")
+    assert (fault.key, fault.problem) == ("servers.a", "it is under both keys")
 
 
 @pytest.mark.parametrize(
@@ -340,9 +356,46 @@ def test_a_setting_that_was_replaced_names_the_one_that_replaced_it(key: str, gi
     assert fault.remedy == "Set state to the path of one database for all state, or to memory."
 
 
+@pytest.mark.parametrize(("said", "kind"), [(None, "shared"), ("session", "session"), ("user", "user")])
+def test_sessions_may_have_connections_of_their_own(said: str | None, kind: str) -> None:
+    assert server(command="x", isolation=said).isolation == kind
+
+
+def test_a_server_may_have_limits_of_its_own() -> None:
+    kept = server(command="x", start="lazy", idle_timeout=0)
+    assert (kept.start, kept.idle_timeout) == ("lazy", 0)
+    limits = {"tool_timeouts": {"slow": 900, "get_*": 5}, "max_concurrent": 2, "max_waiting": 3}
+    found = server(command="x", idempotent=["get_*"], **limits)
+    assert dict(found.tool_timeouts) == {"slow": 900.0, "get_*": 5.0}
+    assert (found.idempotent, found.max_concurrent, found.max_waiting) == (("get_*",), 2, 3)
+
+
+def test_an_entry_says_which_integration_and_version_its_server_is() -> None:
+    found = server(command="x", integration="Salesforce", version=2, versions={"create_lead": 3}).identity
+    assert (found.integration, found.version, dict(found.versions)) == ("salesforce", 2, {"create_lead": 3})
+    assert server(command="x").identity == ServerIdentity()
+    assert read(one(command="x", version=2)).identities["s"] == ServerIdentity(version=2)
+
+
+def test_the_version_of_a_package_that_a_client_noted_is_not_the_one_of_an_integration() -> None:
+    assert server(command="x", version="1.4.2", gallery="https://a.example").identity == ServerIdentity()
+    (fault,) = faults_of(one(command="x", version="v2"))
+    assert (fault.key, fault.remedy) == ("mcpServers.s.version", "Write 2, without quotes.")
+
+
+def test_identities_that_are_none_are_told() -> None:
+    entry = {"integration": "My Server", "version": 0, "versions": {"a": 10**18, "b": 1}}
+    faults = faults_of(one(command="x", **entry))
+    assert [fault.key for fault in faults] == [
+        "mcpServers.s.integration",
+        "mcpServers.s.version",
+        "mcpServers.s.versions.a",
+    ]
+
+
 def test_limits_that_are_none_are_told() -> None:
     faults = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
-    assert [fault.key for fault in faults] == ["mcpServers.s.tool_timeouts.slow", "mcpServers.s.max_concurrent"]
+    assert [fault.key for fault in faults] == ["mcpServers.s.max_concurrent", "mcpServers.s.tool_timeouts.slow"]
 
 
 @pytest.mark.parametrize("place", ["state", "audit.path", "trust.pins"])
@@ -396,9 +449,9 @@ def test_an_unknown_key_of_an_entry_is_a_warning_in_a_file_of_clients(word: str,
 @pytest.mark.parametrize(
     ("path", "text", "problem"),
     [
-        ("mcp.json", '{"servers": {}}', "it names no servers"),
+        ("mcp.json", '{"servers": {}}', "it has no servers"),
         ("mcp.json", '{"mcpServers": {"s": {"command": "x", "disabled": true}}}', "switched off"),
-        ("truename.toml", "[mcpServers]", "it names no servers"),
+        ("truename.toml", "[mcpServers]", "it has no servers"),
     ],
 )
 def test_a_configuration_with_nothing_to_serve_is_told(path: str, text: str, problem: str) -> None:

@@ -39,7 +39,7 @@ def test_metadata_that_can_not_be_read_is_never_taken_for_none(metadata: Any) ->
 
 def test_metadata_beside_the_servers_of_a_json_file_is_not_read_over() -> None:
     stray = {"mcpServers": SERVERS, "metadata": {"phone/tap": {"is_for_llm": False}}}
-    with pytest.raises(ConfigError, match="settings stand under truename in JSON"):
+    with pytest.raises(ConfigError, match="settings belong under truename in JSON"):
         parse(json.dumps(stray), Path("/etc/mcp.json"), {})
 
     other = {"mcpServers": SERVERS, "metadata": {"version": 3}}

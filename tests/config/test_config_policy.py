@@ -40,5 +40,5 @@ def test_a_policy_beside_the_servers_of_a_json_file_is_not_read_over(tmp_path: P
     path = tmp_path / "mcp.json"
     path.write_text('{"mcpServers": {}, "policy": {"default": "deny"}}')
 
-    with pytest.raises(ConfigError, match="settings stand under truename in JSON"):
+    with pytest.raises(ConfigError, match="settings belong under truename in JSON"):
         load(path)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.config import Config, load, parse
-from truename.config.interpolate import interpolate
+from truename.config.interpolate import UnsetReference, interpolate, unset_problem
 from truename.config.watch import Watch
 from truename.errors import ConfigError, ConfigErrors
 
@@ -82,20 +82,12 @@ def test_a_link_is_followed_and_its_target_is_watched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "can't be read"),
-        (b"", "is empty"),
-        (b"\n", "is empty"),
-        (b"\xff" + SECRET.encode(), "is not UTF-8"),
-        (SECRET.encode() * 10_000, "is longer than 64 KiB"),
         (f"{SECRET}\n{SECRET}".encode(), "is not a legal HTTP header"),
         (f"{SECRET}\0".encode(), "NUL"),
     ],
 )
-def test_a_file_that_is_no_secret_is_told_without_what_it_says(
-    content: bytes | None, problem: str, tmp_path: Path
-) -> None:
-    if content is not None:
-        (tmp_path / "token").write_bytes(content)
+def test_a_file_that_is_no_secret_is_told_without_what_it_says(content: bytes, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(content)
     with pytest.raises((ConfigError, ExceptionGroup)) as caught:
         _config(tmp_path, f"${{file:{tmp_path}/token}}")
     told = caught.value.exceptions if isinstance(caught.value, ExceptionGroup) else (caught.value,)
@@ -103,18 +95,73 @@ def test_a_file_that_is_no_secret_is_told_without_what_it_says(
     assert not any(SECRET in str(one) + repr(one) for one in told)
 
 
+def _unset(folder: Path, header: str) -> UnsetReference:
+    """Return the reference without a value that keeps the one server from starting, in a file with another server."""
+    path = folder / "truename.toml"
+    far = f'[mcpServers.far]\nurl = "https://far.example/mcp"\nheaders = {{ Authorization = "{header}" }}\n'
+    path.write_text(f'{far}[mcpServers.near]\ncommand = "x"\n')
+    config = load(path, {"HOME": str(folder)})
+    assert config.servers[1].unset == ()
+    (unset,) = config.servers[0].unset
+    assert SECRET not in repr(config) + repr(unset)
+    return unset
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "can't be read (No such file or directory)"),
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (b"\xff" + SECRET.encode(), "is not UTF-8"),
+        (SECRET.encode() * 10_000, "is longer than 64 KiB"),
+    ],
+)
+def test_a_file_without_a_value_costs_its_server_alone(content: bytes | None, problem: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "token").write_bytes(content)
+    unset = _unset(tmp_path, f"Bearer ${{file:{tmp_path}/token}}")
+    assert (unset.name, problem in unset.problem) == (f"file:{tmp_path}/token", True)
+    assert unset.remedy
+
+
+def test_a_file_that_comes_later_is_watched(tmp_path: Path) -> None:
+    config = _config(tmp_path, f"${{file:{tmp_path}/token}}")
+    watch = Watch(lambda: config.files)
+    (tmp_path / "token").write_text(SECRET)
+    assert [watch.look(), watch.look()] == [False, True]
+    assert load(config.path or "", {}).servers[0].unset == ()
+
+
+def test_a_file_that_a_setting_needs_is_an_error(tmp_path: Path) -> None:
+    text = f'token = "${{file:{tmp_path}/token}}"\n[mcpServers.near]\ncommand = "x"\n'
+    with pytest.raises(ConfigError, match="can't be read") as caught:
+        parse(text, tmp_path / "truename.toml", {})
+    assert caught.value.key == "token"
+
+
+def test_several_references_without_a_value_are_reported_together(tmp_path: Path) -> None:
+    text = f'[mcpServers.s]\ncommand = "x"\nargs = ["${{A}}", "${{B}}", "${{file:{tmp_path}/token}}"]\n'
+    (server,) = parse(text, tmp_path / "truename.toml", {}).servers
+    assert unset_problem(server.unset) == (
+        "the environment variables A, B are not set, "
+        f"the file '{tmp_path}/token' can't be read (No such file or directory)"
+    )
+    assert unset_problem(server.unset[:1]) == "the environment variable A is not set"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of POSIX")
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "no regular file" in str(_refused(tmp_path, f"${{file:{tmp_path}/pipe}}"))
-    assert "no regular file" in str(_refused(tmp_path, "${file:/dev/zero}"))
-    assert "can't be read" in str(_refused(tmp_path, f"${{file:{tmp_path}}}"))
+    assert "not a regular file" in _unset(tmp_path, f"${{file:{tmp_path}/pipe}}").problem
+    assert "not a regular file" in _unset(tmp_path, "${file:/dev/zero}").problem
+    assert "can't be read" in _unset(tmp_path, f"${{file:{tmp_path}}}").problem
 
 
 @pytest.mark.parametrize("path", ["token", "./token", "../token", "", "~nobody-of-this-name/token"])
 def test_a_path_is_whole(path: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(SECRET)
-    assert "no absolute path" in str(_refused(tmp_path, f"${{file:{path}}}"))
+    assert "not an absolute path" in str(_refused(tmp_path, f"${{file:{path}}}"))
 
 
 def test_other_programs_references_are_none_of_ours(tmp_path: Path) -> None:
@@ -166,10 +213,11 @@ def test_an_entry_of_the_keyring_is_asked_for(ring: Ring, tmp_path: Path) -> Non
 
 
 def test_a_keyring_that_gives_nothing_refuses(ring: Ring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "has no entry" in str(_refused(tmp_path, "${keyring:github/you}"))
+    unset = _unset(tmp_path, "${keyring:github/you}")
+    assert (unset.name, unset.problem) == ("keyring:github/you", "the keyring has no entry 'github/you'")
     assert "names no entry" in str(_refused(tmp_path, "${keyring:github}"))
     ring.failure = keyring.errors.KeyringLocked(SECRET)
-    assert "can't be asked (KeyringLocked)" in str(_refused(tmp_path, "${keyring:github/me}"))
+    assert "can't be asked (KeyringLocked)" in _unset(tmp_path, "${keyring:github/me}").problem
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "keyring", hidden)
-    assert 'pip install "truename[keyring]"' in str(_refused(tmp_path, "${keyring:github/me}"))
+    assert 'pip install "truename[keyring]"' in _unset(tmp_path, "${keyring:github/me}").remedy

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.shared import UNHURRIED
-from truename.config import parse, render
-from truename.config.model import Config, ServerConfig
+from truename.config import Config, ServerConfig, parse, render
 from truename.config.secrets import in_args, in_env, in_header, in_url
 from truename.config.templates import SPELLINGS, Hole, Template, spelling_of, translate, variable_name, written
 

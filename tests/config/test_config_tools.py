@@ -46,7 +46,7 @@ def test_what_can_not_be_read_is_never_taken_for_nothing(tools: Any) -> None:
 
 
 def test_tools_beside_the_servers_of_a_json_file_are_not_read_over() -> None:
-    with pytest.raises(ConfigError, match="settings stand under truename in JSON"):
+    with pytest.raises(ConfigError, match="settings belong under truename in JSON"):
         parse(json.dumps({"mcpServers": SERVERS, "tools": SAID}), Path("/etc/mcp.json"), {})
     other = {"mcpServers": SERVERS, "tools": {"web": True}}
     assert parse(json.dumps(other), Path("/etc/mcp.json"), {}).settings.tools == Presentation()

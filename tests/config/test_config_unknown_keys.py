@@ -19,8 +19,6 @@ UNKNOWN: Final = "zz_unknown"
 ELSEWHERE: Final = {"lint", "migration"}
 # Keys of maps that have to be ids.
 MAP_KEYS: Final = {"metadata": "a@1/b@1", "tools": "a@1/b@1"}
-# Reported under the key above it, without a suggestion.
-COARSE: Final = ("policy", "rules", 0, "annotations")
 Step = str | int
 
 
@@ -51,14 +49,7 @@ def dotted(path: tuple[Step, ...]) -> str:
 
 SETTINGS: Final = json_schema()["$defs"]["settings"]
 LEVELS: Final = [path for path in levels(SETTINGS) if not ELSEWHERE & set(path)]
-CASES: Final = [
-    pytest.param(
-        path,
-        id=".".join(map(str, path)) or "top",
-        marks=[pytest.mark.xfail(strict=True, reason="the hints are read as one value")] if path == COARSE else [],
-    )
-    for path in LEVELS
-]
+CASES: Final = [pytest.param(path, id=".".join(map(str, path)) or "top") for path in LEVELS]
 
 
 def reported(text: str, file: str) -> list[ConfigError]:

@@ -160,16 +160,16 @@ def test_headers_decide_before_everything_else() -> None:
 @pytest.mark.parametrize(
     ("client_info", "headers", "evidence"),
     [
-        (None, None, "the client says nothing of itself"),
+        (None, None, "the client sent neither a name nor a header"),
         ("my-own-native-client", None, "clientInfo.name 'my-own-native-client' not known"),
         ("native", None, "clientInfo.name 'native' not known"),
         ("universal", None, "clientInfo.name 'universal' not known"),
         ("lab", {"User-Agent": "node"}, "clientInfo.name 'lab' and User-Agent 'node' not known"),
-        ({"name": 5}, {}, "the client says nothing of itself"),
-        ({}, {}, "the client says nothing of itself"),
-        (Implementation(None), {}, "the client says nothing of itself"),
-        (7, {"user-agent": 7, 8: "x"}, "the client says nothing of itself"),
-        ("x" * 10_000_000, {"user-agent": "(" * 10_000_000}, "the client says nothing of itself"),
+        ({"name": 5}, {}, "the client sent neither a name nor a header"),
+        ({}, {}, "the client sent neither a name nor a header"),
+        (Implementation(None), {}, "the client sent neither a name nor a header"),
+        (7, {"user-agent": 7, 8: "x"}, "the client sent neither a name nor a header"),
+        ("x" * 10_000_000, {"user-agent": "(" * 10_000_000}, "the client sent neither a name nor a header"),
         ("(via mcp-remote" * 10, None, "clientInfo.name "),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truename import dialects
 from truename.dialects.dialect import breaks, legal_pattern
-from truename.dialects.transformation import NameTransformation, machine
+from truename.dialects.transformation import NameTransformation, compile_transformation
 
 ALL = dialects.table()
 UNIVERSAL = dialects.get("universal")
@@ -78,7 +78,7 @@ def test_legal_names_stay_whole_and_apart(dialect: dialects.Dialect) -> None:
         shown_one, shown_two = (dialect.shown("truename", name) for name in (one, two))
         assert shown_one is not None
         assert one in shown_one
-        assert shown_one == machine(dialect.mangling).after(dialect._spelled("truename", one) or "")
+        assert shown_one == compile_transformation(dialect.mangling).after(dialect._spelled("truename", one) or "")
         assert not breaks(dialect, "truename", one)
         if folded(one) != folded(two):
             assert shown_one != shown_two
@@ -111,7 +111,7 @@ def test_universal_names_stay_apart_under_every_short_server_key(listed: list[st
     names = [name for name in listed if not UNIVERSAL.check(name, server)]
 
     for dialect in ALL:
-        if machine(dialect.mangling).ignores(server):
+        if compile_transformation(dialect.mangling).ignores(server):
             continue  # no name helps there, and check() says so
         seen = dialect.simulate(server, names)
         assert dict(seen.reaches) == {text: name for name, text in seen.shown.items()}, dialect
@@ -128,7 +128,7 @@ def test_a_name_that_begins_with_the_servers_own_is_not_universal() -> None:
 
 
 def test_asking_for_what_a_dialect_does_not_have_is_an_error() -> None:
-    engine = machine(NameTransformation())
+    engine = compile_transformation(NameTransformation())
     with pytest.raises(ValueError, match="digest"):
         engine.digested(engine.spell("lab", "x"), None)
     with pytest.raises(ValueError, match="printable"):

@@ -9,7 +9,7 @@ import pytest
 
 from truename import dialects
 from truename.dialects.registry import _dialect
-from truename.dialects.transformation import NameTransformation, compile_steps, machine
+from truename.dialects.transformation import NameTransformation, compile_steps, compile_transformation
 
 COMPOSED = unicodedata.normalize("NFC", "café_open")
 DECOMPOSED = unicodedata.normalize("NFD", "café_open")
@@ -168,7 +168,7 @@ def test_a_row_cites_its_runs() -> None:
     row = _dialect({"name": "x", "kind": "client", "title": "X", "lab": ["x-1.0.json"]})
 
     assert row.lab == ("x-1.0.json",)
-    assert machine(NameTransformation()).parts(["a", "a"]) == {}
+    assert compile_transformation(NameTransformation()).parts(["a", "a"]) == {}
 
 
 @pytest.mark.parametrize(

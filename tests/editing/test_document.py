@@ -125,11 +125,11 @@ def test_a_key_that_stands_twice_in_yaml_is_noted(text: str, where: tuple[int, i
         ("a: 1\n---\nb: 1\n", "yaml", "line 2, column 1", "several documents"),
         ("a: &x [*x]", "yaml", "line 1, column 8", "complete"),
         ("a: *x", "yaml", "line 1, column 4", "complete"),
-        ("? [a]\n: b", "yaml", "line 1, column 3", "no text"),
-        ("<<: 1", "yaml", "line 1, column 5", "no object"),
+        ("? [a]\n: b", "yaml", "line 1, column 3", "not a string"),
+        ("<<: 1", "yaml", "line 1, column 5", "not an object"),
         ("[" * 100_000, "yaml", "line 1, column 101", "too deeply"),
         (b"\xff\xfe{\x00}\x00", "json", "", "not UTF-8"),
-        (b"{}", "shell", "", "can't be read here"),
+        (b"{}", "shell", "", "is not supported"),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_told_with_its_place(text: str | bytes, language: str, place: str, word: str) -> None:

@@ -171,10 +171,10 @@ def test_what_is_so_already_or_not_there_is_no_edit(language: str, text: str) ->
         ("json", '{"a": [1]}', ("a", 3), "a list"),
         ("json", '{"a": {}}', ("a", 0), "an object"),
         ("json", "null", ("a",), "a plain value"),
-        ("yaml", "a: &q {b: 1}\nc: *q\n", ("c", "x"), "written elsewhere"),
-        ("yaml", "a: &q {b: 1}\nc: *q\n", ("a", "x"), "without touching something else"),
-        ("yaml", "a: {<<: {b: {c: 1}}}\n", ("a", "b", "x"), "written elsewhere"),
-        ("toml", "a = {b.c = 1}\n", ("a", "b", "x"), "without touching"),
+        ("yaml", "a: &q {b: 1}\nc: *q\n", ("c", "x"), "its parent is an alias"),
+        ("yaml", "a: &q {b: 1}\nc: *q\n", ("a", "x"), "without changing another value"),
+        ("yaml", "a: {<<: {b: {c: 1}}}\n", ("a", "b", "x"), "merged from another place"),
+        ("toml", "a = {b.c = 1}\n", ("a", "b", "x"), "without changing another value"),
     ],
 )
 def test_what_can_not_be_changed_alone_is_left_alone(language: str, text: str, where: Where, word: str) -> None:

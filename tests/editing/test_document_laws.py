@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.editing.layouts import KEYS, SAYABLE, TEXTS, VALUES, Where, containers, edited_plainly
-from truename.editing import Document, same
+from truename.editing import Document, is_same_value
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_what_is_added_is_there_and_taken_out_again_leaves_the_very_bytes(langua
     # A list that TOML writes as tables has no place for anything else.
     assume(language != "toml" or not isinstance(holder, list) or isinstance(new, dict))
     changed = document.with_value(where, new)
-    assert same(changed.value, edited_plainly(document.value, where, new))
+    assert is_same_value(changed.value, edited_plainly(document.value, where, new))
     assert changed.without(where).raw == document.raw
     if language in {"json", "jsonc", "toml"}:
         assert _is_within(document.text, changed.text)
@@ -81,7 +81,7 @@ def test_what_is_replaced_or_removed_is_that_and_nothing_else(language: str, dat
         (edited_plainly(document.value, where), _unless_left_alone(language, document.without, where)),
     ):
         if changed is not None:
-            assert same(changed.value, wanted)
+            assert is_same_value(changed.value, wanted)
             assert changed.raw.startswith(_BOM) == document.raw.startswith(_BOM)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.editing import ABSENT, Document, edited, edits, merge, reached, replayed
+from truename.editing import ABSENT, Document, apply_edits, edit, find_edits, merge, value_at
 
 _LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b", "github", ""])
 _TREES = st.recursive(
@@ -69,30 +69,30 @@ def test_no_merge_fails(base: Any, mine: Any, theirs: Any) -> None:
 
 @given(_TREES, _TREES)
 def test_edits_lead_from_one_value_to_the_other(before: Any, after: Any) -> None:
-    assert replayed(before, edits(before, after)) == after
+    assert apply_edits(before, find_edits(before, after)) == after
 
 
 @given(_OBJECTS, _OBJECTS, st.sampled_from([None, 2, "\t"]))
 def test_a_text_is_brought_to_say_what_is_wanted(before: Any, wanted: Any, indent: int | str | None) -> None:
     document = Document.parse(json.dumps(before, indent=indent).encode(), Path("mcp.json"), "json")
 
-    assert edited(document, wanted).value == wanted
+    assert edit(document, wanted).value == wanted
 
 
 def test_what_says_the_same_already_stays_as_it_is_written() -> None:
     text = b'{ "keep" :[1,2 ] , // mine\n"a": ["x", "y"], "b": {"c":1}}'
     document = Document.parse(text, Path("mcp.json"), "jsonc")
 
-    after = edited(document, {"keep": [1, 2], "a": ["x", "z"], "b": {"c": 1}})
+    after = edit(document, {"keep": [1, 2], "a": ["x", "z"], "b": {"c": 1}})
 
     assert after.raw == text.replace(b'"y"', b'"z"')
 
 
 def test_a_place_that_is_not_there_is_absent() -> None:
-    assert reached({"a": [1]}, ("a", 1)) is ABSENT
-    assert reached({"a": None}, ("a",)) is None
+    assert value_at({"a": [1]}, ("a", 1)) is ABSENT
+    assert value_at({"a": None}, ("a",)) is None
 
 
 def test_edits_of_another_value_are_refused() -> None:
     with pytest.raises(TypeError):
-        replayed([1], [(("a",), 2)])
+        apply_edits([1], [(("a",), 2)])

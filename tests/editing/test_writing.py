@@ -186,9 +186,9 @@ def test_somebody_elses_file_is_left_alone(file: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("spoil", "wanted"),
     [
-        (lambda path: path.write_bytes(b'{"mcpServers": {"theirs": 1}}\n'), "changed by somebody else"),
-        (lambda path: path.unlink(), "it is gone"),
-        (lambda path: (path.unlink(), path.mkdir()), "no regular file"),
+        (lambda path: path.write_bytes(b'{"mcpServers": {"theirs": 1}}\n'), "another program changed it"),
+        (lambda path: path.unlink(), "it was deleted meanwhile"),
+        (lambda path: (path.unlink(), path.mkdir()), "not a regular file"),
     ],
     ids=["changed", "gone", "a directory now"],
 )
@@ -203,12 +203,12 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(
 def test_a_file_that_came_meanwhile_is_left_alone(home: Path) -> None:
     document = Document.empty(home / "mcp.json", "json")
     (home / "mcp.json").write_bytes(b"theirs")
-    refused(document, "made by somebody else")
+    refused(document, "another program created it")
 
 
 def test_a_file_where_a_directory_has_to_be_is_told(home: Path) -> None:
     (home / ".cursor").write_bytes(b"")
-    refused(Document.empty(home / ".cursor" / "mcp.json", "json"), "is no directory")
+    refused(Document.empty(home / ".cursor" / "mcp.json", "json"), "is not a directory")
 
 
 def test_a_change_right_before_the_rename_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,14 +219,14 @@ def test_a_change_right_before_the_rename_is_seen(file: Path, monkeypatch: pytes
         file.write_bytes(b"theirs")
 
     monkeypatch.setattr(replacement, "write_new", meanwhile)
-    with pytest.raises(ConfigError, match="changed by somebody else"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         change(document)
     assert file.read_bytes() == b"theirs"
     assert backups(environ(file)) == ()
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]
 
 
-@pytest.mark.parametrize("step", ["write_new", "dress"])
+@pytest.mark.parametrize("step", ["write_new", "copy_metadata"])
 def test_a_full_disk_changes_nothing_and_leaves_nothing(file: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -242,7 +242,7 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(file: Path, step: str, m
 
 def test_without_a_backup_there_is_no_change(file: Path) -> None:
     (file.parent.parent / "state").write_bytes(b"a file where the directory should be")
-    with pytest.raises(ConfigError, match="no backup of it could be written") as caught:
+    with pytest.raises(ConfigError, match="its backup can't be written") as caught:
         change(Document.read(file, "json"))
     assert caught.value.code == "left_alone"
     assert file.read_bytes() == OLD
@@ -252,7 +252,7 @@ def test_an_interrupt_leaves_no_file_of_ours_and_keeps_the_backup(file: Path, mo
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(replacement, "dress", interrupted)
+    monkeypatch.setattr(replacement, "copy_metadata", interrupted)
     with pytest.raises(KeyboardInterrupt):
         change(Document.read(file, "json"))
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]

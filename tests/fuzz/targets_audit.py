@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import mutated, mutated_bytes, text, value
 from truename import ToolId
-from truename.audit import AuditLog, AuditRecord, LogDefect, Redaction, account_of, recent, records_in, since, verified
+from truename.audit import (
+    AuditLog,
+    AuditRecord,
+    LogDefect,
+    Redaction,
+    call_record,
+    read_records,
+    recent_records,
+    records_since,
+    verify_log,
+)
 from truename.audit.chain import GENESIS, BrokenChain
 from truename.audit.head import Anchor, AnchorFile
 from truename.errors import StoreError
@@ -53,15 +63,15 @@ def audit_journals(chance: Random) -> None:
 
 
 def _read(path: Path, *, is_changed: bool) -> None:
-    found = list(records_in(path))
+    found = list(read_records(path))
     broken = [one for one in found if isinstance(one, LogDefect)]
     records = [one for one in found if isinstance(one, AuditRecord)]
     must(not is_changed or bool(broken), "what was changed is found")
     must(is_changed or (not broken and len(records) > 6), "what was not is proved")
-    must(verified(path)[0] == len(records), "the records are counted")
+    must(verify_log(path)[0] == len(records), "the records are counted")
     must(all(len(str(one)) < 2_000 for one in broken), "what is wrong is said in short")
-    last, place = recent(path, 3)
-    must(len(last) <= 3 and since(path, place)[0] == [], "the last records are the last")
+    last, place = recent_records(path, 3)
+    must(len(last) <= 3 and records_since(path, place)[0] == [], "the last records are the last")
 
 
 def _written_on(path: Path, before: dict[str, bytes]) -> None:
@@ -122,7 +132,7 @@ def accounts(chance: Random) -> None:
         code=text(chance),
         arguments=arguments if isinstance(arguments, dict) else {text(chance): arguments},
     )
-    account = account_of(event, Redaction(chance.choice(("none", "digest", "redacted"))))
+    account = call_record(event, Redaction(chance.choice(("none", "digest", "redacted"))))
     with tempfile.TemporaryDirectory() as folder, AuditLog(Path(folder, "audit")) as journal:
         journal.append([("call", account)])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, text, value
-from truename.audit import Redaction, masked
+from truename.audit import Redaction, redact_text
 from truename.audit.redaction import HIDDEN
 from truename.config import parse, render
 from truename.config.schema import json_schema
@@ -133,7 +133,7 @@ def redactions(chance: Random) -> None:
     shown = json.dumps(found)
     must(_SECRET not in shown, "a secret is hidden, wherever it stands")
     must(len(shown) < 700_000, "what is kept is bounded")
-    told = masked(f"{text(chance)[:500]} {chance.choice(_FORMS).format(_SECRET)} {text(chance)[:500]}")
+    told = redact_text(f"{text(chance)[:500]} {chance.choice(_FORMS).format(_SECRET)} {text(chance)[:500]}")
     must(_SECRET not in told and HIDDEN in told, "a secret is masked")
 
 

@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tests.fuzz.judging import Broken, must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text
 from tests.fuzz.targets_tokens import Net, done
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.auth.network.fetch import FetchError
-from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.authorization import log_in
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import Vault
 from truename.config import Access, Config, Settings, SignIn
@@ -174,7 +174,7 @@ def sign_ins(chance: Random) -> None:
 
 async def _visited(net: Net, chance: Random) -> None:
     async with AsyncExitStack() as stack:
-        front = await stack.enter_async_context(front_of(_CONFIG, _HERE, fetch=net))
+        front = await stack.enter_async_context(http_authentication(_CONFIG, _HERE, fetch=net))
         await _Visitor(front.pages, chance, chance.randrange(9)).all()
 
 
@@ -214,7 +214,7 @@ async def _logged_in(net: Net, chance: Random) -> Any:
     )
     visitor = asyncio.ensure_future(_came_back(shown, chance))
     try:
-        return await logged_in(kept, net, shown.put_nowait, seconds=1.0)
+        return await log_in(kept, net, shown.put_nowait, seconds=1.0)
     finally:
         visitor.cancel()
         (came,) = await asyncio.gather(visitor, return_exceptions=True)

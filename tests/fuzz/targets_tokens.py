@@ -19,14 +19,14 @@ from joserfc.jwk import ECKey
 
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text, value
-from truename.auth.authorization_server.clients import RegisteredClients, wrong_redirect
+from truename.auth.authorization_server.clients import RegisteredClients, redirect_error
 from truename.auth.authorization_server.tokens import TokenIssuer
 from truename.auth.inbound.authentication import Authenticated, Authenticators, ProtectedResource
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
-from truename.auth.inbound.static_tokens import StaticTokenStore, digest_of, minted
+from truename.auth.inbound.static_tokens import StaticTokenStore, digest_of, generate_token
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
-from truename.auth.oauth import IssuerClient, TokenResponse, granted
+from truename.auth.oauth import IssuerClient, TokenResponse, parse_token_response
 from truename.config import Issuer, KnownToken
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Net:
 
 @cache
 def _known() -> tuple[str, Authenticators]:
-    text_, id = minted()
+    text_, id = generate_token()
     known = KnownToken(name="ann", hash=f"tn1:{id}:{digest_of(text_)}")
     return text_, Authenticators(StaticTokenStore(None, {"ann": known}), token="the-one", token_name="one")
 
@@ -217,7 +217,7 @@ def answers_of_authorities(chance: Random) -> None:
     status = chance.choice((200, 200, 200, 400, 401, 302, 500))
     said = chance.choice((_TOKENS, {"error": chance.choice(("invalid_grant", text(chance)))}))
     try:
-        found = granted(FetchedDocument(status, _document(chance, said)), float(_NOW))
+        found = parse_token_response(FetchedDocument(status, _document(chance, said)), float(_NOW))
     except FetchError as fault:
         must(str(fault).isascii() and len(str(fault)) < 300, "a refusal is told in short, and repeats nothing")
         return
@@ -246,7 +246,7 @@ def documents_of_clients(chance: Random) -> None:
     found = done(clients.get(chance.choice((_CLIENT, _CLIENT, mutated(chance, _CLIENT), text(chance)))))
     if found is not None:
         uris = [str(uri) for uri in found.redirect_uris or ()]
-        must(bool(uris) and all(wrong_redirect(uri, ("cursor",)) is None for uri in uris), "it leads where it may")
+        must(bool(uris) and all(redirect_error(uri, ("cursor",)) is None for uri in uris), "it leads where it may")
         name = found.client_name or ""
         must(name.isprintable() and len(name) <= 80, "a name can be shown")
 

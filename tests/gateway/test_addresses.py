@@ -138,7 +138,7 @@ def test_a_user_is_sent_nowhere_else(why: str, url: object) -> None:
     ],
 )
 def test_a_scheme_is_told_as_far_as_it_can_be_shown(url: str, scheme: str) -> None:
-    assert wrong_address(url) == f"its scheme is {scheme!r}: it has to be https, or http on this machine"
+    assert wrong_address(url) == f"its scheme is {scheme!r}: it must be https, or http on this machine"
 
 
 PARTS = ["https", "http", ":", "/", "//", "\\", "@", "localhost", "127.0.0.1", "evil.example", "[::1]", ".", "%", "?"]

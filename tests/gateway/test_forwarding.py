@@ -116,9 +116,9 @@ async def test_cookies_and_credentials_of_the_address_go_with_calls(lab: Lab, up
     ("name", "said"),
     [
         ("other", "the answer to another request"),
-        ("wordless", "an event that is no message"),
+        ("wordless", "an event that is not a message"),
         ("huge", "too large"),
-        ("shapeless", "an error whose shape is wrong"),
+        ("shapeless", "a malformed error"),
     ],
 )
 async def test_an_answer_that_is_none_ends_the_call_that_it_came_for(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.gateway.telemetry.account import RunningCall
+    from truename.gateway.running_calls import RunningCall
 
 pytestmark = pytest.mark.anyio
 

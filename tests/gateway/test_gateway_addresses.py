@@ -47,7 +47,7 @@ pytestmark = [
 async def test_metadata_services_are_never_gone_to_however_they_are_written(host: str, kind: Any, lab: Lab) -> None:
     async with lab.gateway(ServerConfig(key="far", url=f"http://{host}/mcp", type=kind)) as gateway:
         told = gateway.status().servers[0].error or ""
-    assert "is not gone to" in told
+    assert "is not contacted" in told
     assert "allow_addresses" in told
 
 
@@ -80,7 +80,7 @@ async def test_a_name_that_is_bound_anew_leads_nowhere_and_comes_back_when_it_do
             names.last = "169.254.169.254"
             refused = await client.call_tool("test_simple_text", {})
             assert refused.is_error
-            assert "leads to 169.254.169.254, which is a metadata service" in text_of(refused)
+            assert "resolves to 169.254.169.254, which is a metadata service" in text_of(refused)
             names.last = "127.0.0.1"
             assert text_of(await client.call_tool("test_simple_text", {})).startswith("This is")
 
@@ -89,7 +89,7 @@ async def test_a_name_of_a_metadata_service_is_not_gone_to(lab: Lab, names: Serv
     names.last = "169.254.169.254"
     async with lab.gateway(lab.at("far", "http://tools.example:8000/mcp")) as gateway:
         told = gateway.status().servers[0].error or ""
-    assert "'far' is not gone to (tools.example leads to 169.254.169.254, which is a metadata service)" in told
+    assert "'far' is not contacted (tools.example leads to 169.254.169.254, which is a metadata service)" in told
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])

@@ -22,10 +22,10 @@ WRONG_ANSWERS = [
     (("202 Accepted", "application/json", b""), "HTTP 202 instead of an answer"),
     (("204 No Content", "", b""), "HTTP 204 instead of an answer"),
     (("304 Not Modified", "", b""), "HTTP 304 instead of an answer"),
-    (("200 OK", "application/json", b"[1]"), "a body that is no JSON-RPC object"),
-    (("200 OK", "application/json", b"nonsense"), "a body that is no JSON-RPC object"),
-    (("200 OK", "application/json", b'{"ok": true}'), "a body that is no JSON-RPC object"),
-    (("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": ID, "result": [1]}'), "a result that is no object"),
+    (("200 OK", "application/json", b"[1]"), "a body that is not a JSON-RPC object"),
+    (("200 OK", "application/json", b"nonsense"), "a body that is not a JSON-RPC object"),
+    (("200 OK", "application/json", b'{"ok": true}'), "a body that is not a JSON-RPC object"),
+    (("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": ID, "result": [1]}'), "a result that is not an object"),
     (
         ("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": "other", "result": {}}'),
         "the answer to another request",
@@ -46,7 +46,7 @@ async def test_what_is_no_answer_names_the_server_and_what_to_do(
     said = text_of(result)
 
     assert result.is_error
-    assert said.startswith(f"Server 'far' answers against the protocol ({expected})")
+    assert said.startswith(f"Server 'far' violated the protocol ({expected})")
     assert said.endswith("Check that it is an MCP server, or report it to its authors.")
 
 
@@ -59,4 +59,4 @@ async def test_an_answer_of_a_wrong_shape_is_not_waited_for_over_stdio(lab: Lab,
         assert text_of(await client.call_tool("get", {})) == "w:get"
 
     assert result.is_error
-    assert "Server 'w' answers against the protocol (an answer whose shape is wrong)" in text_of(result)
+    assert "Server 'w' violated the protocol (a malformed response)" in text_of(result)

@@ -78,7 +78,7 @@ async def test_so_many_calls_of_one_caller_wait_and_no_more(
         for text in ("a", "b", "c"):
             assert not await ran(client, text=text)
         result = await client.call_tool("write", {"text": "d"})
-        assert "as many calls as may" in result.content[0].text
+        assert "as many calls as allowed" in result.content[0].text
         assert len(office.waiting()) == 2
         # One that waits is not one more.
         assert "truename approvals grant" in (await client.call_tool("write", {"text": "a"})).content[0].text
@@ -102,7 +102,7 @@ async def test_files_that_are_damaged_later_have_all_calls_refused(
         assert await ran(client, text="x")
         office.path.write_text("{}")
         result = await client.call_tool("write", {"text": "x"})
-        assert "what people decided can't be read" in result.content[0].text
+        assert "the approvals can't be read" in result.content[0].text
         assert str(lab.folder) not in result.content[0].text
 
 

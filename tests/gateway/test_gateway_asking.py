@@ -88,7 +88,7 @@ async def test_a_client_is_asked_only_for_what_it_said_that_it_can(
     ):
         refused = await client.call_tool("all", {})
         assert refused.is_error
-        assert "Server 'far' wants to ask the user something (sampling), which this client has no way for" in said(
+        assert "Server 'far' wants to ask the user something (sampling), which this client does not support" in said(
             refused
         )
         assert ada.asked == []
@@ -228,5 +228,5 @@ async def test_a_url_of_a_stateless_server_is_refused_where_a_client_has_forms_o
     ):
         refused = await client.call_tool("go", {})
     assert refused.is_error
-    assert "which this client has no way for" in said(refused)
+    assert "which this client does not support" in said(refused)
     assert ada.asked == []

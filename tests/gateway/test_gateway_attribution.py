@@ -143,7 +143,7 @@ ASKED: dict[str, Row] = {
 }
 PAGE = {"mode": "url", "message": "Log in", "elicitationId": "1"}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a script": ({**PAGE, "url": "JavaScript:alert(1)"}, "its scheme is 'JavaScript': it has to be https"),
+    "a script": ({**PAGE, "url": "JavaScript:alert(1)"}, "its scheme is 'JavaScript': it must be https"),
     "a file": ({**PAGE, "url": "file:///etc/passwd"}, "its scheme is 'file'"),
     "plain HTTP": ({**PAGE, "url": "http://localhost.evil.example"}, "it is plain HTTP to another machine"),
     "a user name": ({**PAGE, "url": "https://bank.example@evil.example"}, "it has a user name"),
@@ -193,7 +193,7 @@ async def test_a_user_is_not_sent_where_nobody_goes(lab: Lab, era: str, server_e
 
 
 LEFT_OUT = [
-    "which this client has no way for: https://far.example/x (Pay)",
+    "which this client does not support: https://far.example/x (Pay)",
     "Nothing was run. Tell the user that server 'far' asks for it, and call again afterwards.",
 ]
 VISIT = {"mode": "url", "message": "Pay", "url": "https://far.example/x", "elicitationId": "1"}
@@ -209,7 +209,7 @@ async def test_a_client_that_cannot_open_addresses_gets_a_text_that_its_model_ca
         assert done.is_error
         assert [part for part in LEFT_OUT if part not in text_of(done)] == []
         for attempt in (client.get_prompt("ask", {}), client.read_resource("test://ask")):
-            with pytest.raises(MCPError, match="needs its user to open an address first") as caught:
+            with pytest.raises(MCPError, match="needs the user to open an address first") as caught:
                 await attempt
             assert caught.value.code == -32603
 
@@ -250,7 +250,7 @@ async def test_in_the_stateless_era_the_error_is_a_question(lab: Lab, action: An
     async with before(lab, far, "2026-07-28", ada) as client:
         done = await client.call_tool("ask", {})
     assert [(one.message, one.url) for one in ada.asked] == [(MARK + "Pay", VISIT["url"])]
-    expected = ("paid", 2) if action == "accept" else ("which the user did not want", 1)
+    expected = ("paid", 2) if action == "accept" else ("which the user declined", 1)
     assert expected[0] in text_of(done)
     assert far.calls == expected[1]
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from tests.support.gateway_audit import records, until
-from truename.audit import AuditRecord, anchor_file, records_in, verified
+from truename.audit import AuditRecord, anchor_file, read_records, verify_log
 from truename.audit.log import AuditLog
 from truename.config import Config, Settings
 from truename.config.audit import Audit
@@ -75,8 +75,8 @@ async def test_who_called_what_and_what_became_of_it_is_written_down(
         await client.call_tool("note", {"secret": "hunter2"})
         await client.call_tool("write", {})
         await client.call_tool("nothing", {})
-    assert verified(place)[1] == ()
-    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
+    assert verify_log(place)[1] == ()
+    found = [one for one in read_records(place) if isinstance(one, AuditRecord)]
     told = [one.kind for one in found if one.kind != "definition"]
     assert told == ["segment", "start", "call", "approval", "call", "call", "stop"]
     note, write, nothing = records(place, "call")
@@ -169,7 +169,7 @@ async def test_without_a_disk_nothing_is_done_where_it_is_required_and_all_else_
     calls = [call["outcome"] for call in records(place, "call")]
     assert calls[-1] == "ok"
     assert calls.count("refused") >= (2 if required else 0)
-    assert verified(place)[1] == ()
+    assert verify_log(place)[1] == ()
 
 
 async def test_a_client_that_goes_away_while_it_is_written_costs_nobody_the_journal(
@@ -199,20 +199,20 @@ async def test_a_journal_that_was_cut_is_never_written_on(
     file.write_bytes(b"".join(lines[:-1]))
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     if required:
-        with pytest.raises(StoreError, match="gone from the end"):
+        with pytest.raises(StoreError, match="missing from the end"):
             async with audited(lab, place, server, required=True):
                 pass
     else:
         async with audited(lab, place, server) as (_, address), connect(f"{address}/mcp", "legacy") as client:
             assert not (await client.call_tool("read", {})).is_error
-        assert "Nothing is written down." in caplog.text
+        assert "Nothing is recorded." in caplog.text
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
 @pytest.mark.parametrize("required", [True, False])
 async def test_a_second_gateway_on_one_journal_is_refused(lab: Lab, place: Path, *, required: bool) -> None:
     async with audited(lab, place, lab.normal("w", "read")):
-        with pytest.raises(StoreError, match="another process writes here") as refused:
+        with pytest.raises(StoreError, match="another process writes to this log") as refused:
             async with audited(lab, place, lab.normal("w", "read"), required=required):
                 pass
     assert refused.value.code == "busy"
@@ -231,7 +231,7 @@ async def test_a_gateway_does_not_go_on_a_journal_that_was_put_back(lab: Lab, pl
     with pytest.raises(StoreError, match="an older copy"):
         async with audited(lab, place, lab.normal("w", "read"), required=True):
             pass
-    assert [one.kind for one in verified(place, anchor=anchor_file(place))[1]] == ["truncated"]
+    assert [one.kind for one in verify_log(place, anchor=anchor_file(place))[1]] == ["truncated"]
 
 
 async def test_another_configuration_is_written_down_and_what_was_refused_without_its_text(

@@ -45,11 +45,11 @@ pytestmark = pytest.mark.anyio
 
 
 UNWRITABLE = [
-    ('{"x": "\\ud83d"}', "hold half of a character"),
-    ('{"\\udc00": 1}', "hold half of a character"),
-    ('{"x": NaN}', "hold a number that JSON has not"),
-    ('{"x": [-Infinity]}', "hold a number that JSON has not"),
-    ('{"x": 1e999}', "hold a number that JSON has not"),
+    ('{"x": "\\ud83d"}', "contain half of a character"),
+    ('{"\\udc00": 1}', "contain half of a character"),
+    ('{"x": NaN}', "contain a number that JSON does not have"),
+    ('{"x": [-Infinity]}', "contain a number that JSON does not have"),
+    ('{"x": 1e999}', "contain a number that JSON does not have"),
     ('{"x": ' + "[" * 99 + "]" * 99 + "}", "nested deeper than the 100 levels of max_depth"),
     ('{"x": ' + "[" * 800 + "]" * 800 + "}", "nested deeper than the 100 levels of max_depth"),
 ]
@@ -121,7 +121,7 @@ def test_what_a_client_over_a_pipe_has_open_is_bounded_in_number_and_bytes() -> 
     intake.gone(JSONRPCError(jsonrpc="2.0", id=1, error=ErrorData(code=1, message="x")))
 
     assert (_asked(intake, 2), _asked(intake, "2")) == (None, None)
-    assert str(_asked(intake, 3)).startswith("3: As many requests of this client are open as max_requests allows (2)")
+    assert str(_asked(intake, 3)).startswith("3: This client has as many open requests as max_requests allows (2)")
     intake.gone(JSONRPCNotification(jsonrpc="2.0", method="notifications/progress"))
     taken_back = {"requestId": "2", "reason": "x"}
     intake.refusal(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=taken_back), 10)
@@ -131,7 +131,7 @@ def test_what_a_client_over_a_pipe_has_open_is_bounded_in_number_and_bytes() -> 
     assert intake.refusal(JSONRPCResponse(jsonrpc="2.0", id=3, result={}), 10) is None
 
 
-IN_USE = "A request with this id is open; nothing was run. Give each request an id of its own."
+IN_USE = "A request with this id is still running; nothing was run. Give each request its own id."
 
 
 async def test_a_client_over_stdio_that_asks_without_end_is_refused_and_no_id_is_answered_twice(lab: Lab) -> None:
@@ -245,7 +245,7 @@ async def test_heads_of_requests_are_bounded(lab: Lab, headers: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("uri", "problem"),
-    [("x://" + "y" * 9_000, "longer than 8,192 characters"), ("x://\ud83d", "hold half of a character")],
+    [("x://" + "y" * 9_000, "longer than 8,192 characters"), ("x://\ud83d", "contain half of a character")],
 )
 async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: str, problem: str) -> None:
     def find(_: Any, __: str) -> Any:
@@ -324,7 +324,7 @@ async def test_the_resources_that_one_user_watches_keep_no_other_out() -> None:
     for number in range(5):
         await watching.add(upstream, f"x://{number}", "eve's", AsyncMock(), "eve")
 
-    with pytest.raises(MCPError, match="Too many resources"):
+    with pytest.raises(MCPError, match="Too many resource"):
         await watching.add(upstream, "x://5", "eve's", AsyncMock(), "eve")
     await watching.add(upstream, "x://5", "ann's", AsyncMock(), "ann")
 

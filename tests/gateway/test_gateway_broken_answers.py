@@ -50,7 +50,7 @@ async def test_what_can_not_be_fetched_is_lost_and_nothing_is_called_again(
     ):
         lost = await client.call_tool(name, {})
         assert lost.is_error
-        assert "broke the connection off before it answered" in text_of(lost)
+        assert "closed the connection before it answered" in text_of(lost)
         assert text_of(await client.call_tool("get", {})) == "far:get"
     assert app.posted[name] == 1
     assert app.resumed[name] in tries

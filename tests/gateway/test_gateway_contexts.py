@@ -168,7 +168,7 @@ async def test_a_header_chooses_or_says_what_is_left_open(
 @pytest.mark.parametrize(
     ("path", "header", "status", "text"),
     [
-        ("/mcp", "iphon", 404, "No context is known as 'iphon'. Did you mean 'iphone'?"),
+        ("/mcp", "iphon", 404, "Unknown context 'iphon'. Did you mean 'iphone'?"),
         ("/mcp", "zzz", 404, "Known are: again, iphone, pay."),
         ("/mcp/in/iphone", "pay", 400, "asks for 'pay', and the path for 'iphone'"),
         ("/mcp/in/iphone", "platform=android", 400, "says platform=android, and here it is ios. Leave it out"),
@@ -176,12 +176,12 @@ async def test_a_header_chooses_or_says_what_is_left_open(
         ("/mcp", "platform=ios, origin=internal", 400, "can't set the origin"),
         ("/mcp/in/again", "origin=llm", 400, "can't set the origin"),
         ("/mcp", "platform=", 400, "it is empty"),
-        ("/mcp", "platfrom=ios", 400, "it is no word of a context"),
-        ("/mcp", "platform=ios,platform=android", 400, "it stands twice"),
+        ("/mcp", "platfrom=ios", 400, "it is not a field of a context"),
+        ("/mcp", "platform=ios,platform=android", 400, "it occurs twice"),
         ("/mcp", "=" * 9000, 400, "x-truename-context"),
-        ("/mcp", "", 404, "No context is known as ''"),
-        ("/mcp/in/nowhere", "iphone", 404, "No context is known as 'nowhere'"),
-        ("/mcp/in/", "iphone", 404, "No context is known as ''"),
+        ("/mcp", "", 404, "Unknown context ''"),
+        ("/mcp/in/nowhere", "iphone", 404, "Unknown context 'nowhere'"),
+        ("/mcp/in/", "iphone", 404, "Unknown context ''"),
     ],
 )
 async def test_a_header_that_can_not_be_followed_is_an_error_of_http(

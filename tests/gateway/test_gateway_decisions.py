@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.office import ASK, Office, User, ran
 from tests.support.gateway_audit import records, until
 from tests.support.gateway_metrics import at, samples
-from truename.audit import verified
+from truename.audit import verify_log
 from truename.cli import main
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
@@ -87,7 +87,7 @@ async def test_what_a_clients_user_decides_is_in_the_journal_with_the_way_it_cam
     ):
         result = await client.call_tool("write", {"text": "hunter2"})
         assert result.is_error == (what == "denied")
-    assert verified(place)[1] == ()
+    assert verify_log(place)[1] == ()
     asked, decided = told(place)
     (grant,) = Approvals.open(office.path).grants()
     assert (asked["what"], asked["who"], asked["tool"], asked["name"]) == ("asked", "local", "fs@1/write@1", "write")
@@ -124,13 +124,13 @@ async def test_a_command_beside_the_gateway_decides_in_the_same_chain_and_is_tol
         assert waiting(gateway) == 0
         assert await ran(client, text="x")
         await until(place, "call", lambda calls: len(calls) == 3)
-        assert verified(place)[1] == ()
+        assert verify_log(place)[1] == ()
         gateway.audit.look()
     assert [(one["what"], one.get("by"), one.get("via")) for one in told(place)] == [
         ("asked", None, None),
         ("granted", whoami(), "command"),
     ]
-    assert verified(place)[1] == ()
+    assert verify_log(place)[1] == ()
 
 
 async def test_a_request_that_nobody_decides_on_in_time_is_told_once(

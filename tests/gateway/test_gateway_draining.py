@@ -48,7 +48,7 @@ async def test_no_call_begins_while_others_end() -> None:
     traffic = Traffic()
     end = traffic.begin("truename", anyio.CancelScope())
     traffic.close()
-    with pytest.raises(UpstreamError, match="'truename' is ending and takes no more calls; this call was not sent"):
+    with pytest.raises(UpstreamError, match="'truename' is shutting down and accepts no more calls; this call"):
         traffic.begin("truename", anyio.CancelScope())
     # What goes on with a call that is running already is another matter.
     traffic.begin("truename", anyio.CancelScope(), goes_on=True)()
@@ -145,7 +145,7 @@ async def test_who_is_broken_off_is_told_so(
         await gateway.break_off()
         assert gateway.unfinished == 0
     (told,) = heard
-    assert told.startswith("Server 'truename' ended before the call did, which was broken off.")
+    assert told.startswith("Server 'truename' stopped before the call ended, and the call was cancelled.")
 
 
 class Thoughtful(Shelf):
@@ -197,7 +197,7 @@ async def test_every_request_that_goes_to_a_server_is_let_end_and_no_other_begin
         await shelf.asked_for.wait()
         tasks.start_soon(drain, gateway)
         await checkpoint()
-        with pytest.raises(MCPError, match="is ending and takes no more calls"):
+        with pytest.raises(MCPError, match="is shutting down and accepts no more calls"):
             await WAYS[what](client)
         assert len((await client.list_prompts()).prompts) == 1
         assert drained == []
@@ -224,7 +224,7 @@ async def test_a_call_that_waits_for_its_client_is_waited_for(
         tasks.start_soon(drain, gateway)
         await anyio.wait_all_tasks_blocked()
         refused = await http.result("tools/call", ASK)
-        assert "is ending and takes no more calls" in refused["content"][0]["text"]
+        assert "is shutting down and accepts no more calls" in refused["content"][0]["text"]
         assert drained == []
         again = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
         assert (await http.result("tools/call", again))["structuredContent"] == ANSWER["q1"]
@@ -276,7 +276,7 @@ async def test_a_signal_lets_the_running_call_end_and_refuses_the_next(
                 while not (refused := await client.call_tool("w_get", {})).is_error:
                     await anyio.sleep(0.02)
                 journal.with_suffix(".gate").touch()
-        assert "is ending and takes no more calls" in said(refused)
+        assert "is shutting down and accepts no more calls" in said(refused)
         assert said(results[0]) == "large" * 100_000
         with anyio.fail_after(15):
             assert await process.wait() == 0
@@ -304,7 +304,7 @@ async def test_who_serves_by_the_library_lets_calls_end_too(
             while not journal.exists():
                 await anyio.sleep(0.02)
             process.send_signal(signal.SIGTERM)
-            while "is ending" not in text_of(await client.call_tool("w_get", {})):
+            while "is shutting down" not in text_of(await client.call_tool("w_get", {})):
                 await anyio.sleep(0.02)
             if signals == 1:
                 journal.with_suffix(".gate").touch()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 UNREADABLE = frozenset({"deeper", "deepest", "longest"})
 # What JSON has no number for can't be sent on as one.
 CHANGED = {"nan": None, "infinite": None, "half": "\N{REPLACEMENT CHARACTER}", "twice": 2}
-PROBLEM = "(an answer whose shape is wrong)"
+PROBLEM = "(a malformed response)"
 
 
 async def test_what_no_parser_takes_is_told_at_once_and_all_else_is_answered(
@@ -61,10 +61,10 @@ async def test_a_server_may_say_what_it_wants_and_its_answer_comes_through(
 
 OVER_HTTP = [
     ("[" * 150 + "]" * 150, "answered"),
-    ("[" * 250 + "]" * 250, "more than 190 nested levels|an answer whose shape is wrong"),
-    ("[" * 100_000 + "]" * 100_000, "answers against the protocol"),
+    ("[" * 250 + "]" * 250, "more than 190 nested levels|a malformed response"),
+    ("[" * 100_000 + "]" * 100_000, "violated the protocol"),
     ("9" * 4_000, "answered"),
-    ("9" * 5_000, "answers against the protocol"),
+    ("9" * 5_000, "violated the protocol"),
     ("NaN", "answered"),
     ('"\\ud83d"', "answered"),
     ('"\\uD83D"', "answered"),
@@ -95,4 +95,4 @@ def test_an_answer_that_can_not_be_written_is_an_error_of_its_request_alone() ->
     unasked = json.loads(_line(JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params=half)))
 
     assert (told["id"], unasked["id"]) == (7, None)
-    assert told["error"]["message"] == "The answer holds what can't be written as JSON."
+    assert told["error"]["message"] == "The response can't be serialised as JSON."

@@ -143,7 +143,7 @@ async def test_a_session_that_the_server_forgot_is_begun_anew(
     ):
         far.begun += 1
         told = text_of(await client.call_tool("get", {}))
-        assert told == "Server 'far' was started anew; nothing was run. Repeat the call."
+        assert told == "Server 'far' was restarted; nothing was run. Repeat the call."
         assert far.called == []
         await lab.saw("ready", "far", 2)
         assert not (await client.call_tool("get", {})).is_error
@@ -172,7 +172,7 @@ async def test_a_stream_that_ends_unanswered_leaves_the_outcome_unknown(lab: Lab
         connect(address + "/mcp", "legacy") as client,
     ):
         told = text_of(await client.call_tool("get", {}))
-    assert told.startswith("Server 'far' broke the connection off before it answered")
+    assert told.startswith("Server 'far' closed the connection before it answered")
     assert told.endswith("Whether the call took effect is unknown; check before you repeat it.")
     assert far.called == ["1"]
 

@@ -204,7 +204,8 @@ async def test_questions_that_wait_are_bounded_in_bytes(
     ):
         asked = await http.result("tools/call", {**ASK, "arguments": {"text": "x" * 1_000}})
         error = (await http.post("tools/call", {**ASK, "arguments": {"text": "y" * 1_000}})).json()["error"]
-        assert error["message"] == "Nobody was asked: more waits for answers than max_held_bytes allows."
+        text = "The user was not asked: the calls that wait for answers take more than max_held_bytes."
+        assert error["message"] == text
         done = {"requestState": asked["requestState"], "inputResponses": ANSWER}
         await http.result("tools/call", {**ASK, "arguments": {"text": "x" * 1_000}, **done})
         # What was answered waits no more.
@@ -235,6 +236,6 @@ async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: 
                     "content": "x" * 5_000
                 }
             else:
-                with pytest.raises(UpstreamError, match="more answers wait than max_held_bytes allows"):
+                with pytest.raises(UpstreamError, match="max_held_bytes is reached"):
                     await holding.call(asker, target, {"requestState": asked["requestState"]}, send)
         tasks.cancel_scope.cancel()

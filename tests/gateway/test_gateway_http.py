@@ -83,7 +83,7 @@ async def test_a_token_is_asked_for_where_one_is_set(lab: Lab, raw: Callable[[st
 
 async def test_other_machines_are_let_in_only_with_a_token(lab: Lab, raw: Callable[[str], Any]) -> None:
     async with lab.gateway(lab.normal("w", "get")) as gateway:
-        with pytest.raises(ConfigError, match="no token is set") as caught:
+        with pytest.raises(ConfigError, match="no authentication is configured") as caught:
             async with listening(gateway, "0.0.0.0"):
                 pytest.fail("it listens")
         assert caught.value.key == "token"
@@ -200,7 +200,7 @@ async def test_a_slow_answer_is_no_unfinished_request(
         ("/mcp/for/", "No client or provider"),
         ("/mcp/only/wether", "Did you mean 'weather'?"),
         ("/mcp/only/zzz", "Known are: data/base x, weather."),
-        ("/mcp/only/%1b%5b31m", "No server is known as '\\\\x1b[31m'"),
+        ("/mcp/only/%1b%5b31m", "Unknown server '\\\\x1b[31m'"),
     ],
 )
 async def test_unknown_paths_say_what_there_is(lab: Lab, path: str, said: str) -> None:

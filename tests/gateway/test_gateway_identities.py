@@ -14,7 +14,7 @@ from truename.config import Config, Settings
 from truename.errors import LedgerError
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger
-from truename.migration import enter_identities, plan_identities
+from truename.migration import plan_identities, record_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ async def test_after_the_rename_old_ids_and_names_reach_the_same_tools(
 
     declared = replace(config, servers=(servers[0], replace(servers[1], identity=SF2)))
     ledger = Ledger.open(tmp_path / "ledger")
-    enter_identities(ledger, plan_identities(ledger, declared.identities))
+    record_identities(ledger, plan_identities(ledger, declared.identities))
     async with (
         Gateway(declared) as gateway,
         listening(gateway) as address,
@@ -125,7 +125,7 @@ async def test_a_gateway_that_runs_follows_the_rename_and_refuses_a_declaration_
         assert await shown(client) == {"get": "sf2@1/get@1"}
 
         operator = Ledger.open(tmp_path / "ledger")
-        enter_identities(operator, plan_identities(operator, declared.identities))
+        record_identities(operator, plan_identities(operator, declared.identities))
         assert not (await client.call_tool("sf2@1/get@1", {})).is_error
         assert list((await shown(client)).values()) == ["salesforce@2/get@1"]
         assert (await gateway.reload(declared)).changed == ("sf2",)

@@ -81,14 +81,14 @@ async def test_a_list_that_would_be_too_long_is_a_pinned_selection_and_three_too
         (
             {"max_listed": 5},
             "/mcp",
-            "the list for universal is searched, and few tools are in it: it has 6 tools, and max_listed is 5",
+            "the list for universal uses tool search and contains few tools: it has 6 tools, and max_listed is 5",
         ),
         (
             {"max_listed": 5},
             "/mcp/for/cursor/only/files",
-            "the list for cursor of server 'files' is searched, and few tools are in it: it has 6 tools",
+            "the list for cursor of server 'files' uses tool search and contains few tools: it has 6 tools",
         ),
-        ({"list_budget": 9}, "/mcp", "and few tools are in it: its definitions take about"),
+        ({"list_budget": 9}, "/mcp", "and contains few tools: its definitions take about"),
     ],
 )
 async def test_a_list_that_is_searched_by_itself_is_logged(
@@ -221,18 +221,18 @@ async def test_definitions_are_told_whole(lab: Lab, connect: Any, era: str) -> N
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
-        ("search_tools", {}, "query has to be a text"),
-        ("search_tools", {"query": 7}, "query has to be a text"),
-        ("search_tools", {"query": "x", "limit": 0}, "limit has to be a whole number from 1 to 50"),
+        ("search_tools", {}, "query must be a text"),
+        ("search_tools", {"query": 7}, "query must be a text"),
+        ("search_tools", {"query": "x", "limit": 0}, "limit must be a whole number from 1 to 50"),
         ("search_tools", {"query": "x", "limit": True}, "limit has to be a whole number"),
-        ("describe_tools", {"names": "one"}, "names has to be a list of names"),
-        ("describe_tools", {"names": []}, "names has to be a list of names"),
+        ("describe_tools", {"names": "one"}, "names must be a list of names"),
+        ("describe_tools", {"names": []}, "names must be a list of names"),
         ("describe_tools", {"names": ["x"] * 21}, "names has more than 20 names"),
         ("describe_tools", {"names": ["twoo"]}, "Did you mean 'two'"),
-        ("call_tool", {}, "name has to be the name of a tool"),
-        ("call_tool", {"name": ["one"]}, "name has to be the name of a tool"),
+        ("call_tool", {}, "name must be the name of a tool"),
+        ("call_tool", {"name": ["one"]}, "name must be the name of a tool"),
         ("call_tool", {"name": "call_tool"}, "name can't be call_tool itself"),
-        ("call_tool", {"name": "one", "arguments": "{}"}, "arguments have to be an object"),
+        ("call_tool", {"name": "one", "arguments": "{}"}, "arguments must be an object"),
     ],
 )
 async def test_wrong_arguments_are_answered_with_what_is_wrong(
@@ -287,7 +287,7 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
         result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2", "search_tools"]})
         assert [tool["name"] for tool in result.structured_content["tools"]] == ["huge1", "search_tools"]
         assert result.structured_content["problems"] == [
-            "'huge2' is left out, for the answer would be too long. Ask for it alone."
+            "'huge2' is omitted, because the result would be too long. Request it alone."
         ]
         searched = await client.call_tool("search_tools", {"query": "endless"})
         assert ": ('an_endless_name_" in said(searched)
@@ -330,11 +330,11 @@ async def test_without_it_there_are_no_such_tools(lab: Lab, connect: Any, said: 
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
-        ("tool_search", "maybe", "is not a choice"),
+        ("tool_search", "maybe", "is not one of: auto, on, off"),
         ("max_listed", 0, "a whole number above 0"),
         ("list_budget", "much", "a whole number above 0"),
         ("pinned", "github/*", "a list of texts"),
-        ("pinned", ["create_*"], "'create_*' is no glob on ids: it has no '/'"),
+        ("pinned", ["create_*"], "'create_*' is not a glob on tool ids: it has no '/'"),
     ],
 )
 def test_a_setting_that_can_not_be_is_told(tmp_path: Path, setting: str, value: Any, expected: str) -> None:
@@ -392,7 +392,7 @@ async def test_a_ledger_that_can_not_keep_our_names_costs_the_search_and_no_call
     ):
         assert said(await client.call_tool("one", {})) == "files:one"
         assert names_in(await client.list_tools()) == ["one", "two"]
-        assert "names of the search can't be kept" in caplog.text
+        assert "tool search has no names" in caplog.text
         monkeypatch.undo()
         gateway.hub.rebuild()
         assert names_in(await client.list_tools()) == OWN

@@ -132,7 +132,7 @@ async def test_what_the_configuration_sets_stays_until_a_restart_and_is_told_onc
     told = [message for message in caplog.messages if "Restart the gateway" in message]
 
     assert len(told) == 1
-    assert "This ledger was begun with" in told[0]
+    assert "This ledger was created with" in told[0]
 
 
 async def test_a_ledger_that_is_damaged_while_it_is_used_stops_no_call(
@@ -188,7 +188,7 @@ async def test_a_list_that_cannot_be_made_ends_nothing(
             await lab.saw("changed", "c")
             assert await _call(client, "w_look") == "w:look"
 
-    assert "the lists can't be renewed" in caplog.text
+    assert "the tool lists can't be refreshed" in caplog.text
 
 
 async def test_while_another_process_writes_calls_go_on_and_only_new_names_wait(

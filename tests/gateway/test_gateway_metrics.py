@@ -18,10 +18,10 @@ from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
-from truename.gateway.telemetry.metrics import Metrics
 from truename.identity import ToolId
 from truename.policy.call import CallEvent
 from truename.policy.profiles import Profile, Profiles
+from truename.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -99,11 +99,11 @@ def event(number: int, code: str = "") -> CallEvent:
 
 
 def test_labels_are_bounded_whatever_servers_say() -> None:
-    metrics = Metrics(Telemetry(metrics=True, metrics_tools=2))
+    metrics = Metrics(most_tools=2)
     for number in range(1_000):
-        metrics.called(event(number, code=str(-number)))
-        metrics.answered(f"x/{number}", 0.1, str(number))
-        metrics.sent("w", f"x/{number}", 0.1, f"Fault{number}")
+        metrics.record_call(event(number, code=str(-number)))
+        metrics.record_request(f"x/{number}", 0.1, str(number))
+        metrics.record_server_request("w", f"x/{number}", 0.1, f"Fault{number}")
     found = samples(metrics.exposition().decode())
     assert len(found) < 120
     assert seconds_of(found, "_OTHER", "w", "client") == 1_000
@@ -112,11 +112,11 @@ def test_labels_are_bounded_whatever_servers_say() -> None:
 
 
 def test_a_servers_key_is_escaped() -> None:
-    metrics = Metrics(Telemetry(metrics=True))
+    metrics = Metrics()
     key = 'a"b\\c\nd'
     id = ToolId.parse("w@1/x@1")
     origin = Origin(server=key, name="x", server_id="w")
-    metrics.called(CallEvent(wire_name="x", outcome="ok", began=0.0, seconds=0.1, id=id, origin=origin))
+    metrics.record_call(CallEvent(wire_name="x", outcome="ok", began=0.0, seconds=0.1, id=id, origin=origin))
     found = samples(metrics.exposition().decode())
     assert at(found, "truename_calls_total", server=key, outcome="ok", code="") == 1
 
@@ -166,7 +166,7 @@ async def test_without_the_setting_there_are_none(lab: Lab) -> None:
 
 
 def test_without_the_package_it_is_said_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "truename.gateway.telemetry.metrics")
+    monkeypatch.delitem(sys.modules, "truename.telemetry.metrics")
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(ConfigError, match="prometheus_client is not installed"):
         Gateway(Config(settings=Settings(telemetry=Telemetry(metrics=True))))
@@ -209,5 +209,5 @@ async def test_it_is_not_ready_without_what_it_writes_to(lab: Lab, tmp_path: Pat
         assert recorder is not None
         await anyio.to_thread.run_sync(recorder.close)
         reasons = (await asked(address, "/readyz")).json()["reasons"]
-    assert reasons == ["the ledger can't be written", "the audit journal can't be written"]
+    assert reasons == ["the ledger can't be written", "the audit log can't be written"]
     assert str(tmp_path) not in str(reasons)

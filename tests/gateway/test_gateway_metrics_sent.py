@@ -20,7 +20,8 @@ from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
-from truename.gateway.telemetry.instruments import Reading
+from truename.gateway.status import HubStatus
+from truename.telemetry.metric_export import MetricConverter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -140,7 +141,7 @@ async def test_a_collector_that_takes_nothing_costs_no_call(
     async with sending(lab) as address, connect(f"{address}/mcp", "legacy") as client:
         await anyio.to_thread.run_sync(collector.wait, 3)
         assert not (await client.call_tool("w_read", {})).is_error
-    assert caplog.text.count("metrics can't be sent by OTLP") == 1
+    assert caplog.text.count("Cannot send metrics by OTLP") == 1
 
 
 async def test_metrics_that_can_not_be_read_end_no_gateway(
@@ -150,13 +151,13 @@ async def test_metrics_that_can_not_be_read_end_no_gateway(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def collect(_: object) -> list[Any]:
+    def status(_: object) -> Any:
         raise RuntimeError("the house is on fire")
 
-    monkeypatch.setattr("truename.gateway.telemetry.standing.GatewayStatus.collect", collect)
+    monkeypatch.setattr(HubStatus, "status", status)
     async with sending(lab) as address, connect(f"{address}/mcp", "legacy") as client:
         with anyio.fail_after(10):
-            while "metrics can't be sent" not in caplog.text:
+            while "Cannot send metrics" not in caplog.text:
                 await anyio.sleep(0.02)
         assert not (await client.call_tool("w_read", {})).is_error
     assert collector.requests == []
@@ -165,7 +166,7 @@ async def test_metrics_that_can_not_be_read_end_no_gateway(
 async def test_a_collector_that_is_gone_keeps_no_gateway_from_its_end(
     lab: Lab, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.telemetry.pushing.LAST", 0.2)
+    monkeypatch.setattr("truename.telemetry.metric_export.SHUTDOWN_TIMEOUT", 0.2)
     # It is tried again and again for as long as the environment says: ten seconds.
     collector.status = 503
     with anyio.fail_after(8):
@@ -175,7 +176,7 @@ async def test_a_collector_that_is_gone_keeps_no_gateway_from_its_end(
 
 
 async def test_without_the_package_it_is_said_how_to_have_it(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "truename.gateway.telemetry.pushing", raising=False)
+    monkeypatch.delitem(sys.modules, "truename.telemetry.metric_export", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.metric_exporter", None)
     with pytest.raises(ConfigError, match="opentelemetry is not installed") as missing:
         async with sending(lab):
@@ -194,7 +195,7 @@ def test_what_is_new_each_time_is_together_what_there_is(rounds: list[list[tuple
     registry = CollectorRegistry()
     counter = Counter("truename_calls", "-", ("server",), registry=registry)
     bars = Histogram("truename_call_seconds", "-", ("server",), buckets=(0.1, 1.0, 60.0), registry=registry)
-    new, all_ = Reading(0, is_delta=True), Reading(0)
+    new, all_ = MetricConverter(0, is_delta=True), MetricConverter(0)
     counts: dict[str, float] = {}
     buckets: dict[str, list[int]] = {}
     for number, one in enumerate(rounds, 1):
@@ -223,8 +224,8 @@ def test_what_is_new_each_time_is_together_what_there_is(rounds: list[list[tuple
         ]
 
 
-def _read(reading: Reading, registry: CollectorRegistry, now: int) -> dict[str, Any]:
-    return {metric.name: metric.data for metric in reading.of(registry.collect(), now)}
+def _read(converter: MetricConverter, registry: CollectorRegistry, now: int) -> dict[str, Any]:
+    return {metric.name: metric.data for metric in converter.convert(registry.collect(), now)}
 
 
 def _points(found: dict[str, Any], name: str) -> list[Any]:

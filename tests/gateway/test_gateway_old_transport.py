@@ -136,14 +136,14 @@ WRONG = [
     (OfAnotherKind, "content of type text/html"),
     (Closed, "HTTP 403 Forbidden"),
     (Elsewhere, "redirect to http://example.invalid/sse"),
-    (OtherOrigin, "not of its own origin ('http://127.0.0.1:9/post')"),
-    (OtherScheme, "not of its own origin"),
-    (WithAPassword, "not of its own origin"),
-    (LongAddress, "not of its own origin"),
-    (NoAddress, "does not say within 0.5 seconds where messages are sent to"),
-    (Endless, "does not say within 0.5 seconds where messages are sent to"),
-    (NoText, "does not say within 0.5 seconds where messages are sent to"),
-    (Short, "ends its stream of events before it says where"),
+    (OtherOrigin, "of another origin ('http://127.0.0.1:9/post')"),
+    (OtherScheme, "of another origin"),
+    (WithAPassword, "of another origin"),
+    (LongAddress, "of another origin"),
+    (NoAddress, "did not send within 0.5 seconds its message endpoint"),
+    (Endless, "did not send within 0.5 seconds its message endpoint"),
+    (NoText, "did not send within 0.5 seconds its message endpoint"),
+    (Short, "ended its event stream before it sent its"),
 ]
 
 
@@ -163,7 +163,7 @@ async def test_a_stream_that_is_none_is_told_of(
 
 
 class Misbehaving(HandWritten):
-    """Does with a call what its name says, and sends what is no message before each answer."""
+    """Does with a call what its name says, and sent an event that is not a message before each answer."""
 
     forgotten = 0
 
@@ -206,7 +206,7 @@ SINGLE = [
     ("refuse", "refused the request (HTTP 500"),
     ("lead", "against the protocol (HTTP 302"),
     ("big", "too large"),
-    ("shapeless", "an answer whose shape is wrong"),
+    ("shapeless", "a malformed response"),
 ]
 
 
@@ -232,7 +232,7 @@ async def test_what_goes_wrong_with_one_exchange_harms_no_other(lab: Lab, upstre
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"), [("forget", "was started anew; nothing was run"), ("leave", "closed the connection before")]
+    ("name", "problem"), [("forget", "was restarted; nothing was run"), ("leave", "closed the connection before")]
 )
 async def test_a_session_that_is_over_is_opened_anew(
     name: str,
@@ -285,6 +285,6 @@ async def test_who_is_asked_on_a_stream_that_two_sessions_share_is_nobody(lab: L
         connected(address + "/mcp", "legacy", **bob.answering) as second,
     ):
         await first.call_tool("ask", {})
-        with pytest.raises(MCPError, match="which client this is for can't be told"):
+        with pytest.raises(MCPError, match="several clients use this connection"):
             await second.call_tool("ask", {})
     assert bob.asked == []

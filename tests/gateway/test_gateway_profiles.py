@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from truename.auth.inbound.static_tokens import fresh
+from truename.auth.inbound.static_tokens import create_token
 from truename.config import Access, Config, KnownToken, Settings
 from truename.gateway import Gateway, UnknownView
 from truename.gateway.views.view import Asked, read_path
@@ -149,8 +149,8 @@ async def over_http(lab: Lab, address: str, token: str, path: str = "/mcp", name
 
 
 async def test_tokens_lead_to_profiles_over_http(lab: Lab) -> None:
-    text, kept = fresh("ann", groups=("staff",), scopes=(), expires=None)
-    other, rest = fresh("new", groups=(), scopes=(), expires=None)
+    text, kept = create_token("ann", groups=("staff",), scopes=(), expires=None)
+    other, rest = create_token("new", groups=(), scopes=(), expires=None)
     known = {
         one.name: KnownToken(name=one.name, hash=f"tn1:{one.id}:{one.digest}", groups=tuple(one.groups))
         for one in (kept, rest)
@@ -172,7 +172,7 @@ async def test_tokens_lead_to_profiles_over_http(lab: Lab) -> None:
 
 
 async def test_each_sees_their_own_at_one_address(lab: Lab, connect: Any, era: str) -> None:
-    tokens = {name: fresh(name, groups=(), scopes=(), expires=None) for name in ("ann", "new")}
+    tokens = {name: create_token(name, groups=(), scopes=(), expires=None) for name in ("ann", "new")}
     known = {name: KnownToken(name=name, hash=f"tn1:{one.id}:{one.digest}") for name, (_, one) in tokens.items()}
     servers = lab.normal("bank", "read", "pay"), lab.normal("clock", "now")
     settings = {"profiles": PROFILES, "style": "prefixed", "access": Access(tokens=known)}

@@ -150,7 +150,7 @@ async def test_a_program_that_several_sessions_share_asks_nobody(lab: Lab, conne
             await first.call_tool("me", {})
             done = (await second.call_tool("ask", {})).structured_content
     assert done["answer"] is None
-    assert "which client this is for can't be told" in done["error"]["message"]
+    assert "several clients use this connection" in done["error"]["message"]
     assert ada.asked == bob.asked == []
 
 

@@ -178,7 +178,7 @@ async def test_rules_and_contexts_count_at_once(lab: Lab, raw: Callable[[str], A
         contexts = {"phone": replace(gateway.config.settings.context, platform="ios")}
         changed = await gateway.reload(another(gateway, policy=deny, contexts=contexts, protocol="0.3"))
 
-        assert changed.settings == ("policy", "contexts", "protocol")
+        assert changed.settings == ("protocol", "policy", "contexts")
         assert (await http.result("tools/call", {"name": "get", "arguments": {}}))["isError"]
         page = await http.result("tools/list", {}, path="/mcp/in/phone")
         assert [tool["name"] for tool in page["tools"]] == ["put"]

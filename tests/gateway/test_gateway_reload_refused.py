@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.gateway.reloads import another, names
-from truename.config import Config, Settings
+from truename.config import Config
+from truename.config.audit import Audit
+from truename.config.settings import SETTINGS
+from truename.config.telemetry import Telemetry
+from truename.config.trust import Trust
 from truename.errors import ConfigError, DuplicateTool, InvalidName, LedgerError
 from truename.gateway import Gateway, Reloaded, listening
 from truename.gateway import shown as shown_module
-from truename.gateway.reloading import LIVE, differences
+from truename.gateway.reloading import differences
 from truename.gateway.upstream.replacing import is_same_connection
 from truename.ledger import Ledger
 
@@ -34,9 +38,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
     "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
     "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
-    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was begun with"),
-    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was begun with"),
-    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was begun with"),
+    "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was created with"),
+    "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was created with"),
+    "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was created with"),
     "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
     "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
     "two of one name": (
@@ -118,23 +122,40 @@ async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
 
 
 FIXED = {
-    "telemetry",
     *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
     *("max_incoming", "max_requests", "max_unread", "principal_share", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
     "allow_addresses",
 }
+# Declared field by field.
+TABLES = {"access", "approvals", "audit", "telemetry", "trust"}
 
 
-def test_every_setting_can_change_or_can_not() -> None:
-    """A new one can't, before somebody has seen to it: then it belongs into one of the two."""
-    assert {field.name for field in fields(Settings)} == LIVE | FIXED
-    assert not LIVE & FIXED
+def test_a_setting_that_is_built_into_what_runs_is_declared_as_fixed() -> None:
+    assert {key for key, row in SETTINGS.items() if not row.live} == FIXED | TABLES
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"audit": Audit(path="/nowhere")}, "audit.path"),
+        ({"audit": Audit(key="k" * 32)}, "audit.key"),
+        ({"audit": Audit(max_segment=5_000)}, "audit.max_segment"),
+        ({"audit": Audit(max_waiting=3)}, "audit.max_waiting"),
+        ({"telemetry": Telemetry(metrics=True)}, "telemetry.metrics"),
+        ({"trust": Trust(pins="/nowhere")}, "trust.pins"),
+    ],
+)
+async def test_a_fixed_field_of_a_table_is_refused_by_its_key(lab: Lab, changes: dict[str, Any], key: str) -> None:
+    async with lab.gateway(lab.normal("w", "get")) as gateway:
+        with pytest.raises(ConfigError) as caught:
+            await gateway.reload(another(gateway, **changes))
+    assert (caught.value.key, caught.value.problem) == (key, "it can't change while the gateway runs")
 
 
 async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway, listening(gateway, "0.0.0.0"):
-        with pytest.raises(ConfigError, match="can be reached from other machines and no token is set"):
+        with pytest.raises(ConfigError, match="can be reached from other machines, but no authentication"):
             await gateway.reload(another(gateway, token=None))
     # Nobody listens any more.
     async with lab.gateway(lab.normal("w", "get"), token="old") as gateway:

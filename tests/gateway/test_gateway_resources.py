@@ -122,7 +122,7 @@ async def test_many_resources_come_in_pages(
             found, cursor, pages = [*found, *(str(one.uri) for one in page.resources)], page.next_cursor, pages + 1
             if cursor is None:
                 break
-        with pytest.raises(MCPError, match="List anew without one"):
+        with pytest.raises(MCPError, match="List again without one"):
             await client.list_resources(cursor="page-99")
     assert tuple(found) == BIG
     assert pages > 1
@@ -209,7 +209,7 @@ async def test_owners_that_can_not_be_kept_cost_nothing_else(
     monkeypatch.setattr(Ledger, "own", full)
     async with upstreams.serve(Shelf("a", uris=("test://x",)).server) as url, lab.gateway(lab.at("a", url)) as gateway:
         assert [shown.uri for shown in gateway.hub.resources.view(None).resources] == ["test://x"]
-    assert "to whom resources belong is not kept over a restart" in caplog.text
+    assert "the servers of resources can't be recorded" in caplog.text
 
 
 def test_what_a_server_lists_no_more_is_not_read_from_one_whose_template_it_fits() -> None:

@@ -59,7 +59,7 @@ async def test_who_comes_back_for_more_than_the_answer_is_told_that_there_is_no_
         async with client.call("get") as stream:
             assert len(await stream.rest()) == 1
         async with client.get(stream.last, status=405) as again:
-            assert "no more of this stream" in (await again.response.aread()).decode()
+            assert "This stream has ended" in (await again.response.aread()).decode()
 
 
 @pytest.mark.parametrize("order", ["answered first", "back first"])

@@ -23,7 +23,7 @@ from mcp_types import (
     Tool,
 )
 
-from truename.audit.records import account_of
+from truename.audit.records import call_record
 from truename.audit.redaction import Redaction
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
@@ -89,7 +89,7 @@ async def test_what_is_found_is_told_to_listeners_metrics_and_the_journal_but_no
     assert [(one.findings, one.code) for one in told] == [(found, "answer_blocked" if results == "block" else "")]
     counted = 'truename_suspected_answers_total{rule="hidden_instruction",server="web"} 1.0'
     assert (counted in exposed) == (results != "off")
-    record = account_of(told[0], Redaction())
+    record = call_record(told[0], Redaction())
     assert record.get("findings") == (None if results == "off" else "hidden_instruction")
     assert (ORDER in str(result)) == (results != "block")
     assert not [text for text in (*caplog.messages, exposed, str(record)) if "hunter2" in text]
@@ -105,7 +105,7 @@ async def test_prompts_and_resources_are_looked_at_too(lab: Lab, upstreams: Upst
             ):
                 for asking in (client.get_prompt("web_ask"), client.read_resource("x:page")):
                     if is_kept_back:
-                        with pytest.raises(MCPError, match="is kept back") as caught:
+                        with pytest.raises(MCPError, match="was withheld") as caught:
                             await asking
                         assert "hunter2" not in str(caught.value)
                     else:

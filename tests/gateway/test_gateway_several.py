@@ -79,7 +79,7 @@ async def test_a_name_that_means_a_tool_of_another_server_means_nothing(lab: Lab
 
 async def test_a_server_that_is_none_of_the_gateways_is_told_where_no_other_is_asked_for(lab: Lab) -> None:
     async with lab.gateway(*servers(lab)) as gateway:
-        with pytest.raises(UnknownView, match=r"No server is known as 'clok'\. Did you mean 'clock'"):
+        with pytest.raises(UnknownView, match=r"Unknown server 'clok'\. Did you mean 'clock'"):
             gateway.endpoint("/mcp/servers/clok")
 
 

@@ -23,10 +23,11 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusC
 from tests.gateway.collector import collecting, labels
 from truename.config import Config, Settings
 from truename.gateway import Gateway, listening
-from truename.gateway.telemetry import exporting, otlp
-from truename.gateway.telemetry.aside import aside
-from truename.gateway.telemetry.otlp import Writing
-from truename.gateway.telemetry.spans import OwnSpan, Provider
+from truename.telemetry import otlp, span_export
+from truename.telemetry.daemon import in_daemon_thread
+from truename.telemetry.otlp import SpanEncoder
+from truename.telemetry.span_export import CachingSpanExporter
+from truename.telemetry.spans import GatewaySpan, GatewayTracerProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,15 +49,15 @@ class Kept:
     """A provider under the environment, and what it would send."""
 
     def __init__(self) -> None:
-        self.ended: list[OwnSpan] = []
-        self.provider = Provider(self.ended.append, resource=RESOURCE, shutdown_on_exit=False)
+        self.ended: list[GatewaySpan] = []
+        self.provider = GatewayTracerProvider(self.ended.append, resource=RESOURCE, shutdown_on_exit=False)
         self.tracer = self.provider.get_tracer("truename")
 
     def below(self, parent: SpanContext) -> Any:
         return trace.set_span_in_context(NonRecordingSpan(parent))
 
 
-def by_the_sdk(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
+def by_the_sdk(spans: Sequence[GatewaySpan]) -> ExportTraceServiceRequest:
     """Return what the SDK writes of spans that say the same."""
     return encode_spans(
         [
@@ -77,9 +78,9 @@ def by_the_sdk(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
     )
 
 
-def sent(spans: Sequence[OwnSpan]) -> ExportTraceServiceRequest:
+def sent(spans: Sequence[GatewaySpan]) -> ExportTraceServiceRequest:
     found = ExportTraceServiceRequest()
-    found.ParseFromString(Writing(RESOURCE, "truename").request(spans))
+    found.ParseFromString(SpanEncoder(RESOURCE, "truename").encode(spans))
     return found
 
 
@@ -139,7 +140,7 @@ def test_a_span_that_can_not_be_written_at_all_is_left_out_alone(caplog: pytest.
     kept.tracer.start_span("next").end()
     spans = sent(kept.ended).resource_spans[0].scope_spans[0].spans
     assert [one.name for one in spans] == ["first", "next"]
-    assert "a span can't be sent" in caplog.text
+    assert "A span cannot be encoded" in caplog.text
 
 
 def test_numbers_that_are_equal_stay_what_they_are() -> None:
@@ -156,14 +157,14 @@ def test_what_is_of_no_kind_of_ours_is_left_out_and_the_rest_is_sent() -> None:
     assert [one.key for one in sent(kept.ended).resource_spans[0].scope_spans[0].spans[0].attributes] == ["text"]
 
 
-@pytest.mark.parametrize("name", [name for name in dir(OwnSpan) if name in {"add_event", "record_exception"}])
+@pytest.mark.parametrize("name", [name for name in dir(GatewaySpan) if name in {"add_event", "record_exception"}])
 def test_nobody_can_put_a_text_into_one_beside_its_attributes(name: str) -> None:
     kept = Kept()
     span = kept.tracer.start_span("x")
     getattr(span, name)(ValueError("hunter2"))
     span.set_status(StatusCode.ERROR, "hunter2")
     span.end()
-    assert b"hunter2" not in Writing(RESOURCE, "truename").request(kept.ended)
+    assert b"hunter2" not in SpanEncoder(RESOURCE, "truename").encode(kept.ended)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_the_spans_of_others_are_the_sdk_s() -> None:
         inside = kept.tracer.start_span("ours")
     assert isinstance(span, ReadableSpan)
     assert [type(one) for one in span.events] == [Event]
-    assert isinstance(inside, OwnSpan)
+    assert isinstance(inside, GatewaySpan)
     assert inside.parent == span.get_span_context()
 
 
@@ -223,12 +224,12 @@ def test_more_are_sent_at_once_than_the_sdk_would_unless_the_environment_says_ho
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], most: int
 ) -> None:
     monkeypatch.setattr(
-        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+        span_export, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
     )
     with collecting() as collector:
         for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, **environment}.items():
             monkeypatch.setenv(name, value)
-        end = exporting.export("somewhere")
+        end = span_export.export("somewhere")
         for _ in range(600):
             trace.get_tracer("truename").start_span("x").end()
         end()
@@ -241,19 +242,19 @@ def test_a_collector_that_does_not_answer_keeps_nobody_from_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(
-        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+        span_export, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
     )
-    monkeypatch.setattr(exporting, "LAST", 0.1)
+    monkeypatch.setattr(span_export, "SHUTDOWN_TIMEOUT", 0.1)
     with collecting() as collector:
         collector.answers.clear()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
-        end = exporting.export("somewhere")
+        end = span_export.export("somewhere")
         trace.get_tracer("truename").start_span("x").end()
         end()
-        assert "spans that the collector did not take in 0.1 seconds are lost" in caplog.text
+        assert "The collector did not take all spans in 0.1 seconds; the rest is lost." in caplog.text
         # It is sent still, by a thread that no process waits for.
         collector.wait(1)
-    assert aside(lambda: threading.current_thread().daemon).result(10)
+    assert in_daemon_thread(lambda: threading.current_thread().daemon).result(10)
 
 
 @pytest.mark.anyio
@@ -261,14 +262,14 @@ def test_a_collector_that_does_not_answer_keeps_nobody_from_the_end(
 async def test_spans_of_calls_arrive_where_the_environment_says(
     lab: Lab, raw: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, takes_bytes: bool
 ) -> None:
-    monkeypatch.setattr(exporting._Sending, "takes_bytes", takes_bytes)
+    monkeypatch.setattr(CachingSpanExporter, "takes_bytes", takes_bytes)
     monkeypatch.setattr(
-        exporting, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
+        span_export, "set_tracer_provider", partial(monkeypatch.setattr, "opentelemetry.trace._TRACER_PROVIDER")
     )
     config = Config(servers=(lab.normal("w", "read"),), settings=Settings(startup_timeout=20.0, style="prefixed"))
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
-        end = exporting.export("somewhere")
+        end = span_export.export("somewhere")
         async with Gateway(config) as gateway, listening(gateway) as address, raw(address) as http:
             await http.result("tools/call", {"name": "w_read", "arguments": {"text": "hunter2"}})
         await to_thread.run_sync(end)

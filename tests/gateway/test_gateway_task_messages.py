@@ -124,7 +124,7 @@ async def test_a_result_that_is_not_there_in_time_can_be_asked_for_again(lab: La
         speaking(V1, address) as client,
     ):
         id = await client.begin("a_slow_compute")
-        with pytest.raises(MCPError, match="is not over yet"):
+        with pytest.raises(MCPError, match="is still running"):
             await client.outcome(id)
         await client.ask("tools/call", name="a_finish", arguments={"task": "task-1"})
         assert (await client.outcome(id))["content"][0]["text"] == "a:slow_compute"

@@ -226,7 +226,7 @@ async def test_a_task_that_the_client_cannot_follow_is_told_as_an_error(
             client.able = {}
         done = await client.ask("tools/call", name="slow_compute")
         assert done["isError"]
-        assert "which this client can't follow. Whether it takes effect is unknown" in done["content"][0]["text"]
+        assert "which this client does not support. Whether it takes effect is unknown" in done["content"][0]["text"]
 
 
 async def test_the_extension_is_asked_for_as_it_is_written(lab: Lab, upstreams: Upstreams) -> None:

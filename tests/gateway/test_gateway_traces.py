@@ -19,8 +19,9 @@ from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
-from truename.gateway import Gateway, listening, traces_of
+from truename.gateway import Gateway, listening
 from truename.policy import read_policy
+from truename.telemetry.setup import export_traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -205,8 +206,8 @@ async def test_without_anybody_who_takes_them_there_are_none(lab: Lab, raw: Call
 
 
 def test_without_the_package_it_is_said_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "truename.gateway.telemetry.exporting", raising=False)
+    monkeypatch.delitem(sys.modules, "truename.telemetry.span_export", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    assert traces_of(Settings()) is None
+    assert export_traces(Settings()) is None
     with pytest.raises(ConfigError, match="truename\\[telemetry\\]"):
-        traces_of(Settings(telemetry=Telemetry(traces=True)))
+        export_traces(Settings(telemetry=Telemetry(traces=True)))

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 FAULTS = [
-    ("missing", "there is no program 'no-such-program-anywhere'", "Install it"),
+    ("missing", "cannot find the program 'no-such-program-anywhere'", "Install it"),
     ("nowhere", "can't be started: No such file or directory", "Check command, cwd"),
-    ("hanging", "did not answer within", "Its last words: thinking"),
-    ("dying", "ended with exit status 7", "Its last words: no database \\x1b[31mhere"),
-    ("crashing", "ended with exit status 1", "Its last words: bye"),
+    ("hanging", "did not answer within", "Its last output: thinking"),
+    ("dying", "exited with status 7", "Its last output: no database \\x1b[31mhere"),
+    ("crashing", "exited with status 1", "Its last output: bye"),
     ("error", "answers tools/list with error -32603: database \\x1b[31mdown", ""),
     ("shape", "answers tools/list without a list of tools", ""),
     ("down", "can't be reached (ConnectError", "Check that it runs"),
@@ -94,7 +94,7 @@ async def test_a_server_that_dies_is_restarted_and_meanwhile_its_list_is_served(
         before = [tool.name for tool in (await client.list_tools()).tools]
         lost = await client.call_tool("mortal_die", {})
         assert lost.is_error
-        assert "ended with exit status 3 before it answered" in said(lost)
+        assert "exited with status 3 before it answered" in said(lost)
         assert [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools] == before
         assert said(await client.call_tool("other_get", {})) == "other:get"
         assert said(await client.call_tool("mortal_get", {})) == "mortal:get"
@@ -116,13 +116,13 @@ async def test_the_environment_of_a_server_is_clean(lab: Lab, monkeypatch: pytes
     code = "import os, sys; sys.exit(f\"{os.environ.get('SECRET_OF_ANOTHER')} {os.environ.get('MINE')}\")"
     server = ServerConfig(key="env", command=sys.executable, args=("-c", code), env={"MINE": "1"})
     async with lab.gateway(server) as gateway:
-        assert "Its last words: None 1" in (gateway.status().servers[0].error or "")
+        assert "Its last output: None 1" in (gateway.status().servers[0].error or "")
 
 
 async def test_a_program_beside_this_interpreter_is_found(lab: Lab) -> None:
     server = ServerConfig(key="uv", command="uvx", args=("--version",), env={"PATH": "/nonexistent"})
     async with lab.gateway(server) as gateway:
-        assert "ended with exit status 0" in (gateway.status().servers[0].error or "")
+        assert "exited with status 0" in (gateway.status().servers[0].error or "")
 
 
 async def test_a_catalogue_can_be_fetched_once(lab: Lab) -> None:
@@ -248,7 +248,7 @@ def _port(url: str) -> int:
     [
         (401, "refused the request (HTTP 401 Unauthorized)"),
         (500, "HTTP 500"),
-        (302, "answers from another address (HTTP 302: redirect to http://example.com/)"),
+        (302, "redirects to another address (HTTP 302: redirect to http://example.com/)"),
     ],
 )
 async def test_http_refusals_are_told_as_they_are(lab: Lab, status: int, expected: str) -> None:

@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_used_is_left_alone_and_nothing_outlives_the_proce
         SessionRecord(path, LASTS)
     SessionRecord.opened(path, LASTS).issue(ANN, None)
     assert path.read_bytes() == content
-    assert "Sessions will not outlive this process" in caplog.text
+    assert "Sessions will not survive a restart" in caplog.text
 
 
 def test_a_file_with_another_key_than_one_is_refused(bench: Bench) -> None:

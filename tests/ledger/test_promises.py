@@ -32,7 +32,8 @@ def test_a_name_belongs_to_the_first_tool_that_it_was_shown_for(ledger: Ledger) 
 
     assert (error.code, error.name, error.holder, error.claimant) == ("conflict", "get_data", AB, AC)
     assert str(error) == (
-        "'get_data' is held by a@1/b@1, so a@1/c@1 can't have it. Names are never passed on; choose another."
+        "'get_data' is held by a@1/b@1, so a@1/c@1 can't have it. "
+        "A name never passes to another tool; choose another name."
     )
 
 
@@ -80,7 +81,7 @@ def test_one_server_can_not_reserve_the_whole_space(fresh: Callable[..., Ledger]
 
     assert (error.code, error.origin, error.count) == ("full", "a", 2)
     assert str(error) == (
-        "Server 'a' wants more than 2 names, the most that one server may have. "
+        "Server 'a' needs more than 2 names, the limit for one server. "
         "Leave out tools that it does not need, or raise max_claims."
     )
     assert ledger.holder("w") is None
@@ -90,7 +91,7 @@ def test_a_hostile_server_fills_its_own_share_and_others_go_on(fresh: Callable[.
     ledger = fresh(max_claims=10)
     flood = Catalog.from_mcp({"evil": [f"t{number}" for number in range(11)]})
 
-    with pytest.raises(LedgerError, match="Server 'evil' wants more than 10 names"):
+    with pytest.raises(LedgerError, match="Server 'evil' needs more than 10 names"):
         project(flood, "openai", ledger=ledger)
 
     assert show(ledger, "good/x")["good/x"[:4] + "@1/x@1"] == "good_x"
@@ -123,7 +124,7 @@ def test_names_are_not_made_otherwise_in_one_ledger(
 
     assert (caught.value.code, caught.value.recorded, caught.value.wanted) == ("style_mismatch", recorded, wanted)
     assert str(caught.value) == (
-        f"This ledger was begun with {recorded}, not with {wanted}. "
+        f"This ledger was created with {recorded}, not with {wanted}. "
         "Run `truename rename --all` to change it, or use another ledger (--state PATH)."
     )
 

@@ -148,7 +148,7 @@ def test_an_id_is_redirected_and_retired_in_every_spelling(spelling: str) -> Non
 def test_a_server_may_bind_no_more_identities_than_names() -> None:
     ledger = Ledger.memory(max_claims=3)
 
-    with pytest.raises(LedgerError, match="wants more than 3 names"):
+    with pytest.raises(LedgerError, match="needs more than 3 names"):
         project(Catalog.of("a/b", "a/c", "a/d", "a/e"), "native", style="canonical", ledger=ledger)
 
     assert dict(ledger.bindings()) == {}

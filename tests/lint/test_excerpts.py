@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truename.conventions import Finding, Location
 from truename.lint import UPKEEP
-from truename.lint.excerpts import excerpt_of, told
+from truename.lint.excerpts import find_excerpt, render_findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def finding(file: Path, line: int, column: int, name: str = "") -> Finding:
 def test_the_mark_stands_under_the_name(tmp_path: Path, line: str, name: str, shown: str) -> None:
     path = tmp_path / "a.py"
     path.write_text(line, "utf-8")
-    assert str(excerpt_of(finding(path, 1, line.index(name) + 1, name), 80)) == shown
+    assert str(find_excerpt(finding(path, 1, line.index(name) + 1, name), 80)) == shown
 
 
 @settings(max_examples=150, deadline=None)
@@ -51,7 +51,7 @@ def test_whatever_a_line_holds_the_excerpt_is_printable_and_no_wider(
     line = "".join(char for char in before + name + after if char not in "\r\n" and not "\ud800" <= char <= "\udfff")
     path = tmp_path_factory.mktemp("any") / "a.py"
     path.write_bytes(line.encode())
-    found = excerpt_of(finding(path, 1, len(before) + 1, name), width)
+    found = find_excerpt(finding(path, 1, len(before) + 1, name), width)
     assert found is not None
     assert all(part.isprintable() for part in str(found).split("\n"))
     shown = str(found).split("\n", maxsplit=1)[0]
@@ -61,16 +61,16 @@ def test_whatever_a_line_holds_the_excerpt_is_printable_and_no_wider(
 def test_what_has_no_line_has_no_excerpt(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("x\n", "utf-8")
-    assert excerpt_of(finding(path, 0, 0), 80) is None
-    assert excerpt_of(finding(path, 9, 1), 80) is None
-    assert excerpt_of(finding(tmp_path / "gone.py", 1, 1), 80) is None
-    assert excerpt_of(finding(tmp_path, 1, 1), 80) is None
+    assert find_excerpt(finding(path, 0, 0), 80) is None
+    assert find_excerpt(finding(path, 9, 1), 80) is None
+    assert find_excerpt(finding(tmp_path / "gone.py", 1, 1), 80) is None
+    assert find_excerpt(finding(tmp_path, 1, 1), 80) is None
 
 
 def test_a_plain_text_tells_place_rule_fact_line_and_remedy(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("t('x')\n", "utf-8")
-    text = told([finding(path, 1, 4, "x")])
+    text = render_findings([finding(path, 1, 4, "x")])
     assert text.split("\n") == [
         f"{path}:1:4  note  TN195 computed_name", "  A fact.", "  1 | t('x')", "    |    ^", "  A remedy.",
     ]  # fmt: skip

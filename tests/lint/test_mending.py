@@ -9,7 +9,7 @@ import pytest
 from truename.conventions import Convention
 from truename.errors import ConfigError
 from truename.lint import Fix, LintConfiguration, read_declared, weigh
-from truename.lint.fixes import replace_bytes, without_comments
+from truename.lint.fixes import remove_unused_comments, replace_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def mended(path: Path) -> bytes:
     report = weigh(read_declared([path]), LintConfiguration(convention=Convention(), base=path.parent))
-    for fix in without_comments(report.unused):
+    for fix in remove_unused_comments(report.unused):
         replace_bytes(fix)
     return path.read_bytes()
 
@@ -49,7 +49,7 @@ def test_only_what_does_nothing_is_removed(tmp_path: Path, before: bytes, after:
 def test_a_file_that_somebody_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"other")
-    with pytest.raises(ConfigError, match="changed by somebody else"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         replace_bytes(Fix(path=path, before=b"what was read", after=b"new", done=()))
     assert [one.name for one in tmp_path.iterdir()] == ["a.py"]
     assert path.read_bytes() == b"other"

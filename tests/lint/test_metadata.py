@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from truename.conventions import Severity, catalog_of, tool
-from truename.lint import configured_at, read_declared, weigh
+from truename.lint import load_lint_configuration, read_declared, weigh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def dump(path: Path, *tools: dict[str, Any], server: str = "phone") -> Path:
 
 
 def linted(file: Path) -> LintReport:
-    return weigh(read_declared([file]), configured_at(file.parent))
+    return weigh(read_declared([file]), load_lint_configuration(file.parent))
 
 
 def unreadable(file: Path) -> list[Finding]:
@@ -38,17 +38,17 @@ def test_metadata_that_cant_be_read_is_told_at_the_tool(tmp_path: Path) -> None:
     assert found.location is not None
     assert (found.location.line, found.tools, found.server) == (8, ("wipe",), "phone")
     assert found.fact == (
-        "'wipe' has metadata that can't be read, so nobody is shown it (platforms: it is no list of at most 64 words)."
+        "'wipe' has invalid metadata, so it is hidden from everybody (platforms: it is not a list of at most 64 words)."
     )
 
 
 @pytest.mark.parametrize(
     ("meta", "severity", "said"),
     [
-        ({"dev.truename/owner": 3}, Severity.WARNING, "'tap' has metadata that can't be read (owner: it is no text"),
+        ({"dev.truename/owner": 3}, Severity.WARNING, "'tap' has invalid metadata (owner: it is not a printable text"),
         ({"truename": []}, Severity.ERROR, "(is_for_llm, is_recordable, platforms, app, owner, family,"),
         ({"truename": {"\x1b[31m" * 200: 1}}, Severity.WARNING, "\\x1b[31m"),
-        ({"truename": {"app": "a"}, "dev.truename/app": "b"}, Severity.ERROR, "it is said to be b and a"),
+        ({"truename": {"app": "a"}, "dev.truename/app": "b"}, Severity.ERROR, "it is declared as b and as a"),
     ],
 )
 def test_each_tool_has_one_finding_that_is_as_bad_as_what_follows(

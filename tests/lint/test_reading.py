@@ -71,7 +71,7 @@ def test_a_file_that_is_named_twice_counts_once(project: Path) -> None:
         (b"x = 1\ny = '\xff'\n", 2, "utf-8"),
         (b"# coding: rot13\n", 1, "rot13"),
         (b"# coding: punycode\n", 1, "punycode"),
-        (b"# coding: no_such_thing\n", 1, "no encoding that can be read"),
+        (b"# coding: no_such_thing\n", 1, "its encoding is not readable"),
         (b"x = '\0'\n", 0, "null bytes"),
         (b"x = " + b"(" * 1000 + b")" * 1000, 1, "nested"),
         (b"x = " + b"-" * 100_000 + b"1", 0, "nested"),

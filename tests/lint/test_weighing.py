@@ -14,11 +14,11 @@ from truename.lint import (
     DeclaredTools,
     LintConfiguration,
     LintReport,
-    configured_at,
+    load_lint_configuration,
     read_baseline,
     read_declared,
+    render_baseline,
     weigh,
-    written_baseline,
 )
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_a_part_says_nothing_of_what_the_rest_may_need(tmp_path: Path) -> None:
 
 def accepted(path: Path, tmp_path: Path) -> Path:
     baseline = tmp_path / "truename-baseline.jsonl"
-    baseline.write_bytes(written_baseline(of(path).entries(path.parent)))
+    baseline.write_bytes(render_baseline(of(path).entries(path.parent)))
     return baseline
 
 
@@ -181,7 +181,7 @@ def test_entries_of_files_that_were_not_linted_are_left_alone_unless_they_are_go
     both = LintConfiguration(convention=STRICT, base=tmp_path)
     report = weigh(read_declared([path, other]), both)
     baseline = tmp_path / "b.jsonl"
-    baseline.write_bytes(written_baseline(report.entries(tmp_path)))
+    baseline.write_bytes(render_baseline(report.entries(tmp_path)))
     assert of(path, baseline=read_baseline(baseline)).findings == ()
     other.unlink()
     assert set(codes(of(path, baseline=read_baseline(baseline)))) == {"stale_baseline"}
@@ -237,7 +237,7 @@ def test_fingerprints_are_one_to_one_and_keep_when_lines_move(names: list[str], 
 
 def test_a_broken_convention_is_told_with_its_line_and_the_files_are_checked(tmp_path: Path) -> None:
     (tmp_path / "truename.toml").write_text('[convention]\npreset = "trailblaze"\ncasing = "loud"\n', "utf-8")
-    configured = configured_at(tmp_path)
+    configured = load_lint_configuration(tmp_path)
     report = weigh(read_declared([write(tmp_path / "a.py", "fs list")]), configured)
     assert "illegal_name" in codes(report)
     (finding,) = [one for one in report.findings if one.rule.name == "unreadable_source"]
@@ -260,7 +260,7 @@ def test_a_broken_convention_is_told_with_its_line_and_the_files_are_checked(tmp
 )
 def test_what_is_wrong_with_a_configuration_has_its_line(tmp_path: Path, name: str, text: str, line: int) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    findings = weigh(DeclaredTools(), configured_at(tmp_path)).findings
+    findings = weigh(DeclaredTools(), load_lint_configuration(tmp_path)).findings
     assert findings
     assert findings[0].location is not None
     assert (findings[0].location.file, findings[0].location.line) == (name, line)
@@ -271,11 +271,11 @@ def test_a_suppression_of_the_convention_that_takes_nothing_back_is_told(tmp_pat
         '[tool.truename.convention]\nsuppressions = [\n  { rule = "TN103", tools = ["old *"], reason = "b" },\n]\n',
         "utf-8",
     )
-    (finding,) = weigh(DeclaredTools(), configured_at(tmp_path)).findings
+    (finding,) = weigh(DeclaredTools(), load_lint_configuration(tmp_path)).findings
     assert finding.rule.name == "unused_suppression"
     assert finding.location is not None
     assert finding.location.line == 3
-    assert weigh(DeclaredTools(), configured_at(tmp_path), is_whole=False).findings == ()
+    assert weigh(DeclaredTools(), load_lint_configuration(tmp_path), is_whole=False).findings == ()
 
 
 def test_settings_are_read_from_the_nearest_file_upwards(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_settings_are_read_from_the_nearest_file_upwards(tmp_path: Path) -> None
     )
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "pyproject.toml").write_text("[project]\nname = 'x'\n", "utf-8")
-    found = configured_at(tmp_path / "deep" / "er")
+    found = load_lint_configuration(tmp_path / "deep" / "er")
     assert found.settings.sources == ("src",)
     assert found.settings.exclude == ("gen",)
     assert found.base == tmp_path
@@ -295,6 +295,6 @@ def test_the_convention_takes_back_what_the_linter_itself_finds(tmp_path: Path) 
     (tmp_path / "truename.toml").write_text(
         '[convention]\nsuppressions = [{ rule = "TN195", tools = ["*"], reason = "made from plugins" }]\n', "utf-8"
     )
-    report = weigh(read_declared([tmp_path / "a.py"]), configured_at(tmp_path))
+    report = weigh(read_declared([tmp_path / "a.py"]), load_lint_configuration(tmp_path))
     assert report.findings == ()
     assert [one.hidden for one in report.hidden] == ["convention"]

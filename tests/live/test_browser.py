@@ -111,11 +111,11 @@ async def test_a_person_signs_in_and_logs_in_while_their_call_waits(
 
         async def signs_in(url: str) -> httpx2.URL:
             await page.goto(url)
-            assert await page.title() == "Allow a client?"
+            assert await page.title() == "Allow this client?"
             assert await page.locator("dd").all_inner_texts() == [
                 one.callback.removesuffix("/callback"),
                 NAME,
-                "it registered itself, and its name is its own word",
+                "it registered itself; its name is not verified",
                 "use",
             ]
             faults.extend(await sitting.faults("consent"))

@@ -23,7 +23,7 @@ from tests.gateway.conftest import anyio_backend, era, lab  # noqa: F401 - fixtu
 from tests.live.registries import HOME, Npm
 from tests.support.auth_entrance import bearer, known
 from truename.auth.network.fetch import web
-from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.authorization import log_in
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault
 from truename.config import Access, Config, Issuer, Settings, SignIn
@@ -161,7 +161,7 @@ async def test_a_gateway_logs_people_in_at_another_one_with_nothing_set_up(
                     def show(url: str) -> None:
                         tasks.start_soon(go, url)
 
-                    kept.keep("local", *await logged_in(kept, fetch, show))
+                    kept.keep("local", *await log_in(kept, fetch, show))
             async with (
                 Gateway(front) as near,
                 listening(near) as here,

@@ -15,7 +15,7 @@ from tests.migration.conftest import PLAN, changes
 from tests.migration.repository import RENAMES, contents, make
 from truename.errors import ConfigError
 from truename.migration import apply, plan, survey, undo
-from truename.migration.rename_apply import kept
+from truename.migration.rename_apply import recorded_migrations
 
 
 def test_all_files_change_and_all_other_bytes_stay(root: Path, state: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_second_run_changes_nothing(root: Path, state: Path) -> None:
 
     again = apply(changes(root), state)
 
-    assert (again.files, again.originals, len(kept(state))) == (0, None, 1)
+    assert (again.files, again.originals, len(recorded_migrations(state))) == (0, None, 1)
 
 
 def test_an_interrupt_is_taken_back_and_goes_on(root: Path, state: Path) -> None:
@@ -105,7 +105,7 @@ def test_only_the_last_ones_are_kept(root: Path, state: Path, monkeypatch: pytes
         (root / "a.py").write_bytes(b'"fs.list"')
         apply(changes(root), state, note=name)
 
-    assert [one.note for one in kept(state)] == ["four", "three"]
+    assert [one.note for one in recorded_migrations(state)] == ["four", "three"]
 
 
 def test_the_record_is_for_its_owner_alone(root: Path, state: Path) -> None:

@@ -11,7 +11,7 @@ from tests.migration.conftest import PLAN, changes
 from tests.migration.repository import contents
 from truename.errors import ConfigError
 from truename.migration import apply, recover, survey, undo
-from truename.migration.rename_apply import kept
+from truename.migration.rename_apply import recorded_migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def test_what_somebody_changed_after_a_kill_is_left_to_them(root: Path, state: P
     killed_at(lambda told: apply(wanted, state, on_step=told), "replaced", 2)
     (root / "a.py").write_bytes(b"mine")
 
-    with pytest.raises(ConfigError, match="has its bytes; remove it to go on"):
+    with pytest.raises(ConfigError, match="has the original; remove that directory to continue"):
         recover(state)
 
     assert contents(root)["a.py"] == b"mine"
@@ -87,10 +87,10 @@ def test_what_is_no_whole_record_is_passed_over(root: Path, state: Path) -> None
     (state / "killed-early").mkdir()
     (state / "killed-early" / "originals").write_bytes(b"x")
 
-    assert len(kept(state)) == 1
+    assert len(recorded_migrations(state)) == 1
     recover(state)
     assert not (state / "killed-early").exists()
-    assert kept(state / "nowhere") == ()
+    assert recorded_migrations(state / "nowhere") == ()
 
 
 def killed_at(run: Callable[[Callable[[str, int, int], None]], object], word: str, number: int) -> None:

@@ -14,7 +14,7 @@ from tests.migration.repository import contents
 from truename.errors import ConfigError, StoreError
 from truename.files.lock import locked
 from truename.migration import apply, undo
-from truename.migration.rename_apply import kept
+from truename.migration.rename_apply import recorded_migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,8 +54,8 @@ def _gone(root: Path) -> None:
         (_in_read_only, "its directory is read-only"),
         (_link, "it is a symbolic link"),
         (_two_names, "it has 2 names"),
-        (_touched, "it was changed by somebody else meanwhile"),
-        (_gone, "it is gone"),
+        (_touched, "another program changed it meanwhile"),
+        (_gone, "it was deleted meanwhile"),
     ],
 )
 def test_one_file_that_can_not_be_changed_stops_it_before_anything_is_written(
@@ -71,14 +71,14 @@ def test_one_file_that_can_not_be_changed_stops_it_before_anything_is_written(
 
     assert caught.value.code == "left_alone"
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_every_file_that_is_in_the_way_is_told(root: Path, state: Path) -> None:
     for name in ("a.py", "e.json"):
         (root / name).chmod(0o444)
 
-    with pytest.raises(ExceptionGroup, match="2 files can't be changed, so none was") as caught:
+    with pytest.raises(ExceptionGroup, match="2 files cannot be changed, so none was") as caught:
         apply(changes(root), state)
 
     assert [Path(error.file).name for error in caught.value.exceptions if isinstance(error, ConfigError)] == [
@@ -93,13 +93,13 @@ def test_a_file_is_not_moved_over_another(root: Path, state: Path) -> None:
     (root / "fs_list.json").write_bytes(b"somebody's")
     before = contents(root)
 
-    with pytest.raises(ConfigError, match="it was made by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program created it meanwhile"):
         apply(wanted, state)
 
     assert contents(root) == before
 
 
-@pytest.mark.parametrize("step", ["write_new", "dress"])
+@pytest.mark.parametrize("step", ["write_new", "copy_metadata"])
 @pytest.mark.parametrize("failing", [1, 3])
 def test_a_full_disk_changes_nothing_and_leaves_nothing(
     root: Path, state: Path, step: str, failing: int, monkeypatch: pytest.MonkeyPatch
@@ -111,7 +111,7 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(
         apply(wanted, state)
 
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +122,14 @@ def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, mo
         apply(wanted, state)
 
     assert contents(root) == before
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
 
 
 def test_where_no_copy_can_be_kept_nothing_is_changed(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, before = changes(root), contents(root)
     monkeypatch.setattr("truename.migration.rename_apply.os.fsync", _full)
 
-    with pytest.raises(ConfigError, match="no copy of the files could be kept there"):
+    with pytest.raises(ConfigError, match="the originals cannot be stored there"):
         apply(wanted, state)
 
     assert contents(root) == before
@@ -143,7 +143,7 @@ def test_a_file_that_changes_while_the_new_bytes_are_written_stops_it(root: Path
         if (word, number) == ("written", count):
             (root / "e.json").write_bytes(b"new")
 
-    with pytest.raises(ConfigError, match="changed by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program changed it"):
         apply(changes(root), state, on_step=meanwhile)
 
     assert contents(root)["a.py"] == b'"fs.list"'
@@ -171,10 +171,10 @@ def test_damaged_originals_are_not_given_back(root: Path, state: Path) -> None:
     (done.originals.directory / "originals").write_bytes(b"x" * 200)
     after = contents(root)
 
-    with pytest.raises(ConfigError, match="it is not what was saved"):
+    with pytest.raises(ConfigError, match="it differs from the saved copy"):
         undo(state, root)
     (done.originals.directory / "originals").unlink()
-    with pytest.raises(ConfigError, match="it can't be read"):
+    with pytest.raises(ConfigError, match="it is not readable"):
         undo(state, root)
 
     assert contents(root) == after
@@ -228,7 +228,7 @@ def test_a_full_disk_is_told_of_the_file_that_people_know(
 ) -> None:
     fail_at(monkeypatch, applying, "write_new", 2)
 
-    with pytest.raises(ConfigError, match="make room, and run it again") as caught:
+    with pytest.raises(ConfigError, match="free disk space, and run it again") as caught:
         apply(changes(root), state)
 
     assert Path(caught.value.file) == root / "a.py"
@@ -243,9 +243,9 @@ def test_what_somebody_saves_between_two_replacements_is_kept(root: Path, state:
         if (word, number) == ("replaced", 1):
             last.write_bytes(b"saved meanwhile")
 
-    with pytest.raises(ConfigError, match="it was changed by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="another program changed it meanwhile"):
         apply(wanted, state, on_step=save)
 
     assert last.read_bytes() == b"saved meanwhile"
-    assert kept(state) == ()
+    assert recorded_migrations(state) == ()
     assert contents(root) == before | {name: b"saved meanwhile" for name in before if (root / name) == last}

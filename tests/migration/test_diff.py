@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.migration.listed import LIST, READ, SEND, bare, pairs, told, tool
 from truename import Catalog
-from truename.migration import Certainty, ChangeEffect, ChangeKind, diff, pinned
+from truename.migration import Certainty, ChangeEffect, ChangeKind, diff, pins_of
 
 if TYPE_CHECKING:
     import random
@@ -59,7 +59,7 @@ def test_a_definition_that_has_another_name_is_renamed_for_certain() -> None:
 
     assert told(changes) == [("renamed", "fs.list", "list_all")]
     assert changes.breaking == changes.changes
-    assert str(changes.changes[0]).startswith("'fs.list' is called 'list_all' now; its definition is the same. Put")
+    assert str(changes.changes[0]).startswith("'fs.list' is now called 'list_all'; its definition is the same. Restore")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_swapped_names_are_told_as_what_they_are() -> None:
 
     assert told(changes) == [("swapped", "a", "b"), ("swapped", "b", "a")]
     assert len(changes.breaking) == 2
-    assert "'b' means now what 'a' meant, and the other way round." in str(changes.changes[0])
+    assert "'b' now means the tool that 'a' meant, and vice versa." in str(changes.changes[0])
 
 
 def test_swapped_names_of_tools_that_say_little_are_told_as_a_guess() -> None:
@@ -117,14 +117,14 @@ def test_a_name_that_was_passed_on_is_told_and_so_is_what_it_meant() -> None:
     changes = diff([tool("a", LIST), tool("b", READ)], [tool("b", LIST)])
 
     assert told(changes) == [("reused", "a", "b"), ("removed", "b", "")]
-    assert changes.changes[1].fact == "What 'b' was is gone; the name is another tool's."
+    assert changes.changes[1].fact == "The tool 'b' is gone; another tool has the name."
 
 
 def test_a_name_that_got_another_tool_when_its_own_was_renamed_is_told() -> None:
     changes = diff([tool("a", LIST)], [tool("b", LIST), tool("a", SEND)])
 
     assert told(changes) == [("reused", "a", "a"), ("renamed", "a", "b")]
-    assert changes.changes[0].fact == "'a' means another tool now; what it meant is called 'b'."
+    assert changes.changes[0].fact == "'a' now means another tool; its former tool is called 'b'."
     assert pairs(changes) == {("a", "b"), ("a", "a")}
 
 
@@ -140,7 +140,7 @@ def test_a_tool_that_moved_to_another_server_is_told_with_both() -> None:
     new = [tool("a", LIST, server="two"), tool("k", READ, server="two")]
     edited = [tool("a", f"{LIST} Twice.", server="two"), tool("k", READ, server="two")]
 
-    assert diff(old, new).changes[0].fact == "'a' has moved from server 'one' to 'two', or was copied."
+    assert diff(old, new).changes[0].fact == "'a' moved from server 'one' to 'two', or was copied."
     assert told(diff(old, edited)) == [("moved?", "a", "a")]
     assert told(diff(old, [tool("z", LIST, server="two"), old[1]]))[0] == ("renamed?", "a", "z")
 
@@ -164,7 +164,7 @@ def test_a_guess_says_what_else_is_different() -> None:
 
     assert (change.kind, change.certainty) == (ChangeKind.RENAMED, Certainty.SUGGESTED)
     assert 0.4 <= change.score < 1
-    assert any("descriptions are alike" in reason for reason in change.reasons)
+    assert any("descriptions are similar" in reason for reason in change.reasons)
     assert any("'depth' is a new required parameter" in str(detail) for detail in change.details)
 
 
@@ -239,7 +239,7 @@ def test_a_lost_promise_is_told_loudly() -> None:
     old = tool("a", annotations={"readOnlyHint": True})
     (change,) = diff([old], [tool("a", annotations={})])
 
-    assert "it changes something now, and was called read-only (annotations.readOnlyHint)." in change.fact
+    assert "it is no longer read-only (annotations.readOnlyHint)." in change.fact
     assert next(one for one in change.details if one.breaking).effect is ChangeEffect.RESTATED
 
 
@@ -253,7 +253,7 @@ def test_catalogues_are_compared_as_declarations_are() -> None:
     old, new = (Catalog.from_mcp({"s": [{"name": name, "description": LIST}]}) for name in ("a", "b"))
 
     assert told(diff(old, new)) == [("renamed", "a", "b")]
-    assert [pin.key for pin in pinned(old)] == [("s", "a")]
+    assert [pin.key for pin in pins_of(old)] == [("s", "a")]
 
 
 def test_of_a_name_that_is_listed_twice_the_first_counts() -> None:
@@ -264,7 +264,7 @@ def test_a_source_that_leaves_the_name_out_of_the_definition_is_as_one_that_has_
     whole = tool("a", LIST)
     part = type(whole)(name="a", definition={key: value for key, value in whole.definition.items() if key != "name"})
 
-    assert pinned([whole])[0].digest == pinned([part])[0].digest
+    assert pins_of([whole])[0].digest == pins_of([part])[0].digest
     assert len(diff([whole], [part])) == 0
 
 

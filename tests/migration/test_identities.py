@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
 from truename.catalog import ServerIdentity
 from truename.errors import LedgerError, MigrationError, ResolutionError
-from truename.migration import enter_identities, plan_identities
+from truename.migration import plan_identities, record_identities
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,11 +45,11 @@ def test_every_name_and_id_that_was_shown_goes_on_meaning_its_tool(
         plan = plan_identities(ledger, declared)
         if not plan.ok:
             with pytest.raises(MigrationError):
-                enter_identities(ledger, plan)
+                record_identities(ledger, plan)
             with pytest.raises(LedgerError, match="truename rename --ids"):
                 Catalog.from_mcp(SERVERS, bound=ledger.bindings(), identities=declared)
             continue
-        enter_identities(ledger, plan)
+        record_identities(ledger, plan)
         catalog = Catalog.from_mcp(
             SERVERS, bound=ledger.bindings(), owners=ledger.origins(), identities=declared, strict=False
         )
@@ -77,7 +77,7 @@ def test_a_plan_is_in_the_order_of_the_ledger() -> None:
     ledger.remember(None, (), [("s", name, ToolId.parse(f"s/{name}")) for name in ("z", "a", "m")])
 
     plan = plan_identities(ledger, {"s": ServerIdentity(version=2)})
-    enter_identities(ledger, plan)
+    record_identities(ledger, plan)
 
     assert [change.name for change in plan.changes] == ["z", "a", "m"]
     assert [str(id) for id in ledger.pinned(ledger.bindings().values())] == ["s@2/z@1", "s@2/a@1", "s@2/m@1"]
@@ -87,7 +87,7 @@ def test_a_tool_with_another_version_stays_where_it_was_in_the_list(tmp_path: Pa
     ledger = Ledger.open(tmp_path / "ledger")
     ledger.remember(None, (), [("s", name, ToolId.parse(f"s/{name}")) for name in ("z", "a", "m")])
 
-    enter_identities(ledger, plan_identities(ledger, {"s": ServerIdentity(versions={"a": 3})}))
+    record_identities(ledger, plan_identities(ledger, {"s": ServerIdentity(versions={"a": 3})}))
 
     again = Ledger.open(tmp_path / "ledger", readonly=True)
     for memory in (ledger, again):

@@ -33,39 +33,43 @@ def one(fields: str) -> str:
 
 # What is wrong with a lock, its text, and what the error says.
 BROKEN = [
-    ("a conflict", f"{HEAD}<<<<<<< HEAD\n", "line 3: a merge conflict is left in it. Settle"),
-    ("its middle", f"{HEAD}=======\ntools = []\n", "line 3: a merge conflict is left in it. Settle"),
-    ("its end", f"{HEAD}tools = [\r\n]\r\n>>>>>>> theirs\r\n", "line 5: a merge conflict is left in it. Settle"),
+    ("a conflict", f"{HEAD}<<<<<<< HEAD\n", "line 3: it has an unresolved merge conflict. Resolve"),
+    ("its middle", f"{HEAD}=======\ntools = []\n", "line 3: it has an unresolved merge conflict. Resolve"),
+    ("its end", f"{HEAD}tools = [\r\n]\r\n>>>>>>> theirs\r\n", "line 5: it has an unresolved merge conflict. Resolve"),
     ("no TOML", "format = 1\ntools = [{]\n", "line 2: it is not TOML"),
     ("cut off", "format = 1\ntools = [\n", "line 3: it is not TOML"),
-    ("another file", "version = 1\n", "it is no truename.lock: it does not say its format"),
-    ("a truth for a number", "format = true\n", "it is no truename.lock"),
+    ("another file", "version = 1\n", "it is not a truename.lock: it has no format"),
+    ("a truth for a number", "format = true\n", "it is not a truename.lock"),
     ("newer", "format = 2\nnews = 1\n", "it was written by a newer Truename (format 2). Upgrade Truename."),
-    ("an unknown key", f"{HEAD}tools = []\nmore = 1\n", "'more' is nothing that a lock says"),
+    ("an unknown key", f"{HEAD}tools = []\nmore = 1\n", "'more' is not a field of a lock"),
     ("no tools", HEAD, "it has no list of tools"),
-    ("sources", "format = 1\nsources = 'src'\ntools = []\n", "its sources are no list of texts"),
-    ("protocol", f"{HEAD}protocol = 3\ntools = []\n", "its protocol is no text"),
+    ("sources", "format = 1\nsources = 'src'\ntools = []\n", "its sources are not a list of strings"),
+    ("protocol", f"{HEAD}protocol = 3\ntools = []\n", "its protocol is not a string"),
     ("a number", f"{HEAD}tools = [\n 3,\n]\n", "a tool has no name"),
     ("no name", one(f'digest = "{DIGEST}"'), "line 4: a tool has no name"),
     ("no digest", one('name = "a"'), "line 4: 'a' has no digest"),
-    ("a digest", one('name = "a", digest = "sha256:0"'), "line 4: the digest of 'a' is no digest"),
-    ("a server", one(f'name = "a", server = 1, digest = "{DIGEST}"'), "line 4: the server of 'a' is no text"),
-    ("parameters", one(f'name = "a", parameters = "x", digest = "{DIGEST}"'), "line 4: its parameters are no list"),
+    ("a digest", one('name = "a", digest = "sha256:0"'), "line 4: the digest of 'a' is not a digest"),
+    ("a server", one(f'name = "a", server = 1, digest = "{DIGEST}"'), "line 4: the server of 'a' is not a string"),
+    ("parameters", one(f'name = "a", parameters = "x", digest = "{DIGEST}"'), "line 4: its parameters are not a list"),
     (
         "a definition",
         one(f'name = "a", digest = "{DIGEST}", definition = "["'),
-        "line 4: the definition of 'a' is none",
+        "line 4: the definition of 'a' is not valid",
     ),
-    ("no text", one(f'name = "a", digest = "{DIGEST}", definition = 3'), "line 4: the definition of 'a' is none"),
-    ("a name", one(f'name = "a", digest = "{DIGEST}", definition = \'{{"name": 1}}\''), "of 'a' is none, as JSON"),
-    ("a field", one(f'name = "a", color = "x", digest = "{DIGEST}"'), "line 4: 'color' is nothing that a lock says"),
+    ("no text", one(f'name = "a", digest = "{DIGEST}", definition = 3'), "line 4: the definition of 'a' is not valid"),
+    (
+        "a name",
+        one(f'name = "a", digest = "{DIGEST}", definition = \'{{"name": 1}}\''),
+        "of 'a' is not valid JSON of a definition",
+    ),
+    ("a field", one(f'name = "a", color = "x", digest = "{DIGEST}"'), "line 4: 'color' is not a field of a lock"),
     (
         "twice",
         f'{HEAD}tools = [\n{{ name = "a", digest = "{DIGEST}" }},\n{{ name = "a", digest = "{DIGEST}" }},\n]\n',
-        "line 5: 'a' stands there twice",
+        "line 5: 'a' is repeated",
     ),
     ("deep", f"format = {'[' * 5_000}", "truename.lock: "),
-    ("a long number", f"format = {'1' * 5_000}", "it is nested too deeply, or holds a number that is too long"),
+    ("a long number", f"format = {'1' * 5_000}", "it is nested too deeply, or contains a number that is too long"),
 ]
 
 
@@ -189,7 +193,7 @@ def test_a_lock_with_a_mark_at_its_beginning_is_read() -> None:
 
 
 def test_a_name_that_no_file_can_hold_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no text file can hold this name"):
+    with pytest.raises(ConfigError, match="no text file can contain this name"):
         Lock.of(bare("a\ud800"))
 
 
@@ -261,7 +265,7 @@ def test_a_comparison_with_a_lock_says_what_one_with_the_tools_says(
 def test_a_definition_that_is_not_that_of_its_digest_is_refused() -> None:
     text = Lock.of([tool("a", LIST)]).text()
 
-    with pytest.raises(ConfigError, match="line 5: the definition of 'a' is not that of its digest"):
+    with pytest.raises(ConfigError, match="line 5: the definition of 'a' does not match its digest"):
         Lock.parse(text.replace("List the files", "Send the files"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.migration.repository import RENAMES, contents
 from truename import Catalog, Ledger, dialects, project, resolve
 from truename.errors import UnknownTool
-from truename.migration import apply, enter, plan, promises, survey, underscored, undo
+from truename.migration import apply, plan, plan_entries, propose_underscored, record_entries, survey, undo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def test_all_surfaces_change_together_and_come_back(tmp_path: Path, monkeypatch:
     root = build(tmp_path / "kenny")
     monkeypatch.chdir(root)
     before = contents(root)
-    made = plan(underscored(OLD).renames, known=OLD, clients=["anthropic", "openai"])
+    made = plan(propose_underscored(OLD).renames, known=OLD, clients=["anthropic", "openai"])
     assert (made.refusals, made.control_plane, dict(made.renames)) == ((), ("agent.update",), RENAMES)
 
     found = survey(made, [root], rename_files=True, count_up=True)
@@ -62,8 +62,8 @@ def test_the_old_names_end_and_the_new_ones_are_legal() -> None:
     project(
         Catalog.from_mcp({"kenny": [{"name": name} for name in OLD]}), "universal", ledger=ledger, style="on-conflict"
     )
-    wanted, unknown = promises(RENAMES, ledger)
-    enter(ledger, wanted, clean_break=True, protocol="0.3")
+    wanted, unknown = plan_entries(RENAMES, ledger)
+    record_entries(ledger, wanted, clean_break=True, protocol="0.3")
 
     pairs = {"kenny": [{"name": name} for name in RENAMES.values()]}
     names = project(Catalog.from_mcp(pairs, bound=ledger.bindings()), "universal", ledger=ledger, style="on-conflict")

@@ -10,7 +10,7 @@ from truename import Catalog, Ledger, project
 from truename.conventions.convention import Convention
 from truename.errors import MigrationError, UnknownDialect
 from truename.identity import fold
-from truename.migration import conventional, is_control_plane, plan, spellings, underscored
+from truename.migration import client_spellings, is_control_plane, plan, propose_by_convention, propose_underscored
 
 
 def kinds(renames: dict[str, str], **more: object) -> list[tuple[str, tuple[str, ...]]]:
@@ -49,8 +49,8 @@ def test_renames_that_break_a_promise_are_refused(
 @pytest.mark.parametrize(
     ("known", "told"),
     [
-        (["fs.list", "fs_list"], "'fs_list' is there already"),
-        (["fs.list", "FS-List"], "'fs_list' is taken by some clients for 'FS-List', which is there"),
+        (["fs.list", "fs_list"], "'fs_list' is already in use"),
+        (["fs.list", "FS-List"], "'fs_list' is the same as 'FS-List' for some clients, which is in use"),
     ],
 )
 def test_a_name_that_is_there_is_not_given_to_another(known: list[str], told: str) -> None:
@@ -108,7 +108,7 @@ def test_tools_that_perform_the_upgrade_are_flagged() -> None:
     assert made.ok
     assert made.control_plane == ("agent.update", "x.run")
     assert [warning.names for warning in made.warnings] == [("agent.update",), ("x.run",)]
-    assert "can't be told to upgrade" in str(made.warnings[0])
+    assert "do not know its new name" in str(made.warnings[0])
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_names_that_nobody_has_and_names_that_are_words_are_told() -> None:
 
 
 def test_a_plan_with_refusals_can_not_be_carried_out() -> None:
-    with pytest.raises(MigrationError, match=r"'c' would stay what it is \(and 1 more\)"):
+    with pytest.raises(MigrationError, match=r"'c' would not change \(and 1 more\)"):
         plan({"a": "b", "b": "a", "c": "c"}).lexicon()
 
 
@@ -156,21 +156,21 @@ def test_what_clients_show_changes_with_the_name() -> None:
 
 
 def test_a_spelling_that_several_names_share_is_left_alone() -> None:
-    shared = spellings({"fs.list": "fs_a", "fs-list": "fs_b"}, ["kenny"])
+    shared = client_spellings({"fs.list": "fs_a", "fs-list": "fs_b"}, ["kenny"])
 
     assert "mcp__kenny__fs_list" not in shared
-    assert spellings({"mcp__kenny__x": "y", "x": "z"}, ["kenny"]).get("mcp__kenny__x") is None
+    assert client_spellings({"mcp__kenny__x": "y", "x": "z"}, ["kenny"]).get("mcp__kenny__x") is None
 
 
 def test_the_underscore_style_leaves_what_is_legal_and_what_it_can_not_mend() -> None:
-    proposal = underscored(["powershell.exec", "a/b:c d", "get-it", "readPage", ".x.", "é.x", "x" * 65, "..."])
+    proposal = propose_underscored(["powershell.exec", "a/b:c d", "get-it", "readPage", ".x.", "é.x", "x" * 65, "..."])
 
     assert proposal.renames == {"powershell.exec": "powershell_exec", "a/b:c d": "a_b_c_d", ".x.": "x"}
     assert set(proposal.unclear) == {"é.x", "x" * 65, "..."}
 
 
 def test_a_convention_is_proposed_only_where_it_leaves_no_choice() -> None:
-    proposal = conventional(["clearKeychain_ios", "tap", "Some.Thing.Odd.v9x"], Convention.of("trailblaze"))
+    proposal = propose_by_convention(["clearKeychain_ios", "tap", "Some.Thing.Odd.v9x"], Convention.of("trailblaze"))
 
     assert proposal.renames["clearKeychain_ios"] == "ios_clearKeychain"
     assert "tap" not in {*proposal.renames, *proposal.unclear}

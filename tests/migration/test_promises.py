@@ -8,7 +8,7 @@ import pytest
 
 from truename import Catalog, Ledger, NameTable, project, resolve
 from truename.errors import UnknownTool
-from truename.migration import enter, promises
+from truename.migration import plan_entries, record_entries
 from truename.naming import listing
 
 BEFORE = {"kenny": ["fs.list", "powershell.exec", "ping"]}
@@ -26,9 +26,9 @@ def entered(
 ) -> NameTable:
     ledger = Ledger.memory()
     table(ledger, BEFORE, style)
-    wanted, unknown = promises(renames, ledger)
+    wanted, unknown = plan_entries(renames, ledger)
     assert unknown == ()
-    enter(ledger, wanted, until=until, clean_break=clean_break, protocol="0.3" if clean_break else "")
+    record_entries(ledger, wanted, until=until, clean_break=clean_break, protocol="0.3" if clean_break else "")
     return table(ledger, AFTER, style)
 
 
@@ -80,7 +80,7 @@ def test_a_name_that_two_servers_have_is_led_on_for_each() -> None:
     servers = {"one": ["search"], "two": ["search"]}
     table(ledger, servers, "prefixed")
 
-    wanted, _ = promises({"search": "find"}, ledger)
+    wanted, _ = plan_entries({"search": "find"}, ledger)
 
     assert [(promise.old, str(promise.new)) for promise in wanted] == [
         ("one@1/search@1", "one@1/find@1"),
@@ -92,7 +92,9 @@ def test_a_name_that_was_only_shown_is_led_to_the_tool_that_has_it() -> None:
     ledger = Ledger.memory()
     table(ledger, BEFORE, "prefixed")
 
-    wanted, unknown = promises({"kenny_ping": "alive", "kenny_fs_list": "kenny_powershell_exec", "nobody": "x"}, ledger)
+    wanted, unknown = plan_entries(
+        {"kenny_ping": "alive", "kenny_fs_list": "kenny_powershell_exec", "nobody": "x"}, ledger
+    )
 
     assert [(promise.old, str(promise.new)) for promise in wanted] == [
         ("kenny_ping", "kenny@1/ping@1"),
@@ -106,7 +108,7 @@ def test_a_name_under_which_another_tool_is_known_stays_that_ones() -> None:
     names = table(ledger, {"a": ["b_c"], "b": ["c"]}, "prefixed")
     assert names["b@1/c@1"] == "b_c"
 
-    wanted, _ = promises({"b_c": "x"}, ledger)
+    wanted, _ = plan_entries({"b_c": "x"}, ledger)
 
     assert [(promise.old, str(promise.new)) for promise in wanted] == [("a@1/b_c@1", "a@1/x@1")]
 
@@ -115,10 +117,10 @@ def test_entering_twice_adds_nothing() -> None:
     for until, clean_break in (("2027-02-01", False), ("", False), ("", True)):
         ledger = Ledger.memory()
         table(ledger, BEFORE)
-        wanted, _ = promises(RENAMES, ledger)
-        enter(ledger, wanted, until=until, clean_break=clean_break)
+        wanted, _ = plan_entries(RENAMES, ledger)
+        record_entries(ledger, wanted, until=until, clean_break=clean_break)
         before = [ledger.history(name) for name in ("ping", "fs.list")]
-        enter(ledger, wanted, until=until, clean_break=clean_break)
+        record_entries(ledger, wanted, until=until, clean_break=clean_break)
         assert [ledger.history(name) for name in ("ping", "fs.list")] == before
 
 
@@ -126,9 +128,9 @@ def test_every_scope_of_the_ledger_is_told() -> None:
     ledger = Ledger.memory()
     for view in (ledger, ledger.scoped("only/kenny")):
         table(view, BEFORE)
-    wanted, _ = promises(RENAMES, ledger)
+    wanted, _ = plan_entries(RENAMES, ledger)
 
-    enter(ledger, wanted, clean_break=True)
+    record_entries(ledger, wanted, clean_break=True)
 
     for view in (ledger, ledger.scoped("only/kenny")):
         standing = view.standing("ping")
@@ -141,8 +143,8 @@ def test_a_name_that_is_renamed_otherwise_later_leads_to_the_later_name(clean_br
     ledger = Ledger.memory()
     table(ledger, BEFORE)
     for new in ("agent_ping", "alive"):
-        wanted, _ = promises({"ping": new}, ledger)
-        enter(ledger, wanted, clean_break=clean_break)
+        wanted, _ = plan_entries({"ping": new}, ledger)
+        record_entries(ledger, wanted, clean_break=clean_break)
 
     standing = ledger.standing("ping")
     assert standing is not None

@@ -14,10 +14,10 @@ from truename.migration import (
     OldNamesDecision,
     ProtocolStatement,
     decision_record,
-    file_name,
     next_number,
     plan,
     read_migration,
+    record_file_name,
 )
 
 DAY = date(2026, 6, 5)
@@ -61,7 +61,7 @@ def test_many_renames_are_counted_and_listed_up_to_a_limit() -> None:
 
     assert text.startswith("# 0001. Rename 300 tools\n")
     assert "| and 100 more | |" in text
-    assert file_name(made, 7) == "0007-rename-300-tools.md"
+    assert record_file_name(made, 7) == "0007-rename-300-tools.md"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_next_free_number_is_taken(names: list[str], number: int) -> None:
     [("fs.list", "0001-rename-fs-list.md"), ("天気", "0001-rename-a-tool.md"), ("../x", "0001-rename-x.md")],
 )
 def test_the_files_name_holds_only_plain_letters(old: str, name: str) -> None:
-    assert file_name(plan({old: "new"}), 1) == name
+    assert record_file_name(plan({old: "new"}), 1) == name
 
 
 def test_a_hostile_name_stays_one_cell() -> None:
@@ -111,15 +111,15 @@ def test_what_a_project_says_is_read() -> None:
 @pytest.mark.parametrize(
     ("table", "key", "problem"),
     [
-        ([], "migration", "it is no table"),
+        ([], "migration", "it is not a table"),
         ({"excludes": []}, "migration.excludes", "it is not a setting"),
-        ({"exclude": "x"}, "migration.exclude", "it is no list of texts"),
-        ({"exclude": [1]}, "migration.exclude", "it is no list of texts"),
-        ({"record": 1}, "migration.record", "it is no text"),
-        ({"protocol": "0.2"}, "migration.protocol", "it is no table"),
+        ({"exclude": "x"}, "migration.exclude", "it is not a list of strings"),
+        ({"exclude": [1]}, "migration.exclude", "it is not a list of strings"),
+        ({"record": 1}, "migration.record", "it is not a string"),
+        ({"protocol": "0.2"}, "migration.protocol", "it is not a table"),
         ({"protocol": {"version": "0.2"}}, "migration.protocol.version", "it is not a setting"),
-        ({"protocol": {"pattern": 1}}, "migration.protocol.pattern", "it is no text"),
-        ({"protocol": {"pattern": "x"}}, "migration.protocol.pattern", "'x' is no pattern of a protocol version"),
+        ({"protocol": {"pattern": 1}}, "migration.protocol.pattern", "it is not a string"),
+        ({"protocol": {"pattern": "x"}}, "migration.protocol.pattern", "'x' is not a pattern of a protocol version"),
     ],
 )
 def test_what_is_no_setting_is_told_with_its_key(table: object, key: str, problem: str) -> None:

@@ -107,7 +107,7 @@ def test_a_kill_at_any_byte_costs_that_one_line(tmp_path_factory: pytest.TempPat
     # Only the end of the line may be missing: then nothing of the call is.
     is_whole = cut == full - 1
     assert isinstance(torn, RecordedCall if is_whole else BrokenLine)
-    assert is_whole or "no end" in str(torn)
+    assert is_whole or "is incomplete" in str(torn)
     with recorder(path) as book:
         book.write(made(id="c2"))
     kinds = [one.call_id if isinstance(one, RecordedCall) else "" for one in read_recording(path)]
@@ -207,13 +207,13 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 
 LINE: dict[str, Any] = {"truename": 1, "id": "phone@1/tap@1", "arguments": {}, "context": {"platform": "ios"}}
 BROKEN: list[tuple[Any, str]] = [
-    ("{", "no JSON"),
-    ("[" * 100_000, "no JSON"),
-    ("\ufffe", "no JSON"),
-    ([], "no call"),
-    ({}, "no call"),
-    ({**LINE, "truename": True}, "no call"),
-    ({**LINE, "truename": 0}, "no call"),
+    ("{", "not JSON"),
+    ("[" * 100_000, "not JSON"),
+    ("\ufffe", "not JSON"),
+    ([], "not a recorded call"),
+    ({}, "not a recorded call"),
+    ({**LINE, "truename": True}, "not a recorded call"),
+    ({**LINE, "truename": 0}, "not a recorded call"),
     ({**LINE, "id": "tap"}, "tap"),
     ({**LINE, "id": 7}, "not text"),
     ({**LINE, "name": ["x"]}, "not text"),
@@ -221,9 +221,9 @@ BROKEN: list[tuple[Any, str]] = [
     ({**LINE, "arguments": None}, "missing"),
     ({**LINE, "context": {"origin": "root"}}, "no origin"),
     ({**LINE, "context": {"platform": 1}}, "no text"),
-    ({**LINE, "context": {"user": "x"}}, "no context"),
-    ({**LINE, "context": "ios"}, "no context"),
-    ({key: value for key, value in LINE.items() if key != "context"}, "no context"),
+    ({**LINE, "context": {"user": "x"}}, "not a context"),
+    ({**LINE, "context": "ios"}, "not a context"),
+    ({key: value for key, value in LINE.items() if key != "context"}, "not a context"),
 ]
 
 

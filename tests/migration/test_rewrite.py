@@ -216,14 +216,14 @@ def test_names_are_found_as_json_may_write_them(old: str, new: str, text: str, a
 @pytest.mark.parametrize("name", ["", " ", 'a"b', "a`b", "a\\b", "a\nb", "a\u202eb", "x" * 9_000])
 def test_a_name_that_can_not_be_found_is_refused(name: str) -> None:
     for renames in ({name: "fine"}, {"fine": name}):
-        with pytest.raises(MigrationError, match="can't be a name in files"):
+        with pytest.raises(MigrationError, match="cannot be written as a name in files"):
             Lexicon.of(renames)
 
 
 @pytest.mark.parametrize("name", ["a b", "a*", "a|b", "a{b}", "a,b", "a#b"])
 def test_a_new_name_that_would_mean_more_than_itself_is_refused(name: str) -> None:
     assert rewrite(f'"{name}"', {name: "fine"}).text == '"fine"'
-    with pytest.raises(MigrationError, match="can't be a name in files"):
+    with pytest.raises(MigrationError, match="cannot be written as a name in files"):
         Lexicon.of({"fine": name})
 
 
@@ -257,7 +257,7 @@ def test_a_pattern_of_ones_own_says_how_the_version_is_stated() -> None:
 
 @pytest.mark.parametrize("pattern", ["", "VERSION", "{version}", "a{version}{version}", "x" * 300 + "{version}"])
 def test_a_pattern_without_a_place_for_the_version_is_refused(pattern: str) -> None:
-    with pytest.raises(MigrationError, match="is no pattern of a protocol version"):
+    with pytest.raises(MigrationError, match="is not a pattern of a protocol version"):
         ProtocolStatement.after("0.2", pattern=pattern)
 
 

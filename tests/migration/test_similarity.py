@@ -8,8 +8,8 @@ import pytest
 
 from tests.migration.listed import LIST, pairs, tool
 from tests.shared import UNHURRIED
-from truename.migration import diff, pinned
-from truename.migration.matching import COMMON, Resemblance, same_sense
+from truename.migration import diff, pins_of
+from truename.migration.matching import COMMON, Resemblance, have_same_sense
 
 MANY = 3_000
 
@@ -17,7 +17,7 @@ MANY = 3_000
 def score(old: str, new: str, *others: str) -> float:
     """Return how much two names are alike among others."""
     sides = (
-        pinned([tool(name, definition) for name in (first, *others)]) for first in (old, new) for definition in [""]
+        pins_of([tool(name, definition) for name in (first, *others)]) for first in (old, new) for definition in [""]
     )
     found = {(one.name, other.name): likeness.score for likeness, one, other in Resemblance(*sides).pairs(0.0)}
     return found.get((old, new), 0.0)
@@ -50,9 +50,9 @@ def test_a_verb_alone_may_have_become_another_of_its_sense() -> None:
 
 
 def test_verbs_of_one_sense_are_known() -> None:
-    assert same_sense("delete", "remove")
-    assert not same_sense("delete", "create")
-    assert not same_sense("issue", "issue")
+    assert have_same_sense("delete", "remove")
+    assert not have_same_sense("delete", "create")
+    assert not have_same_sense("issue", "issue")
     assert "get" in COMMON
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from truename import Catalog, Ledger, NameTable, ToolId, project
 from truename.errors import AmbiguousName, MigrationError, RetiredName, UnknownTool
-from truename.migration.protocol_versions import VersionSkew, resolve_between, skew
+from truename.migration.protocol_versions import VersionSkew, compare_peers, resolve_between
 
 EXEC = ToolId.parse("kenny/powershell_exec")
 
@@ -31,7 +31,7 @@ EXEC = ToolId.parse("kenny/powershell_exec")
     ],
 )
 def test_versions_are_compared_number_by_number(server: str, peer: str, same: bool, compatible: bool) -> None:
-    found = skew(server=server, peer=peer)
+    found = compare_peers(server=server, peer=peer)
 
     assert found == VersionSkew(server=server, peer=peer, same=same, compatible=compatible)
     assert len(str(found)) < 300
@@ -39,16 +39,16 @@ def test_versions_are_compared_number_by_number(server: str, peer: str, same: bo
 
 
 def test_a_report_says_what_to_do() -> None:
-    assert str(skew(server="0.3", peer="0.2")) == (
+    assert str(compare_peers(server="0.3", peer="0.2")) == (
         "the server speaks protocol 0.3, the peer 0.2: names may have changed between them. "
         "Upgrade the older side, or both together."
     )
-    assert str(skew(server="0.3", peer="0.3")).endswith("names mean the same to both.")
+    assert str(compare_peers(server="0.3", peer="0.3")).endswith("names mean the same in both.")
 
 
 def test_the_own_version_has_to_be_one() -> None:
     with pytest.raises(MigrationError):
-        skew(server="newest", peer="0.3")
+        compare_peers(server="newest", peer="0.3")
 
 
 def names(*tools: str) -> NameTable:

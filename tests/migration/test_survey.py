@@ -98,7 +98,7 @@ def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
 
 
 def test_a_path_where_nothing_is_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MigrationError, match="there is nothing"):
+    with pytest.raises(MigrationError, match="it does not exist"):
         survey(PLAN, [tmp_path / "nowhere"])
 
 
@@ -177,7 +177,7 @@ def test_a_file_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("truename.migration.rename_survey.read_plain", refused)
-    with pytest.raises(MigrationError, match=r"a\.py: it can't be read \(Permission denied\)"):
+    with pytest.raises(MigrationError, match=r"a\.py: it is not readable \(Permission denied\)"):
         survey(PLAN, [file])
 
 
@@ -216,7 +216,7 @@ def test_files_with_an_old_name_in_theirs_are_told_or_renamed(tmp_path: Path) ->
 def test_two_files_never_become_one(tmp_path: Path) -> None:
     for others in ({"fs_list.json": b""}, {"agent_update.json": b"", "agent.update.json": b""}):
         root = write(tmp_path / str(len(others)), {"fs.list.json": b"", **others})
-        with pytest.raises(MigrationError, match="where there is a file already"):
+        with pytest.raises(MigrationError, match="which already exists"):
             survey(PLAN, [root], rename_files=True)
 
 
@@ -279,7 +279,7 @@ def test_single_files_are_left_out_and_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_is_refused_is_not_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(MigrationError, match="change places"):
+    with pytest.raises(MigrationError, match="swap their names"):
         survey(plan({"a": "b", "b": "a"}), [tmp_path])
 
 
@@ -288,5 +288,5 @@ def test_a_directory_that_can_not_be_looked_into_is_told(tmp_path: Path, monkeyp
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("truename.migration.rename_survey.os.scandir", refused)
-    with pytest.raises(MigrationError, match="it can't be looked into"):
+    with pytest.raises(MigrationError, match="the directory is not readable"):
         survey(PLAN, [tmp_path])

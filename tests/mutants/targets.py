@@ -33,7 +33,7 @@ TARGETS: Final = (
         "addresses",
         (
             *("truename.auth.network.addresses", "truename.auth.authorization_server.clients"),
-            *("truename.config.access", "truename.gateway.questions.addresses"),
+            *("truename.config.access", "truename.config.field_types", "truename.gateway.questions.addresses"),
             *("truename.gateway.upstream.redirecting", "truename.gateway.downstream.doorkeeper"),
         ),
         (

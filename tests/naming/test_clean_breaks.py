@@ -88,14 +88,14 @@ def test_a_break_without_a_known_successor_tells_what_is_known() -> None:
     assert moved("WENT", names).suggestions == ("somewhere_else",)
     error = moved("gone", names)
     assert (error.text, error.id, error.detail) == ("gone", None, "")
-    assert error.trail == ("table: no such name", "ledger: broken off")
+    assert error.trail == ("table: no such name", "ledger: removed by a clean break")
 
 
 def test_a_break_says_which_tool_it_was_and_since_when() -> None:
     error = moved("powershell.exec", renamed())
 
     assert (error.text, error.id, error.detail) == ("powershell.exec", NEW, " since protocol 0.3")
-    assert error.trail == ("table: no such name", "ledger: broken off")
+    assert error.trail == ("table: no such name", "ledger: removed by a clean break")
 
 
 def test_a_break_counts_for_a_table_that_was_made_before_it() -> None:

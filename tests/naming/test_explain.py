@@ -28,7 +28,7 @@ from truename.errors import UnknownTool
             "salesforce@2/x@1",
             (
                 "sf_x_2 is salesforce@2/x@1 (numbered: variant 2 of salesforce@1/x@1; "
-                "salesforce@1/x@1 has the name that it would have had)"
+                "salesforce@1/x@1 has the better name)"
             ),
         ),
         (
@@ -36,10 +36,7 @@ from truename.errors import UnknownTool
             "openai",
             "prefixed",
             "a_b@1/c@1",
-            (
-                "a_b_c_fcfa is a_b@1/c@1 (digest: told apart by a digest of its id; "
-                "a@1/b_c@1 has the name that it would have had)"
-            ),
+            ("a_b_c_fcfa is a_b@1/c@1 (digest: with a digest of its id; a@1/b_c@1 has the better name)"),
         ),
         (
             {"github": ["github_x"]},
@@ -72,8 +69,8 @@ def test_a_digest_says_which_word_kept_the_plain_name_from_the_tool(style: str) 
     names = project(Catalog.from_mcp({"web": ["search"], "docs": ["search"]}), "universal", style=style)
 
     assert names.explain("web@1/search@1").reason == (
-        "told apart by a digest of its id, since the plain name is not legal for universal: "
-        "'web_search' is a word that clients, providers or languages keep for themselves"
+        "with a digest of its id, since the plain name is not legal for universal: "
+        "'web_search' is reserved by clients, providers or programming languages"
     )
 
 

@@ -261,7 +261,7 @@ def test_the_presets_are_these() -> None:
 
 
 def test_a_style_that_does_not_exist_is_told_with_those_that_do() -> None:
-    with pytest.raises(ValueError, match=r"'nice' is no style. Use one of prefixed, on-conflict, .*, or pass a Style."):
+    with pytest.raises(ValueError, match=r"'nice' is not a style. Use one of prefixed, on-conflict, .*, or pass a St"):
         table(("a/b",), style="nice")
 
 
@@ -284,7 +284,7 @@ def test_a_gateway_key_that_leaves_no_room_is_told_of_each_tool(style: str, leng
         for error in caught.value.exceptions
         if isinstance(error, NoLegalName)
     ] == [(id, "cursor", style, [text]) for id in ("a@1/b@1", "a@1/b@2")]
-    assert caught.value.message == "2 names can't be made"
+    assert caught.value.message == "2 tools can't be named"
 
 
 def test_a_tool_that_is_called_like_the_gateway_is_told_apart_behind_a_word() -> None:

@@ -225,7 +225,7 @@ def test_a_retired_name_stops_the_search_in_every_spelling() -> None:
 def test_a_full_ledger_is_told_before_anything_is_recorded() -> None:
     ledger = Ledger.memory(max_claims=1)
 
-    with pytest.raises(LedgerError, match="Server 'a' wants more than 1 names"):
+    with pytest.raises(LedgerError, match="Server 'a' needs more than 1 names"):
         shown(ledger, "a/b", "a/c")
 
     assert ledger.settings is None

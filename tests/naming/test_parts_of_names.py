@@ -90,7 +90,7 @@ def test_a_version_that_comes_later_is_told_apart_from_the_one_that_left() -> No
     assert parts(names) == {"salesforce@1/create_lead@2": ("sf_create_lead_2", "numbered", "sf_", 2)}
     assert str(names.explain("salesforce@1/create_lead@2")) == (
         "sf_create_lead_2 is salesforce@1/create_lead@2 (numbered: variant 2 of salesforce@1/create_lead@1; "
-        "salesforce@1/create_lead@1 has the name that it would have had)"
+        "salesforce@1/create_lead@1 has the better name)"
     )
     later = remembered(ledger, "salesforce/create_lead@2", "salesforce/create_lead@3")
     assert parts(later) == {
@@ -190,7 +190,7 @@ def test_a_version_is_numbered_behind_what_the_operator_called_its_sibling() -> 
     ("name", "code", "text"),
     [
         ("a_b", "withdrawn", "it was retired or redirected"),
-        ("x/y", "identity", "it reads as the id of another tool"),
+        ("x/y", "identity", "it can be read as the id of another tool"),
     ],
 )
 def test_a_name_that_can_not_be_given_says_why_in_a_word(name: str, code: str, text: str) -> None:
@@ -278,7 +278,7 @@ def test_what_is_no_id_says_so_in_its_steps() -> None:
     with pytest.raises(UnknownTool) as caught:
         resolve("a b/c", table({"a": ["b"]}))
 
-    why = "canonical: 'a b' is no integration: use a-z, 0-9, '_' and '-', with a letter or digit"
+    why = "canonical: 'a b' is not a valid integration: use a-z, 0-9, '_' and '-', with a letter or digit"
     assert [line for line in caught.value.trail if line.startswith("canonical")] == [why, why]
 
 

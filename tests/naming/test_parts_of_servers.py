@@ -240,5 +240,5 @@ def test_shorter_forms_have_a_word_of_no_other_server_first() -> None:
 
     assert list(parts.shorter(("k", "b", "c"))) == [("c",), ("k", "b"), ("k",)]
     assert list(parts.shorter(("e", "f", "api"))) == [("e", "f"), ("e",)]
-    assert parts.is_another_s(("k", "b", "c"), "e_f_api_x")
-    assert not parts.is_another_s(("k", "b", "c"), "x_e_f_api")
+    assert parts.begins_like_another_server(("k", "b", "c"), "e_f_api_x")
+    assert not parts.begins_like_another_server(("k", "b", "c"), "x_e_f_api")

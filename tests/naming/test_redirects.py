@@ -109,7 +109,7 @@ def test_redirects_are_followed_to_the_thirty_second() -> None:
     with pytest.raises(UnknownTool) as caught:
         resolve(str(ids[0]), names)
     assert caught.value.reason == "absent"
-    assert caught.value.trail[-1] == "ledger: more than 32 redirects in a row"
+    assert caught.value.trail[-1] == "ledger: a chain of more than 32 redirects"
     assert len(list(ledger.successors(ids[0]))) == 32
 
 

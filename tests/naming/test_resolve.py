@@ -134,7 +134,7 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
             (
                 "table: no such name",
                 "ledger: never shown",
-                "canonical: not as it stands (case, 'v' or 'latest')",
+                "canonical: not in exact form (case, 'v' or 'latest')",
                 "spelling: no tool has it exactly",
                 "folded: read as salesforce@1/get_leads@1",
             ),
@@ -144,7 +144,7 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
             (
                 "table: no such name",
                 "ledger: never shown",
-                "canonical: no '/' in it",
+                "canonical: it has no '/'",
                 "spelling: no tool has it exactly",
                 "decode: 'salesforce@1/get_leads'",
                 "table: no such name",
@@ -157,7 +157,7 @@ def test_a_name_shown_to_one_client_is_known_in_the_table_of_another() -> None:
             (
                 "table: no such name",
                 "ledger: never shown",
-                "canonical: no '/' in it",
+                "canonical: it has no '/'",
                 "spelling: another spelling of sf_get_leads",
             ),
         ),
@@ -198,7 +198,7 @@ def test_a_missing_version_never_falls_back_but_the_one_that_is_there_is_suggest
 
     assert caught.value.reason == "unknown"
     assert caught.value.suggestions == ("sf_create_lead",)
-    assert caught.value.trail[-1] == "canonical: there is no salesforce@1/create_lead@1"
+    assert caught.value.trail[-1] == "canonical: salesforce@1/create_lead@1 does not exist"
 
 
 def test_an_unassigned_number_is_not_found() -> None:
@@ -229,7 +229,7 @@ def test_passthrough_gives_an_unknown_name_back_as_it_is() -> None:
     resolution = resolve("my_own_tool", SEED, on_unknown="passthrough")
 
     assert (resolution.id, resolution.step) == (None, "passthrough")
-    assert resolution.trail[-1] == "passthrough: used as it is"
+    assert resolution.trail[-1] == "passthrough: used unchanged"
     assert resolve("sf_get_leads", SEED, on_unknown="passthrough").step == "table"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.naming.tables import named, table
-from truename.naming.words import drop_words, prefix_words, snake, split, telling_words, without_fillers, words
+from truename.naming.words import distinguishing_words, drop_words, prefix_words, snake, split, without_fillers, words
 
 LONG = "with_long_body_and_many_attachments_for_a_team"
 ROOM = 46
@@ -174,7 +174,7 @@ def test_the_words_that_tell_siblings_apart_are_found() -> None:
         ("get", "all", "Users"),
     ]
 
-    assert telling_words(tools) == {
+    assert distinguishing_words(tools) == {
         ("get", "all", "users"): {"all", "users"},
         ("get", "all", "Users"): {"users"},
         ("get", "new", "users"): {"new"},
@@ -184,7 +184,7 @@ def test_the_words_that_tell_siblings_apart_are_found() -> None:
 
 
 def test_equal_names_are_no_siblings() -> None:
-    assert telling_words([("get", "all", "users")] * 2) == {("get", "all", "users"): frozenset()}
+    assert distinguishing_words([("get", "all", "users")] * 2) == {("get", "all", "users"): frozenset()}
 
 
 @pytest.mark.parametrize(

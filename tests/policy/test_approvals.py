@@ -270,7 +270,7 @@ def test_a_call_is_run_once_at_most() -> None:
     assert ran == ["c1"]
     assert [caught.value.state for caught in (running, done, failed)] == ["running", "done", "failed"]
     assert str(done.value) == (
-        "The call 'c1' of docs@1/search@1 was begun before (it is done); it was not run again. Make a new call."
+        "The call 'c1' of docs@1/search@1 was already started (it is done); it was not run again. Make a new call."
     )
 
 

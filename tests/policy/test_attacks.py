@@ -175,8 +175,8 @@ def test_an_integer_that_can_not_be_written_is_refused(sign: int) -> None:
     [
         ({"a": "x" * (4 * 1024 * 1024)}, "arguments has .* characters, more than 4,194,304"),
         ({"a": ["x" * 42] * 100_000}, "arguments has .* characters, more than 4,194,304"),
-        ({"a": [0] * 200_001}, "arguments holds more than 200,000 keys and items"),
-        ({str(number): 0 for number in range(200_001)}, "arguments holds more than 200,000 keys and items"),
+        ({"a": [0] * 200_001}, "arguments contains more than 200,000 keys and items"),
+        ({str(number): 0 for number in range(200_001)}, "arguments contains more than 200,000 keys and items"),
     ],
     ids=["text", "texts", "items", "keys"],
 )

@@ -128,7 +128,7 @@ def test_every_field_that_the_provider_s_own_library_knows_is_known_here() -> No
         for payload in (typed, typed.model_dump(), typed.model_dump(by_alias=True), whole):
             assert call_of(payload, NAMES).call_id == id
     misread = responses.ResponseFunctionToolCall.construct(**texts, type="function_call", recipient="evil")
-    with pytest.raises(InvalidCall, match="recipient is no field"):
+    with pytest.raises(InvalidCall, match="recipient is not a field"):
         call_of(misread, NAMES)
 
 
@@ -155,19 +155,19 @@ BAD: list[tuple[dict[Any, Any], str, str]] = [
     ({"call_id": "c" * 1_025}, "call_id", "has 1,025 characters, more than 1,024"),
     ({"namespace": "c" * 1_025}, "namespace", "has 1,025 characters, more than 1,024"),
     ({"arguments": None}, "arguments", "is missing"),
-    ({"arguments": "{oops"}, "arguments", "is no JSON (Expecting property name enclosed in double quotes)"),
+    ({"arguments": "{oops"}, "arguments", "is not JSON (Expecting property name enclosed in double quotes)"),
     ({"arguments": "[1]"}, "arguments", "is of type list, not an object"),
     ({"arguments": 7}, "arguments", "is of type int, not an object"),
-    ({"arguments": '{"a": NaN}'}, "arguments", "holds NaN, which is no JSON number"),
-    ({"arguments": '{"a": [1e999]}'}, "arguments.a[0]", "is inf, which is no JSON number"),
-    ({"arguments": '{"a": 1, "a": 2}'}, "arguments.a", "stands twice"),
-    ({"arguments": {"a": {1, 2}}}, "arguments.a", "is of type set, which JSON has not"),
+    ({"arguments": '{"a": NaN}'}, "arguments", "contains NaN, which is not a JSON number"),
+    ({"arguments": '{"a": [1e999]}'}, "arguments.a[0]", "is inf, which is not a JSON number"),
+    ({"arguments": '{"a": 1, "a": 2}'}, "arguments.a", "occurs twice"),
+    ({"arguments": {"a": {1, 2}}}, "arguments.a", "is of type set, which JSON does not have"),
     ({"arguments": {"a": {1: 2}}}, "arguments.a", "has a key of type int, not text"),
     ({"arguments": '{"a":' * 65 + "1" + "}" * 65}, "arguments", "is nested deeper than 64 levels"),
     ({"arguments": '{"a":' * 99_999}, "arguments", "is nested deeper than 64 levels"),
     ({"arguments": '"' + "a" * (4 * 1024 * 1024) + '"'}, "arguments", "has 4,194,306 characters, more than 4,194,304"),
-    ({"recipient": "evil"}, "recipient", "is no field of a call"),
-    ({7: "evil"}, "7", "is no field of a call"),
+    ({"recipient": "evil"}, "recipient", "is not a field of a call"),
+    ({7: "evil"}, "7", "is not a field of a call"),
 ]
 
 
@@ -186,7 +186,7 @@ def test_what_is_no_payload_at_all_is_refused() -> None:
             call_of(payload, NAMES)
         assert (caught.value.field, caught.value.problem) == ("the payload", f"is of type {kind}, not a call")
     extended = SimpleNamespace(**GOOD, model_extra={"recipient": "evil"})
-    with pytest.raises(InvalidCall, match="recipient is no field"):
+    with pytest.raises(InvalidCall, match="recipient is not a field"):
         call_of(extended, NAMES)
 
 

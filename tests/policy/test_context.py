@@ -52,15 +52,15 @@ def test_a_header_is_read(text: str, context: Context) -> None:
 
 
 UNREAD: list[tuple[str, str]] = [
-    ("", "no word"),
-    ("ios", "no word"),
-    ("platfrom=ios", "no word"),
-    ("platform=ios,", "no word"),
+    ("", "not a field"),
+    ("ios", "not a field"),
+    ("platfrom=ios", "not a field"),
+    ("platform=ios,", "not a field"),
     ("platform=ios, platform=android", "twice"),
     ("platform=", "empty"),
     ("platform= ", "empty"),
     ("app=a\nb", "printed"),
-    ("origin=root", "no origin"),
+    ("origin=root", "not an origin"),
     ("platform=" + "i" * 9_000, "longer"),
 ]
 

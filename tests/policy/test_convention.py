@@ -38,7 +38,7 @@ def test_every_preset_can_be_taken_and_is_equal_and_hashed_as_a_value(preset: st
 
 
 def test_a_preset_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(ConfigError, match="'trailblazer' is no preset") as caught:
+    with pytest.raises(ConfigError, match="'trailblazer' is not a preset") as caught:
         Convention.of("trailblazer")
 
     assert caught.value.key == "convention.preset"

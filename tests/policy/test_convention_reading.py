@@ -85,7 +85,7 @@ def test_all_faults_are_told_at_once_each_with_its_key() -> None:
 
 @pytest.mark.parametrize("table", [None, [], "trailblaze", 3])
 def test_what_is_no_table_is_told(table: object) -> None:
-    with pytest.raises(ConfigError, match="it is no table"):
+    with pytest.raises(ConfigError, match="it is not a table"):
         read_convention(table)
 
 

@@ -97,10 +97,10 @@ def test_an_app_of_two_words_is_one_where_the_separator_is_another() -> None:
 
 def test_an_app_is_no_kind_of_device_and_stands_in_the_list_once() -> None:
     assert texts_of(convention=Convention.of("trailblaze", apps=["Phone"]))[0].startswith(
-        "The app 'Phone' is a kind of device."
+        "The app 'Phone' is a device type."
     )
     assert texts_of(convention=Convention.of("trailblaze", apps=["pay", "pay"]))[0].startswith(
-        "The app 'pay' stands in the list twice."
+        "The app 'pay' is listed twice."
     )
 
 
@@ -109,7 +109,7 @@ SLIPS: list[tuple[dict[str, Any], str, str]] = [
     ({"categories": {"a": "{app}_{verb_noun}"}, "separator": "."}, "categories.a", r"have to be joined by '\.'"),
     ({"preset": "provider-safe", "separator": "-", "casing": "kebab"}, "characters", "'a-z0-9_' lacks '-'"),
     ({"characters": "a-z_", "separator": "_", "version_suffix": "_v{n}"}, "characters", "lacks digits"),
-    ({"separator": "_", "version_suffix": "-v{n}"}, "version_suffix", "'-' stands nowhere else in names"),
+    ({"separator": "_", "version_suffix": "-v{n}"}, "version_suffix", "'-' is not allowed elsewhere in names"),
     ({"preset": "trailblaze", "platforms": ["ios", "android_tv"]}, "platforms[1]", "'android_tv' can't be a part"),
     ({"preset": "trailblaze", "platforms": ["apple-tv"]}, "platforms[0]", "'apple-tv' can't be a part"),
 ]

@@ -33,11 +33,11 @@ ANSWERS: list[tuple[Any, Decision]] = [
     ("ask", Decision(outcome="ask", rule="check")),
     (Decision(outcome="deny", reason="no"), Decision(outcome="deny", rule="check", reason="no")),
     (Decision(outcome="ask", rule="mine"), Decision(outcome="ask", rule="mine")),
-    (True, Decision(outcome="deny", rule="check", reason="the check gave bool, which is no decision")),
-    ("yes", Decision(outcome="deny", rule="check", reason="the check gave str, which is no decision")),
+    (True, Decision(outcome="deny", rule="check", reason="the check returned bool, which is not a decision")),
+    ("yes", Decision(outcome="deny", rule="check", reason="the check returned str, which is not a decision")),
     (
         Decision(outcome="maybe"),  # type: ignore[arg-type]
-        Decision(outcome="deny", rule="check", reason="the check gave Decision, which is no decision"),
+        Decision(outcome="deny", rule="check", reason="the check returned Decision, which is not a decision"),
     ),
 ]
 
@@ -106,7 +106,7 @@ def test_a_tool_can_not_change_itself_out_of_a_rejection() -> None:
 
     decision = policy.decide(call(after, "s/x", "c2"))
     assert (decision.outcome, decision.rule) == ("ask", "allow ")
-    assert decision.reason.startswith("the earlier decision is suspended: the tool's definition changed since (")
+    assert decision.reason.startswith("the earlier decision is suspended: the tool's definition changed since then (")
     assert decision.grant is not None
     assert decision.grant == approvals.status(call(after, "s/x", "c2")).grant
 
@@ -136,7 +136,7 @@ def test_enforcing_gives_the_decision_or_says_what_is_missing() -> None:
         "git@1/push@1",
         "c2",
         "git@1/push@1",
-        "no rule is about it",
+        "no rule applies to it",
     )
 
 
@@ -166,7 +166,7 @@ def test_a_check_and_a_recorder_that_fail_are_told_of(caplog: pytest.LogCaptureF
         raise KeyError
 
     with Policy(rules=[rule("allow")], recorder=broken).running(call(NAMES, PUSH)):
-        assert caplog.messages == ["the recorder failed on git@1/push@1; the call is made all the same"]
+        assert caplog.messages == ["the recorder failed on git@1/push@1; the call is made nevertheless"]
     caplog.clear()
     assert Policy(checks=[broken]).decide(call(NAMES, PUSH)).outcome == "deny"
     assert caplog.messages == ["the check broken failed on git@1/push@1"]

@@ -51,7 +51,7 @@ def test_arguments_have_a_bound_of_keys_and_items(as_text: bool) -> None:
     assert len(read_arguments(text)["a"]) == half - 1
 
     wide: object = text.replace("[1,", "[1,1,") if as_text else {"a": [1] * half, "b": {str(n): 1 for n in range(half)}}
-    with pytest.raises(TruenameError, match="arguments holds more than 200,000 keys and items"):
+    with pytest.raises(TruenameError, match="arguments contains more than 200,000 keys and items"):
         read_arguments(wide)
 
 

@@ -122,7 +122,7 @@ def test_required_is_what_at_least_one_context_says() -> None:
     assert Exposure(required=["app"]).required == ("app",)  # type: ignore[arg-type]
     with pytest.raises(ConfigError) as caught:
         Exposure(required=("origin", "agent"))
-    assert str(caught.value) == "exposure: required: it has ['agent', 'origin']. Use of: platform, app."
+    assert str(caught.value) == "exposure: required: it has ['agent', 'origin']. Use only: platform, app."
 
 
 def test_a_tool_for_several_platforms_says_them_all() -> None:
@@ -182,7 +182,7 @@ def test_what_was_kept_from_a_session_under_another_id_is_kept_from_it_under_thi
 def test_what_can_t_be_read_is_said_of_former_ids_too() -> None:
     tool = Catalog.from_mcp({"phone": TOOLS})["phone@1/odd@1"]
 
-    assert Exposure().faults(tool) == {"platforms": "it is no list of at most 64 words"}
+    assert Exposure().faults(tool) == {"platforms": "it is not a list of at most 64 words"}
     assert Exposure(metadata={"phone/odd": {"platforms": ["ios"]}}).faults(tool) == {}
 
 
@@ -196,10 +196,10 @@ def caller(context: Context) -> Caller:
 
 REFUSED: list[tuple[str, Context, str, str]] = [
     ("clear", ANDROID, "platform", "it works on ios, and this session is on android"),
-    ("clear", Context(), "platform", "it works on ios, and this session does not say where it runs"),
+    ("clear", Context(), "platform", "it works on ios, and this session has no platform or app"),
     ("pay", Context(app="shop"), "app", "it is for the app payments, and this session is for shop"),
     ("old", IOS, "not_for_llm", "it is not for models, but for replays and programs"),
-    ("odd", IOS, "metadata", "its metadata can't be read (platforms: it is no list of at most 64 words)"),
+    ("odd", IOS, "metadata", "its metadata can't be read (platforms: it is not a list of at most 64 words)"),
 ]
 
 
@@ -300,4 +300,4 @@ def test_a_recorder_that_fails_or_meddles_stops_and_changes_no_call(caplog: pyte
     with Policy(default="allow", recorder=meddle).running(made):
         assert made.arguments == {"x": "as it was"}
 
-    assert "the call is made all the same" in caplog.text
+    assert "the call is made nevertheless" in caplog.text

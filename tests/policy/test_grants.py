@@ -82,7 +82,7 @@ def test_a_suspended_approval_is_told_where_the_rules_ask() -> None:
     assert policy.decide(call(before, "s/x", "c2")).outcome == "allow"
     decision = policy.decide(call(after, "s/x", "c3"))
     assert (decision.outcome, decision.rule) == ("ask", "ask s/x")
-    assert decision.reason.startswith("the earlier decision is suspended: the tool's definition changed since (")
+    assert decision.reason.startswith("the earlier decision is suspended: the tool's definition changed since then (")
 
 
 NOON = "2026-11-22T12:00:00+00:00"
@@ -112,8 +112,8 @@ def test_an_approval_and_a_rejection_of_one_call_end_at_their_time(changes: dict
 
 
 DIGEST, SHAPE = "sha256:" + "e" * 64, "sha256:" + "6" * 64
-DECIDED = "it was decided for tool 'find' of server 'docs'"
-CHANGED = f"the tool's definition changed since (sha256:{'d' * 12}, now "
+DECIDED = "the decision was for tool 'find' of server 'docs'"
+CHANGED = f"the tool's definition changed since then (sha256:{'d' * 12}, now "
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,17 @@ CHANGED = f"the tool's definition changed since (sha256:{'d' * 12}, now "
     [
         ({}, ""),
         ({"digest": DIGEST}, f"{CHANGED}sha256:{'e' * 12})"),
-        ({"endpoint": "sha256:f"}, "server 'docs' is reached in another way than when it was decided"),
+        ({"endpoint": "sha256:f"}, "server 'docs' has another command or URL than at the time of the decision"),
         ({"server": "files"}, f"{DECIDED}, and this is tool 'find' of server 'files'"),
         ({"name": "look"}, f"{DECIDED}, and this is tool 'look' of server 'docs'"),
         # What an operator led here may be called otherwise, and be elsewhere; what it does is the same.
         ({"id": LOOK, "server": "files", "name": "look", "digest": DIGEST}, ""),
         ({"id": LOOK, "digest": DIGEST, "shape": SHAPE}, f"{CHANGED}sha256:{'e' * 12})"),
         ({"id": LOOK, "digest": SUBJECT.digest, "shape": ""}, f"{CHANGED}sha256:{'d' * 12})"),
-        ({"id": LOOK, "endpoint": "sha256:f"}, "server 'docs' is reached in another way than when it was decided"),
+        (
+            {"id": LOOK, "endpoint": "sha256:f"},
+            "server 'docs' has another command or URL than at the time of the decision",
+        ),
     ],
 )
 def test_a_decision_counts_for_what_it_was_about(now: dict[str, Any], reason: str) -> None:

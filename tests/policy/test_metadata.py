@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truename import Catalog, Tool
 from truename.conventions import Metadata, metadata_of
-from truename.conventions.metadata import FIELDS, MetadataPatch, read_fields, said_in, strictest, written_metadata
+from truename.conventions.metadata import FIELDS, MetadataPatch, patch_in, read_fields, strictest, written_metadata
 from truename.errors import ConfigError
 from truename.policy import Context, Exposure, read_metadata
 
@@ -46,7 +46,7 @@ def test_what_an_author_says_is_read_from_each_place(meta: Any, annotations: Any
     definition = defined(meta, annotations)
 
     assert metadata_of(definition) == metadata
-    assert said_in(definition).faults == {}
+    assert patch_in(definition).faults == {}
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -88,7 +88,7 @@ def test_what_limits_nobody_hides_nothing_when_it_can_not_be_read(field: str, va
     definition = defined({f"dev.truename/{field}": value})
 
     assert metadata_of(definition) == Metadata()
-    assert set(said_in(definition).faults) == {field}
+    assert set(patch_in(definition).faults) == {field}
 
 
 def test_a_tool_whose_author_can_not_say_whether_it_is_recordable_is_not_recorded() -> None:
@@ -98,7 +98,7 @@ def test_a_tool_whose_author_can_not_say_whether_it_is_recordable_is_not_recorde
 
 
 def test_a_misspelt_field_in_a_table_of_ours_is_told_and_hides_nothing() -> None:
-    said = said_in(defined({"truename": {"is_for_lm": False, "\x1b[2J": 1}}))
+    said = patch_in(defined({"truename": {"is_for_lm": False, "\x1b[2J": 1}}))
 
     assert said.metadata == Metadata()
     assert set(said.faults) == {"is_for_lm", "\\x1b[2J"}
@@ -138,7 +138,7 @@ def test_what_is_written_into_meta_is_read_back(metadata: Metadata) -> None:
 
 @given(st.lists(METADATA, max_size=4))
 def test_the_strictest_word_never_shows_more_than_any_one(metadata: list[Metadata]) -> None:
-    words = [said_in(defined(written_metadata(one))) for one in metadata]
+    words = [patch_in(defined(written_metadata(one))) for one in metadata]
     found, catalog = strictest(words), Catalog.from_mcp({"s": ["x"]})
     (tool,) = catalog.values()
 
@@ -172,15 +172,15 @@ def test_the_operator_s_word_is_read_as_it_is_written() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
-    (None, "no table"),
-    ([], "no table"),
+    (None, "not a table"),
+    ([], "not a table"),
     ({"tap": {}}, "no '/'"),
-    ({7: {}}, "no text"),
-    ({"s/tap": True}, "no table of fields"),
+    ({7: {}}, "not a text"),
+    ({"s/tap": True}, "not a table of fields"),
     ({"s/tap": {"is_for_lm": True}}, "Did you mean 'is_for_llm'"),
     ({"s/tap": {"is_for_llm": "true"}}, "neither true nor false"),
-    ({"s/tap": {"platforms": "ios"}}, "no list"),
-    ({"s/tap": {7: 1}}, "no field"),
+    ({"s/tap": {"platforms": "ios"}}, "not a list"),
+    ({"s/tap": {7: 1}}, "not a field"),
 ]
 
 

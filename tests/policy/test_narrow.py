@@ -47,5 +47,5 @@ def test_an_approval_that_is_taken_back_after_the_decision_runs_nothing() -> Non
     policy = Policy(approvals=Hasty())
     assert policy.approvals is not None
     policy.approvals.approve(search_of("docs"), "always")
-    with pytest.raises(ApprovalRequired, match="taken back"), policy.running(search_of("docs")):
+    with pytest.raises(ApprovalRequired, match="revoked"), policy.running(search_of("docs")):
         raise AssertionError

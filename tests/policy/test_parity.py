@@ -56,12 +56,11 @@ def test_the_old_dotted_names_of_a_table_are_found_and_what_they_guarded() -> No
 
     assert [finding.rule for finding in findings] == [NAMES_NOTHING, NAMES_NOTHING, UNGUARDED, UNGUARDED]
     assert str(findings[0]) == (
-        "The dispatcher's table names 'fs.write', and no catalogue has such a tool. "
-        "Write its present id, or take it out."
+        "The dispatcher's table names 'fs.write', and no catalogue has such a tool. Write its present id, or remove it."
     )
     assert str(findings[2]) == (
         "fs@1/write@1 may change something, and no rule names it. "
-        "Name it in a rule (allow, ask or deny), or have it say readOnlyHint: true."
+        "Name it in a rule (allow, ask or deny), or mark it with readOnlyHint: true."
     )
     assert {finding.rule.severity for finding in findings} == {Severity.ERROR}
 

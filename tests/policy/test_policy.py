@@ -41,7 +41,7 @@ def test_an_exception_is_said_in_the_rule_that_it_is_an_exception_from() -> None
 def test_the_default_holds_where_no_rule_does(default: Any) -> None:
     decision = Policy(rules=[rule("deny", "git/push")], default=default).decide(call(NAMES, READ))
 
-    assert decision == Decision(outcome=default, rule="default", reason="no rule is about it")
+    assert decision == Decision(outcome=default, rule="default", reason="no rule applies to it")
 
 
 def test_nothing_said_is_asked() -> None:
@@ -249,7 +249,7 @@ def test_a_fault_in_a_rule_is_told_in_a_sentence() -> None:
         CallRule(name="r", outcome="deny", tools=("delete_*",))
 
     assert str(caught.value) == (
-        "policy: r.tools: 'delete_*' fits no tool: it has no '/' between integration and tool. Mend the rule."
+        "policy: r.tools: 'delete_*' can't match any tool: it has no '/' between integration and tool. Fix the rule."
     )
 
 
@@ -257,7 +257,7 @@ def test_a_default_that_is_no_outcome_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         Policy(default="maybe")  # type: ignore[arg-type]
 
-    assert str(caught.value) == "policy: default: 'maybe' is no decision. Use one of: allow, ask, deny."
+    assert str(caught.value) == "policy: default: 'maybe' is not an outcome. Use one of: allow, ask, deny."
 
 
 def test_rules_and_checks_that_are_given_one_by_one_count_for_each_call() -> None:

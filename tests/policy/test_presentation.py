@@ -41,23 +41,27 @@ def said(table: dict[str, Any], id: str) -> Any:
 @pytest.mark.parametrize(
     ("table", "key", "problem"),
     [
-        (None, "tools", "no table"),
-        ({"tidy": {}}, "tools.'tidy'", "it fits no tool"),
-        ({3: {}}, "tools.'3'", "it fits no tool"),
-        ({"disk/tidy": []}, "tools.'disk/tidy'", "no table of fields"),
-        ({"disk/tidy": {"name": "x"}}, "tools.'disk/tidy'.name", "nothing that can be said"),
-        ({"disk/tidy": {"titel": "x"}}, "tools.'disk/tidy'.titel", "nothing that can be said"),
-        ({"disk/tidy": {"title": ""}}, "tools.'disk/tidy'.title", "no text of 1 to 256"),
-        ({"disk/tidy": {"title": 3}}, "tools.'disk/tidy'.title", "no text"),
-        ({"disk/tidy": {"title": "x" * (LONGEST_TITLE + 1)}}, "tools.'disk/tidy'.title", "no text"),
+        (None, "tools", "not a table"),
+        ({"tidy": {}}, "tools.'tidy'", "it can't match any tool"),
+        ({3: {}}, "tools.'3'", "it can't match any tool"),
+        ({"disk/tidy": []}, "tools.'disk/tidy'", "not a table of fields"),
+        ({"disk/tidy": {"name": "x"}}, "tools.'disk/tidy'.name", "not a field of a tool's presentation"),
+        ({"disk/tidy": {"titel": "x"}}, "tools.'disk/tidy'.titel", "not a field of a tool's presentation"),
+        ({"disk/tidy": {"title": ""}}, "tools.'disk/tidy'.title", "not a text of 1 to 256"),
+        ({"disk/tidy": {"title": 3}}, "tools.'disk/tidy'.title", "not a text"),
+        ({"disk/tidy": {"title": "x" * (LONGEST_TITLE + 1)}}, "tools.'disk/tidy'.title", "not a text"),
         ({"disk/tidy": {"title": "a\nb"}}, "tools.'disk/tidy'.title", "more than one line"),
-        ({"disk/tidy": {"description": "x" * (LONGEST_DESCRIPTION + 1)}}, "tools.'disk/tidy'.description", "no text"),
+        (
+            {"disk/tidy": {"description": "x" * (LONGEST_DESCRIPTION + 1)}},
+            "tools.'disk/tidy'.description",
+            "not a text",
+        ),
         ({"disk/tidy": {"description": "a\u200bb"}}, "tools.'disk/tidy'.description", "U+200B"),
-        ({"disk/tidy": {"description": "a\x1b[8mb"}}, "tools.'disk/tidy'.description", "a terminal obeys"),
+        ({"disk/tidy": {"description": "a\x1b[8mb"}}, "tools.'disk/tidy'.description", "a terminal executes"),
         ({"disk/tidy": {"description": "a\u202eb"}}, "tools.'disk/tidy'.description", "direction of writing"),
         ({"disk/tidy": {"description": "a\udc00b"}}, "tools.'disk/tidy'.description", "U+DC00"),
-        ({"disk/tidy": {"annotations": True}}, "tools.'disk/tidy'.annotations", "no table"),
-        ({"disk/tidy": {"annotations": {"readOnly": True}}}, "tools.'disk/tidy'.annotations.readOnly", "nothing"),
+        ({"disk/tidy": {"annotations": True}}, "tools.'disk/tidy'.annotations", "not a table"),
+        ({"disk/tidy": {"annotations": {"readOnly": True}}}, "tools.'disk/tidy'.annotations.readOnly", "not a field"),
         ({"disk/tidy": {"annotations": {"readOnlyHint": 1}}}, "tools.'disk/tidy'.annotations.readOnlyHint", "true nor"),
         ({"disk/tidy": {"annotations": {"title": "\x07"}}}, "tools.'disk/tidy'.annotations.title", "U+0007"),
         ({f"a/b{n}*": {} for n in range(257)}, "tools", "more than 256 globs"),
@@ -127,7 +131,7 @@ def test_two_texts_that_one_tool_could_have_are_refused_and_both_are_named(table
     if not is_refused:
         Presentation(table)
         return
-    with pytest.raises(ConfigError, match="both could be about one tool") as caught:
+    with pytest.raises(ConfigError, match="both could match one tool") as caught:
         Presentation(table)
     assert all(repr(key) in str(caught.value) for key in table)
 

@@ -70,7 +70,7 @@ def test_a_key_is_escaped_as_json_is(text: str, is_key: bool) -> None:
 
 @pytest.mark.parametrize("glob", ['["x', '["ann"]', '["a", "b", "c"]', "[1, 2]", '["iss", 7]', "[" * 100_000])
 def test_a_glob_that_is_meant_for_nobody_is_told_with_the_form_alone(glob: str) -> None:
-    assert principal_fault(glob) == 'it fits no principal: a key with an issuer is written ["ISSUER", "NAME"]'
+    assert principal_fault(glob) == 'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]'
 
 
 CASES = pytest.mark.parametrize(

@@ -43,9 +43,12 @@ def test_the_finding_says_who_has_the_name_or_would_get_it() -> None:
     (one, _) = (one for one in clashing if one.rule.name == "separator")
     taken = lint([Declaration(name="getLeads")], convention, [Declaration(name="get_leads")]).findings
 
-    assert one.remedy == "'get_leads' would fit, and 'get.leads' would get it too: choose names that differ in a word."
+    assert (
+        one.remedy
+        == "'get_leads' would be correct, but 'get.leads' would get the same name: choose names that differ in a word."
+    )
     assert [one.remedy.split(", ")[1].split(":")[0] for one in taken if one.rule.name == "casing"] == [
-        "and 'get_leads' is there already"
+        "but 'get_leads' already exists"
     ]
 
 

@@ -64,7 +64,7 @@ def test_a_name_above_the_conventions_own_limit_is_a_warning_and_above_a_clients
         ["E too_long"],
     ]
     assert "too many for openai" in texts_of("a" * 65, convention=seed)[0]
-    assert "and 60 is the most" in texts_of("a" * 61, convention=seed)[0]
+    assert "and the limit is 60" in texts_of("a" * 61, convention=seed)[0]
 
 
 def test_the_tightest_client_counts_with_the_servers_key_in_front() -> None:

@@ -98,7 +98,7 @@ def test_a_category_that_is_spelled_otherwise_stays_reserved_and_one_that_is_lef
 
 
 def test_a_format_that_no_category_has_can_reserve_nothing() -> None:
-    with pytest.raises(ConfigError, match=r"convention\.reserved\[0\]: it is the format of no category"):
+    with pytest.raises(ConfigError, match=r"convention\.reserved\[0\]: no category has this format"):
         Convention.of("trailblaze", reserved=["{verb_noun}"])
 
 
@@ -124,5 +124,5 @@ def test_a_prefix_that_a_team_adds_is_no_app_any_more() -> None:
 def test_the_app_that_a_tool_says_it_is_of_is_looked_at_too() -> None:
     (one,) = linted(tool("tap", app="ios"))
 
-    assert one.fact == "'tap' is of the app 'ios', which is a platform."
+    assert one.fact == "'tap' belongs to the app 'ios', which is a platform."
     assert found(tool("tap", app="ios"), convention=Convention()) == []

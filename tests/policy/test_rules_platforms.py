@@ -34,7 +34,7 @@ def test_a_tool_that_says_nothing_is_for_all_platforms() -> None:
 def test_a_platform_that_the_convention_does_not_know_is_told() -> None:
     (one,) = linted(tool("tap", platforms=("windows",)))
 
-    assert one.fact == "'tap' says that it is for windows, which is no platform of the convention."
+    assert one.fact == "The metadata of 'tap' says windows, which the convention does not know."
     assert found(tool("tap", platforms=("windows",)), convention=Convention()) == []
 
 

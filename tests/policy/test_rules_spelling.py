@@ -42,7 +42,7 @@ def test_nothing_is_found_about_names_as_the_seed_has_them() -> None:
 
 def test_what_to_write_is_said_where_it_is_certain() -> None:
     assert texts_of("clearKeychain_ios") == [
-        "'clearKeychain_ios' has the platform 'ios' behind, not in front. Write 'ios_clearKeychain'."
+        "'clearKeychain_ios' has the platform 'ios' at the end, not at the start. Write 'ios_clearKeychain'."
     ]
     assert texts_of("scroll_2")[0].endswith("Number only breaking changes, beginning with 2.")
 
@@ -51,11 +51,11 @@ def test_where_in_the_name_it_is_wrong_is_said() -> None:
     assert "begins with the platform 'ios'" in texts_of("iosScroll")[0]
     assert "ends with the platform 'ios'" in texts_of("scrollIOS")[0]
     assert "like inputText." in texts_of("InputText")[0]
-    assert "like inputText, with the parts in front in lower case." in texts_of("IOS_scroll")[0]
+    assert "like inputText, with the parts before it in lower case." in texts_of("IOS_scroll")[0]
 
 
 def test_a_separator_comes_with_the_clients_that_refuse_it() -> None:
-    assert "It is refused by openai. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
+    assert "Refused by openai. Write 'fs_list'." in texts_of("fs.list", convention=Convention.of("trailblaze"))[0]
     assert "refuse" not in texts_of("myapp-scroll")[0]
 
 
@@ -82,5 +82,5 @@ def test_each_dotted_name_of_the_seed_is_one_finding_and_comes_with_its_new_name
     (one,) = linted(name, convention=safe)
 
     assert (one.rule.name, one.remedy) == ("separator", f"Write '{name.replace('.', '_')}'.")
-    assert "It is refused by anthropic, openai, azure-openai, bedrock-converse and" in one.fact
+    assert "Refused by anthropic, openai, azure-openai, bedrock-converse and" in one.fact
     assert found(name.replace(".", "_"), convention=safe) == []

@@ -102,10 +102,10 @@ def test_the_place_and_the_character_are_told_and_the_number_of_more() -> None:
     where = "The inputSchema.properties.city.description of 'go'"
 
     assert found(inputSchema=schema) == [
-        ("TN150", f"{where} has U+200B (zero width space), that nobody sees, and 2 more.")
+        ("TN150", f"{where} has U+200B (zero width space), which is invisible, and 2 more.")
     ]
     assert found(name="a\u200bb")[0][1].startswith(r"The name 'a\u200bb' has U+200B")
-    assert found(name="sеnd")[0][1] == "'sеnd' reads as 'send', but has U+0435 (cyrillic small letter ie)."
+    assert found(name="sеnd")[0][1] == "'sеnd' looks like 'send', but has U+0435 (cyrillic small letter ie)."
 
 
 @pytest.mark.parametrize("short", ["\x1b[2J", "a\x08", "a\u200b"])

@@ -118,5 +118,5 @@ def test_many_dead_references_take_bounded_time_and_the_first_of_them_get_a_near
 
     assert len(found) == len(many)
     assert found[0].remedy.startswith("Did you mean")
-    assert found[-1].remedy == "Write the name of a tool that is there."
+    assert found[-1].remedy == "Write the name of an existing tool."
     assert time.process_time() - begun < UNHURRIED

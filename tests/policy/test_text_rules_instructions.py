@@ -52,14 +52,16 @@ def test_an_order_is_found_in_every_place_that_a_model_reads(place: str, more: d
     [(code, fact)] = found("go", "Goes.", **more)
 
     assert code == "TN170"
-    assert fact.startswith(f"The {place} of 'go' says that a model is to drop its instructions:"), fact
+    assert fact.startswith(f"The {place} of 'go' says that the model should ignore its instructions:"), fact
 
 
 def test_an_order_in_a_name_is_found() -> None:
     [(code, fact)] = found("ignore_all_previous_instructions", "Goes.")
 
     assert code == "TN170"
-    assert fact.startswith("The name 'ignore_all_previous_instructions' says that a model is to drop its instructions")
+    assert fact.startswith(
+        "The name 'ignore_all_previous_instructions' says that the model should ignore its instructions"
+    )
 
 
 @pytest.mark.parametrize("hidden", [{"_meta": {"note": ORDER}}, {"icons": [{"src": ORDER}]}])
@@ -149,7 +151,7 @@ def test_a_command_or_an_order_is_found_in_every_code(way: str) -> None:
     [(code, fact)] = found("go", f"Goes with {CODES[way]} as the seed.")
 
     assert code == "TN171"
-    assert "The description of 'go' holds a code that says" in fact
+    assert "The description of 'go' contains encoded text that decodes to" in fact
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,13 @@ def found(text: str, *others: Declaration, peers: tuple[Declaration, ...] = (), 
 def test_a_tool_that_is_not_there_is_reported(text: str) -> None:
     [(fact, _)] = found(text)
 
-    assert fact.startswith("The description of 'close_ticket' speaks of the tool '"), fact
-    assert fact.endswith("', which is not there.")
+    assert fact.startswith("The description of 'close_ticket' mentions the tool '"), fact
+    assert fact.endswith("', which does not exist.")
 
 
 def test_the_nearest_name_of_the_same_server_is_told() -> None:
     assert found("Call list_ticket first.")[0][1] == "Did you mean 'list_tickets'?"
-    assert found("Call run_zebra first.")[0][1] == "Write the name of a tool that is there."
+    assert found("Call run_zebra first.")[0][1] == "Write the name of an existing tool."
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_server_of_the_same_key_in_another_spelling_gets_a_suspended_approval(
     assert search_of("Docs").id == search_of("docs").id
     assert (verdict.state, verdict.reason) == (
         "suspended",
-        "it was decided for tool 'search' of server 'Docs', and this is tool 'search' of server 'docs'",
+        "the decision was for tool 'search' of server 'Docs', and this is tool 'search' of server 'docs'",
     )
 
 
@@ -118,7 +118,7 @@ def test_another_program_behind_the_same_key_gets_a_suspended_approval() -> None
     assert naive.is_approved("docs_search", "c2")
     assert (verdict.state, verdict.reason) == (
         "suspended",
-        "server 'docs' is reached in another way than when it was decided",
+        "server 'docs' has another command or URL than at the time of the decision",
     )
     assert approvals.status(call(names, "docs_search", "c3", endpoints=ours)).state == "approved"
     assert approvals.status(call(names, "docs_search", "c4")).state == "suspended"
@@ -203,7 +203,7 @@ def test_a_redirect_does_not_carry_an_approval_over_to_another_definition() -> N
     verdict = approvals.status(call(after, "docs/search", "c2"))
 
     assert verdict.state == "suspended"
-    assert verdict.reason.startswith("the tool's definition changed since (sha256:")
+    assert verdict.reason.startswith("the tool's definition changed since then (sha256:")
 
 
 def test_redirects_in_a_row_and_in_a_circle_end() -> None:

@@ -98,7 +98,7 @@ def test_a_state_directory_of_another_user_is_refused_and_says_what_to_do(monkey
     monkeypatch.setattr("truename.files.private._ROOT", -1)
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
 
-    with pytest.raises(StoreError, match=r"belongs to another user; give it to yourself, or set XDG_STATE_HOME"):
+    with pytest.raises(StoreError, match=r"belongs to another user; change its owner, or set XDG_STATE_HOME"):
         PinStore(state_directory() / "pins" / "a.pins")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truename.auth.inbound.static_tokens import digest_of, minted
+from truename.auth.inbound.static_tokens import digest_of, generate_token
 from truename.config import Access, KnownToken
 
 HELLO = {
@@ -22,7 +22,7 @@ def bearer(token: str) -> dict[str, str]:
 
 def known(*names: str) -> tuple[dict[str, str], Access]:
     """Return tokens by name, and the access that knows them."""
-    pairs = {name: minted() for name in names}
+    pairs = {name: generate_token() for name in names}
     tokens = {
         name: KnownToken(name=name, hash=f"tn1:{id}:{digest_of(text)}", groups=(f"of-{name}",))
         for name, (text, id) in pairs.items()

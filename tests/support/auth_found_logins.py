@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 
-from truename.auth.outbound.authorization import LoggedIn, logged_in
+from truename.auth.outbound.authorization import LoggedIn, log_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ async def entered(
         def show(url: str) -> None:
             tasks.start_soon(browse or _follow, url)
 
-        had = await logged_in(kept, fetch, show, seconds=10, **more)
+        had = await log_in(kept, fetch, show, seconds=10, **more)
     kept.keep(who, *had)
     return had
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.authorization import log_in
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import Vault
 from truename.config.credentials import Login
@@ -46,7 +46,7 @@ async def _entered(
     with Vault(None, [bytes(32)]) as vault:
         async with anyio.create_task_group() as tasks:
             kept = LoginRegistrations(said, address, vault)
-            return (await logged_in(kept, fetch, partial(_start, tasks, browse), **more)).tokens
+            return (await log_in(kept, fetch, partial(_start, tasks, browse), **more)).tokens
     raise AssertionError
 
 

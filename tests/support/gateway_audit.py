@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from truename.audit import AuditRecord, records_in
+from truename.audit import AuditRecord, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
-    found = [one for one in records_in(place) if isinstance(one, AuditRecord)]
+    found = [one for one in read_records(place) if isinstance(one, AuditRecord)]
     return [one.body for one in found if kind in {None, one.kind}]
 
 

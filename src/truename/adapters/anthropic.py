@@ -17,11 +17,20 @@ from truename.adapters.turns import (
     ToolResult,
     arguments_object,
     as_text,
+    content_parts,
     is_blank,
-    shown,
-    untranslatable,
+    unsupported_content,
 )
-from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
+from truename.adapters.wire import (
+    NOBODY,
+    Fragments,
+    RequestedCall,
+    bind_calls,
+    join_response,
+    offered_tools,
+    require_all,
+    resolve_choice,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -41,25 +50,25 @@ _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
 def tools(names: NameTable | NamespaceLayout, *, defer: Collection[ToolId] = ()) -> list[dict[str, Any]]:
-    """Return the tools as ``{"name", "description", "input_schema"}``; ``defer`` are left to the API's tool search.
+    """Return the tools as ``{"name", "description", "input_schema"}``; ``defer`` leaves some to the API's tool search.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
     """
     return [
         {"name": one.key.name, "description": one.description, "input_schema": dict(one.schema)}
         | ({"defer_loading": True} if one.id in defer else {})
-        for one in offers(flat(names), DIALECT)
+        for one in offered_tools(flat(names), DIALECT)
     ]
 
 
 def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout, *, parallel: bool = True) -> dict[str, Any]:
-    """Return the choice; ``required`` is called ``any`` here. Without ``parallel`` at most one call is made at a time.
+    """Return the tool choice; ``required`` is ``any`` here. Without ``parallel`` the model makes at most one call.
 
     >>> from truename import Catalog, project
     >>> tool_choice("a/b", project(Catalog.of("a@1/b@1"), "anthropic"))
     {'type': 'tool', 'name': 'a_b'}
     """
-    key = chosen(choice, flat(names))
+    key = resolve_choice(choice, flat(names))
     made = {"type": _MODES[key]} if isinstance(key, str) else {"type": "tool", "name": key.name}
     return made if parallel or made["type"] == "none" else {**made, "disable_parallel_tool_use": True}
 
@@ -71,8 +80,8 @@ def read(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call | RefusedCall, ...]:
-    """Return the calls in a message or in the events of a stream. Raises `InvalidCall` for what is neither."""
-    return bound(_asked(answer), flat(names), caller, endpoints)
+    """Return the calls in a message or in the events of a stream. Raises `InvalidCall` for anything else."""
+    return bind_calls(_requested_calls(answer), flat(names), caller, endpoints)
 
 
 def calls(
@@ -82,14 +91,14 @@ def calls(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call, ...]:
-    """Return the calls as `read` does. Raises the error of one that can't be made: then none is."""
-    return required(read(answer, names, caller, endpoints=endpoints))
+    """Return the calls as `read` does. Raises the errors of refused calls; then no call is returned."""
+    return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the block that answers a call; all blocks of one turn go into one user message, before any text."""
+    """Return the block with the result of a call; all blocks of one turn go into one user message, before any text."""
     # Both this API and Bedrock refuse a block with an empty text.
-    blocks = [block_of(part) for part in shown(content) if part != Text("")]
+    blocks = [block_of(part) for part in content_parts(content) if part != Text("")]
     made = {"type": "tool_result", "tool_use_id": call.call_id, "content": blocks}
     return {**made, "is_error": True} if is_error else made
 
@@ -104,10 +113,10 @@ def block_of(part: Shown) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
-def _asked(answer: object) -> Iterator[RequestedCall]:
-    message = PayloadPlace.of(whole(answer, _assembled))
+def _requested_calls(answer: object) -> Iterator[RequestedCall]:
+    message = PayloadPlace.of(join_response(answer, _join_stream))
     if not isinstance(message.get("content"), list):
-        message.wrong("content", "is missing or no list of blocks")
+        message.wrong("content", "is missing or not a list of blocks")
     cut = message.optional("stop_reason") in _CUT
     for block in message.each("content"):
         if block.text("type") == "tool_use":
@@ -128,8 +137,8 @@ def _one(block: PayloadPlace, *, cut: bool) -> RequestedCall:
     )
 
 
-def _assembled(events: Iterable[Any]) -> dict[str, Any]:
-    """Join the events of a stream into the message that they are pieces of; text is left out, calls are kept."""
+def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
+    """Join the events of a stream into a message with its calls; text is skipped."""
     pieces, inputs, stop = Fragments(), dict[int, Any](), None
     for number, raw in enumerate(events):
         event = PayloadPlace.of(plain(raw), f"events[{number}]")
@@ -162,7 +171,7 @@ def _continue(event: PayloadPlace, pieces: Fragments) -> None:
 
 
 def _block(one: dict[str, Any], text: str, given: Any) -> dict[str, Any]:
-    # Some servers send the whole input with the beginning of the block, and no pieces.
+    # Some servers send the complete input in the block's first event, and no pieces.
     return {"type": "tool_use", **one, "input": given, **({} if given and not text else {"partial_json": text})}
 
 
@@ -173,7 +182,7 @@ _THOUGHT: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Iterate over calls, results, and the tools that a search brought."""
+    """Yield the calls, the results, and the tools that a search returned."""
     for message in messages:
         message.text("role")
         for block in _blocks(message):
@@ -182,7 +191,7 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
                     yield HistoryMention(kind="call", place=block, id_key="id", named=block)
                 case "tool_result":
                     yield HistoryMention(kind="result", place=block, id_key="tool_use_id")
-                    yield from map(_reference, filter(_is_reference, _blocks(block)))
+                    yield from (_reference(one) for one in _blocks(block) if one.get("type") == "tool_reference")
                 case "tool_search_tool_result":
                     found = block.inside("content")
                     yield from map(_reference, found.each("tool_references"))
@@ -193,21 +202,17 @@ def _blocks(place: PayloadPlace) -> Iterator[PayloadPlace]:
         yield from place.each("content")
 
 
-def _is_reference(block: PayloadPlace) -> bool:
-    return bool(block.get("type") == "tool_reference")
-
-
 def _reference(block: PayloadPlace) -> HistoryMention:
     return HistoryMention(kind="reference", place=block, named=block, name_key="tool_name")
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
     for message in messages:
         message.only(frozenset({"role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage"}))
         role = message.text("role")
         if role not in _ROLES:
-            message.wrong("role", "is no role that is known here")
+            message.wrong("role", "is not a known role")
         yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
@@ -217,14 +222,14 @@ def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
         return
     for block in message.each("content"):
         if block.get("cache_control") is not None:
-            tell("dropped", block.path("cache_control"), "is of use to this API only and was left out")
+            tell("dropped", block.path("cache_control"), "is specific to this API and was dropped")
         match block.text("type"):
             case "tool_use":
                 yield _call(block)
             case "tool_result":
                 yield _result(block)
             case kind if kind in _THOUGHT:
-                tell("dropped", block.where, "is of use to this API only and was left out")
+                tell("dropped", block.where, "is specific to this API and was dropped")
             case _:
                 yield _shown(block)
 
@@ -234,7 +239,7 @@ def _shown(block: PayloadPlace) -> Shown:
     if kind == "text":
         return Text(block.optional("text") or "")
     if kind != "image":
-        raise untranslatable(block, f"of type {kind!r}")
+        raise unsupported_content(block, f"of type {kind!r}")
     source = block.inside("source")
     match source.text("type"):
         case "base64":
@@ -242,7 +247,7 @@ def _shown(block: PayloadPlace) -> Shown:
         case "url":
             return Image(url=source.text("url"))
         case other:
-            raise untranslatable(source, f"of type {other!r}")
+            raise unsupported_content(source, f"of type {other!r}")
 
 
 def _call(block: PayloadPlace) -> ToolCall:
@@ -261,7 +266,7 @@ def _result(block: PayloadPlace) -> ToolResult:
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
-    """Iterate over the messages of a turn: one, in which results come first."""
+    """Yield the one message of a turn, with the results first."""
     blocks = [_history_block(part) for part in sorted(turn.parts, key=_order) if not is_blank(part)]
     if blocks:
         yield {"role": turn.role, "content": blocks}

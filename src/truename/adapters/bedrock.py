@@ -20,11 +20,20 @@ from truename.adapters.turns import (
     ToolResult,
     arguments_object,
     as_text,
+    content_parts,
     is_blank,
-    shown,
-    untranslatable,
+    unsupported_content,
 )
-from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
+from truename.adapters.wire import (
+    NOBODY,
+    Fragments,
+    RequestedCall,
+    bind_calls,
+    join_response,
+    offered_tools,
+    require_all,
+    resolve_choice,
+)
 from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
@@ -48,14 +57,14 @@ _CUT: Final = frozenset({"max_tokens", "malformed_tool_use", "malformed_model_ou
 def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
     """Return the tools as ``{"toolSpec": {...}}``, for ``toolConfig.tools``.
 
-    An empty description is left out, as the API refuses one. Raises an `ExceptionGroup` of `InvalidName`.
+    An empty description is omitted, since the API refuses it. Raises an `ExceptionGroup` of `InvalidName`.
     """
     return [
         {
             "toolSpec": {"name": one.key.name, "inputSchema": {"json": dict(one.schema)}}
             | ({"description": one.description} if one.description else {})
         }
-        for one in offers(flat(names), DIALECT)
+        for one in offered_tools(flat(names), DIALECT)
     ]
 
 
@@ -66,9 +75,9 @@ def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dic
     >>> tool_choice("a/b", project(Catalog.of("a@1/b@1"), "bedrock-converse"))
     {'tool': {'name': 'a_b'}}
     """
-    key = chosen(choice, flat(names))
+    key = resolve_choice(choice, flat(names))
     if key == "none":
-        problem = "can't be 'none' here: leave toolConfig out of the request"
+        problem = "cannot be 'none' for this API: omit toolConfig from the request"
         raise InvalidPayload(field="toolChoice", problem=problem, code="invalid_request")
     return {_MODES[key]: {}} if isinstance(key, str) else {"tool": {"name": key.name}}
 
@@ -80,12 +89,12 @@ def read(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call | RefusedCall, ...]:
-    """Return the calls in an answer of Converse, a message, or the events of ConverseStream (or its answer).
+    """Return the calls in a response of Converse, a message, or the events of ConverseStream (or its response).
 
-    Raises `InvalidCall` for what is none of them.
+    Raises `InvalidCall` for anything else.
     """
     events = answer.get("stream") if isinstance(answer, Mapping) else None
-    return bound(_asked(answer if events is None else events), flat(names), caller, endpoints)
+    return bind_calls(_requested_calls(answer if events is None else events), flat(names), caller, endpoints)
 
 
 def calls(
@@ -95,18 +104,21 @@ def calls(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call, ...]:
-    """Return the calls as `read` does. Raises the error of one that can't be made: then none is."""
-    return required(read(answer, names, caller, endpoints=endpoints))
+    """Return the calls as `read` does. Raises the errors of refused calls; then no call is returned."""
+    return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the block that answers a call; all blocks of one turn go into one user message."""
-    made = {"toolUseId": call.call_id, "content": [block_of(part) for part in shown(content) if part != Text("")]}
+    """Return the block with the result of a call; all blocks of one turn go into one user message."""
+    made = {
+        "toolUseId": call.call_id,
+        "content": [block_of(part) for part in content_parts(content) if part != Text("")],
+    }
     return {"toolResult": {**made, "status": "error"} if is_error else made}
 
 
 def block_of(part: Shown) -> dict[str, Any]:
-    """Return a text, a JSON object or an image as a block. Raises `InvalidPayload` for an image that has no bytes."""
+    """Return a text, a JSON object or an image as a block. Raises `InvalidPayload` for an image without its bytes."""
     if isinstance(part, Json) and isinstance(part.value, dict):
         return {"json": part.value}
     if not isinstance(part, Image):
@@ -116,19 +128,19 @@ def block_of(part: Shown) -> dict[str, Any]:
     except binascii.Error:
         source = b""
     if not source or part.media_type not in _FORMATS:
-        problem = "is no image of a format that this API takes, or only the address of one"
+        problem = "is not an image in a format of this API, or only the URL of one"
         raise InvalidPayload(field="image", problem=problem, code="invalid_request")
     return {"image": {"format": _FORMATS[part.media_type], "source": {"bytes": source}}}
 
 
-def _asked(answer: object) -> Iterator[RequestedCall]:
-    given = PayloadPlace.of(whole(answer, _assembled))
+def _requested_calls(answer: object) -> Iterator[RequestedCall]:
+    given = PayloadPlace.of(join_response(answer, _join_stream))
     cut = given.optional("stopReason") in _CUT
     message = given if "content" in given.value else given.inside("output").inside("message")
     if not isinstance(message.get("content"), list):
-        message.wrong("content", "is missing or no list of blocks")
+        message.wrong("content", "is missing or not a list of blocks")
     for block in message.each("content"):
-        # What the model's own tools do is run by the API.
+        # The API runs the model's own tools itself.
         if "toolUse" in block.value and block.inside("toolUse").get("type") is None:
             yield _one(block.inside("toolUse"), cut=cut)
 
@@ -147,8 +159,8 @@ def _one(use: PayloadPlace, *, cut: bool) -> RequestedCall:
     )
 
 
-def _assembled(events: Iterable[Any]) -> dict[str, Any]:
-    """Join the events of ConverseStream into the message that they are pieces of; only calls are kept."""
+def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
+    """Join the events of ConverseStream into a message with its calls."""
     pieces, stop = Fragments(), None
     for number, raw in enumerate(events):
         event = PayloadPlace.of(plain(raw), f"events[{number}]")
@@ -187,7 +199,7 @@ _DROPPED: Final = frozenset({"reasoningContent", "cachePoint", "guardContent"})
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Iterate over the calls and results."""
+    """Yield the calls and results."""
     for message in messages:
         message.text("role")
         for block in message.each("content"):
@@ -200,12 +212,12 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
     for message in messages:
         message.only(frozenset({"role", "content"}))
         role = message.text("role")
         if role not in _ROLES:
-            message.wrong("role", "is no role that is known here")
+            message.wrong("role", "is not a known role")
         yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
@@ -219,7 +231,7 @@ def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
         elif kinds[0] == "toolResult":
             yield _result(block.inside("toolResult"))
         elif kinds[0] in _DROPPED:
-            tell("dropped", block.path(kinds[0]), "is of use to this API only and was left out")
+            tell("dropped", block.path(kinds[0]), "is specific to this API and was dropped")
         else:
             yield _shown(block, kinds[0])
 
@@ -234,7 +246,7 @@ def _shown(block: PayloadPlace, kind: str) -> Shown:
         source = image.inside("source").get("bytes")
         if isinstance(source, bytes):
             return Image(media_type=f"image/{image.text('format')}", base64=base64.b64encode(source).decode())
-    raise untranslatable(block, "no text, JSON or image with its bytes", kind)
+    raise unsupported_content(block, "neither text nor JSON nor an image with its bytes", kind)
 
 
 def _call(use: PayloadPlace) -> ToolCall:
@@ -253,7 +265,7 @@ def _result(result: PayloadPlace) -> ToolResult:
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
-    """Iterate over the messages of a turn: one, in which results come first."""
+    """Yield the one message of a turn, with the results first."""
     ordered = sorted(turn.parts, key=lambda part: 0 if isinstance(part, ToolResult) else 1)
     blocks = [_block(part) for part in ordered if not is_blank(part)]
     if blocks:

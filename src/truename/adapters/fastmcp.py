@@ -1,4 +1,4 @@
-"""Adapt FastMCP: a transform that names the tools of mounted servers, and a gate for their calls."""
+"""Adapt FastMCP: a transform that names the tools of mounted servers, and a middleware that gates their calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fastmcp.utilities.versions import dedupe_with_versions
 from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from truename import resolve
-from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told, with_approvals
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, error_text, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.conventions import catalog_of, implementations
 from truename.errors import ApprovalRequired, NotAllowed, TruenameError, excerpt
@@ -49,8 +49,8 @@ _ASKED: Final = "approval"
 _MODERN: Final = "2026-07-28"
 
 
-class _Seal:
-    """Signs what goes along with a question: FastMCP seals it too, but for every tool alike."""
+class _StateSignature:
+    """A signature of the state of an elicitation: FastMCP seals the state too, but equally for every tool."""
 
     def __init__(self, secret: bytes | None) -> None:
         self._secret = secret or secrets.token_bytes(32)
@@ -59,7 +59,7 @@ class _Seal:
         return json.dumps([call.call_id, call.fingerprint, self._mac(call.call_id, call.fingerprint)])
 
     def read(self, state: str | None) -> tuple[str, str]:
-        """Return call id and fingerprint; empty for what was not written here."""
+        """Return call id and fingerprint; empty strings for a state that this object did not write."""
         try:
             call_id, fingerprint, mac = map(_text, json.loads(state or "[]"))
         except (ValueError, TypeError):
@@ -77,18 +77,18 @@ def _text(value: object) -> str:
 
 
 class CallGate(Middleware):
-    """Takes the calls: each is run if the policy allows it or the client's user does, and once at most.
+    """A middleware that runs a call, once at most, if the policy or the client's user allows it.
 
-    The call id is the request's; where a user is asked in between, that of the request that asked.
+    The call id is that of the request; after an elicitation, that of the request that caused it.
     """
 
     def __init__(self, names: TruenameTransform, secret: bytes | None = None) -> None:
-        self._names, self._seal = names, _Seal(secret)
+        self._names, self._seal = names, _StateSignature(secret)
 
     async def on_call_tool(
         self, context: MiddlewareContext[CallToolRequestParams], call_next: CallNext[CallToolRequestParams, ToolResult]
     ) -> ToolResult:
-        """Run the call, ask for it, or say why not."""
+        """Run the call, ask the user, or return the reason for a refusal."""
         ctx = context.fastmcp_context
         assert ctx is not None  # noqa: S101 - optional in the type only: FastMCP sets it before a request comes to any middleware
         box = await self._names.box()
@@ -97,18 +97,18 @@ class CallGate(Middleware):
         try:
             call = box.call(message.name, call_id or _call_id(ctx), message.arguments or {})
             decision = box.decide(call)
-            if decision.outcome == "ask" and (question := await self._asked(ctx, box, call, decision, asked_for)):
+            if decision.outcome == "ask" and (question := await self._ask_user(ctx, box, call, decision, asked_for)):
                 return question
             with box.running(call), self._names.deciding(box):
                 params = message.model_copy(update={"name": box.names[call.id], "arguments": dict(call.arguments)})
                 return await call_next(context.copy(message=params))
         except TruenameError as error:
-            return ToolResult(content=told(error), is_error=True)
+            return ToolResult(content=error_text(error), is_error=True)
 
-    async def _asked(
+    async def _ask_user(
         self, ctx: Context, box: Toolbox, call: Call, decision: Decision, asked_for: str
     ) -> ToolResult | None:
-        """Write down what the user decided; return the question where it has to go back to the client first."""
+        """Record the user's decision; return an elicitation that has to go back to the client first."""
         form = _form(call, decision)
         if not _is_modern(ctx):
             answer: object = await _elicited(ctx, form)
@@ -119,14 +119,14 @@ class CallGate(Middleware):
             return InputRequiredToolResult(
                 InputRequiredResult(input_requests=asks, request_state=self._seal.write(call))
             )
-        self._decided(box, call, decision, answer)
+        self._record_decision(box, call, decision, answer)
         return None
 
     @staticmethod
-    def _decided(box: Toolbox, call: Call, decision: Decision, answer: object) -> None:
+    def _record_decision(box: Toolbox, call: Call, decision: Decision, answer: object) -> None:
         if not isinstance(answer, ElicitResult) or answer.action == "cancel":
             raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=decision.reason)
-        # What a client says; the approvals refuse what is no scope.
+        # The client sends this value; `Approvals` refuses an unknown scope.
         scope: Any = (answer.content or {}).get("scope", "call")
         if answer.action == "decline":
             box.reject(call, message="the user declined")
@@ -146,11 +146,11 @@ def _form(call: Call, decision: Decision) -> ElicitRequestFormParams:
     why = f" ({decision.reason})" if decision.reason else ""
     arguments = excerpt(json.dumps(call.arguments, ensure_ascii=False), 500)[1:-1]
     return ElicitRequestFormParams(
-        message=f"May {call.id} of server {excerpt(call.origin.server)} be run{why} with {arguments}?",
+        message=f"Allow {call.id} of server {excerpt(call.origin.server)} to run{why} with {arguments}?",
         requested_schema={
             "type": "object",
             "properties": {
-                "scope": {"type": "string", "title": "For which calls", "enum": [*get_args(Scope)], "default": "call"}
+                "scope": {"type": "string", "title": "Applies to", "enum": [*get_args(Scope)], "default": "call"}
             },
         },
     )
@@ -161,7 +161,7 @@ async def _elicited(ctx: Context, form: ElicitRequestFormParams) -> ElicitResult
         return await ctx.session.elicit(
             message=form.message, requested_schema=form.requested_schema, related_request_id=ctx.request_id
         )
-    except Exception:  # noqa: BLE001 - whatever goes wrong in asking, nobody has allowed the call: it stays asked for
+    except Exception:  # noqa: BLE001 - whatever fails, nobody has allowed the call: its approval stays pending
         return None
 
 
@@ -180,10 +180,10 @@ def mount(
 ) -> TruenameTransform:
     """Mount servers by key; all tools of ``app``, its own too, are listed and called under Truename's names.
 
-    Its own tools count as those of a server whose key is its name. A call that the policy asks about is put to the
-    client's user (elicitation, in both eras of the protocol). ``caller`` may be a function that is asked in every
-    request, as who calls an app over HTTP differs: without it, what one user allows for ever holds for all.
-    ``secret`` signs questions; several processes behind one address need the same.
+    The app's own tools belong to a server whose key is the app's name. If the policy asks about a call, the client's
+    user is asked (elicitation, in both eras of the protocol). ``caller`` may be a function that is called for every
+    request, since an app over HTTP has several callers: without it, an approval of one user applies to all. ``secret``
+    signs elicitations; several processes behind one URL need the same.
 
     Raises `ValueError` for a key that is the app's name.
 
@@ -201,10 +201,10 @@ def mount(
 
 
 def register(app: FastMCP[Any], *sources: Callable[..., Any] | ModuleType) -> None:
-    """Give a server all tools that these functions, and those of these modules, are declared as.
+    """Register the tools that these functions, and those of these modules, are declared as.
 
-    They are declared with `truename.policy.tool`; their metadata travels in ``_meta``. Raises `DuplicateTool` for two
-    of one name, before any is registered.
+    They are declared with `truename.policy.tool`; their metadata goes to ``_meta``. Raises `DuplicateTool` for two of
+    one name, before any is registered.
 
     >>> register(app, tools_module)  # doctest: +SKIP
     """
@@ -216,9 +216,10 @@ def register(app: FastMCP[Any], *sources: Callable[..., Any] | ModuleType) -> No
 
 
 class _Marking(Transform):
-    """Puts a mark in front of a server's names that no other server's names can have.
+    """A prefix for the names of one server's tools, unique to this server.
 
-    The length of the key says where it ends; the token keeps servers that are mounted elsewhere from writing a mark.
+    The length of the key marks where it ends; the random token prevents servers that are mounted elsewhere from forging
+    a prefix.
     """
 
     def __init__(self, key: str) -> None:
@@ -235,7 +236,7 @@ class _Marking(Transform):
 
 
 class TruenameTransform(Transform):
-    """The tools of all servers under the names of one table, made anew from what they list now."""
+    """The tools of all servers under the names of one table, which is built anew from their current lists."""
 
     def __init__(
         self,
@@ -250,19 +251,19 @@ class TruenameTransform(Transform):
         self._policy = with_approvals(policy)
         self._leads: dict[str, str] = {}
         self._as_marked: ContextVar[bool] = ContextVar("truename_as_marked", default=False)
-        self._decided: ContextVar[Toolbox | None] = ContextVar("truename_decided", default=None)
+        self._decided_box: ContextVar[Toolbox | None] = ContextVar("truename_decided", default=None)
 
     def marking(self, key: str) -> Transform:
-        """Return the transform for the provider that brings the tools of this server."""
+        """Return the transform for the provider of this server's tools."""
         if key == self._app.name or key in self._leads:
-            message = f"the key {key!r} is taken: give each server one of its own"
+            message = f"the key {key!r} is already used: give each server its own key"
             raise ValueError(message)
         marking = _Marking(key)
         self._leads[key] = marking.lead
         return marking
 
     async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Return the tools that the caller may see, in the table's order."""
+        """Return the tools that the caller may see, in the order of the table."""
         if self._as_marked.get():
             return tools
         marked = {tool.name: tool for tool in _newest(tools)}
@@ -270,8 +271,8 @@ class TruenameTransform(Transform):
         return [_offered(marked[self._mark(box, offer.id)], offer, box) for offer in box.offered]
 
     async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
-        """Return the tool that a name leads to, by whatever spelling `resolve` takes; None if it leads to none."""
-        decided = self._decided.get()
+        """Return the tool that `resolve` finds for a name; None if there is none that the caller may see."""
+        decided = self._decided_box.get()
         box = decided or await self.box()
         try:
             id = resolve(name, box.names).id
@@ -285,7 +286,7 @@ class TruenameTransform(Transform):
         return tool.model_copy(update={"name": box.names[id]})
 
     async def box(self) -> Toolbox:
-        """Return names and policy as of now."""
+        """Return the current names and policy."""
         token = self._as_marked.set(True)
         try:
             tools = await self._app.list_tools(run_middleware=False)
@@ -295,12 +296,12 @@ class TruenameTransform(Transform):
 
     @contextmanager
     def deciding(self, box: Toolbox) -> Iterator[None]:
-        """Look names up in these, within the block: a call is run by the table under which it was decided on."""
-        token = self._decided.set(box)
+        """Use these names within the block: a call runs under the table with which it was decided."""
+        token = self._decided_box.set(box)
         try:
             yield
         finally:
-            self._decided.reset(token)
+            self._decided_box.reset(token)
 
     def _boxed(self, marked: Sequence[Tool]) -> Toolbox:
         listings: dict[str, list[dict[str, Any]]] = {key: [] for key in (*self._leads, self._app.name)}
@@ -323,19 +324,19 @@ class TruenameTransform(Transform):
 
 
 def _offered(tool: Tool, offer: OfferedTool, box: Toolbox) -> Tool:
-    # An old name says what it is now; any other description is the server's own.
-    told = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
-    return tool.model_copy(update={"name": offer.key.name, **told})
+    # An old name has a description that names the new one; any other description is the server's own.
+    former = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
+    return tool.model_copy(update={"name": offer.key.name, **former})
 
 
 def _is(tool: Tool, known: Known) -> bool:
-    """Tell whether a tool is what was decided on, and no other version, or changed meanwhile."""
+    """Return whether a tool has the definition that was decided on, and did not change meanwhile."""
     return definition_digest(_definition(tool, known.origin.name)) == known.digest
 
 
 def _definition(tool: Tool, name: str) -> dict[str, Any]:
     definition = tool.to_mcp_tool(name=name).model_dump(by_alias=True, exclude_none=True, mode="json")
-    # A title that FastMCP makes from the name is nothing that the server said.
+    # A title that FastMCP derives from the name does not come from the server.
     return {word: value for word, value in definition.items() if word != "title" or tool.title}
 
 

@@ -20,10 +20,18 @@ from truename.adapters.turns import (
     ToolResult,
     arguments_object,
     as_text,
-    shown,
-    untranslatable,
+    content_parts,
+    unsupported_content,
 )
-from truename.adapters.wire import NOBODY, RequestedCall, bound, chosen, offers, required, whole
+from truename.adapters.wire import (
+    NOBODY,
+    RequestedCall,
+    bind_calls,
+    join_response,
+    offered_tools,
+    require_all,
+    resolve_choice,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,10 +42,10 @@ if TYPE_CHECKING:
     from truename.adapters.wire import RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "calls", "result", "tool_choice", "tools", "with_ids", "without_made_ids"]
+__all__ = ["DIALECT", "add_missing_ids", "calls", "remove_made_ids", "result", "tool_choice", "tools"]
 
 DIALECT: Final = "google-gemini"
-# Calls may come without an id. One that was made here is never shown to the API.
+# The prefix of ids made here for calls that came without one; the API never sees these ids.
 MADE: Final = "tn-made-"
 _CALL: Final = frozenset(
     {"id", "name", "args", "partialArgs", "partial_args", "willContinue", "will_continue", "thoughtSignature"}
@@ -47,26 +55,26 @@ _CUT: Final = frozenset({"MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TO
 
 
 def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
-    """Return the one tool that holds all declarations, or nothing for no tools.
+    """Return the one tool that holds all declarations; an empty list for no tools.
 
-    The schemas go as ``parametersJsonSchema``, which takes JSON Schema as it is. Raises an `ExceptionGroup` of
+    The schemas are sent as ``parametersJsonSchema``, which accepts JSON Schema unchanged. Raises an `ExceptionGroup` of
     `InvalidName`.
     """
     declared = [
         {"name": one.key.name, "description": one.description, "parametersJsonSchema": dict(one.schema)}
-        for one in offers(flat(names), DIALECT)
+        for one in offered_tools(flat(names), DIALECT)
     ]
     return [{"functionDeclarations": declared}] if declared else []
 
 
 def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dict[str, Any]:
-    """Return the request's ``toolConfig``; a single tool is a mode with one allowed name.
+    """Return the request's ``toolConfig``; for a single tool, a mode with one allowed name.
 
     >>> from truename import Catalog, project
     >>> tool_choice("a/b", project(Catalog.of("a@1/b@1"), "google-gemini"))
     {'functionCallingConfig': {'mode': 'ANY', 'allowedFunctionNames': ['a_b']}}
     """
-    key = chosen(choice, flat(names))
+    key = resolve_choice(choice, flat(names))
     if isinstance(key, str):
         return {"functionCallingConfig": {"mode": _MODES[key]}}
     return {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [key.name]}}
@@ -82,11 +90,11 @@ def read(
 ) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in a response or in the responses of a stream.
 
-    A call without an id gets one of the response's ``responseId``, or of ``turn`` (anything that is another one in each
-    turn of the conversation), and its place: the same response gives the same ids. Raises `InvalidCall` for what is no
-    response, for several candidates, and for a call without an id where there is nothing to make one of.
+    A call without an id gets one from its position and the response's ``responseId``, or ``turn`` (a text unique to
+    each turn of the conversation): the same response gives the same ids. Raises `InvalidCall` for anything else, for
+    several candidates, and for a call without an id if there is neither.
     """
-    return bound(_asked(answer, turn), flat(names), caller, endpoints)
+    return bind_calls(_requested_calls(answer, turn), flat(names), caller, endpoints)
 
 
 def calls(
@@ -97,21 +105,21 @@ def calls(
     turn: str = "",
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call, ...]:
-    """Return the calls as `read` does. Raises the error of one that can't be made: then none is."""
-    return required(read(answer, names, caller, turn=turn, endpoints=endpoints))
+    """Return the calls as `read` does. Raises the errors of refused calls; then no call is returned."""
+    return require_all(read(answer, names, caller, turn=turn, endpoints=endpoints))
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the part that answers a call; an id that the API never gave is not sent to it."""
+    """Return the part with the result of a call, without an id that was made here."""
     made: dict[str, Any] = {"name": call.wire_name, "response": response_of(content, is_error=is_error)}
-    if parts := [_inline(part) for part in shown(content) if isinstance(part, Image)]:
+    if parts := [_inline(part) for part in content_parts(content) if isinstance(part, Image)]:
         made["parts"] = parts
     return {"functionResponse": made if call.call_id.startswith(MADE) else {"id": call.call_id, **made}}
 
 
 def response_of(content: object, *, is_error: bool) -> dict[str, Any]:
-    """Return a result as the object that the API wants: ``output`` or ``error``, a JSON value as it is."""
-    parts = [part for part in shown(content) if not isinstance(part, Image)]
+    """Return a result as the object that the API expects: ``output`` or ``error``, with a JSON value unchanged."""
+    parts = [part for part in content_parts(content) if not isinstance(part, Image)]
     only = parts[0].value if len(parts) == 1 and isinstance(parts[0], Json) else None
     said = only if only is not None else "\n".join(as_text(part) for part in parts)
     return {"error" if is_error else "output": said}
@@ -124,12 +132,12 @@ def _inline(part: Image) -> dict[str, Any]:
 
 
 def made_id(turn: str, place: int) -> str:
-    """Return an id for a call that came without one, of the turn and its place among that turn's calls."""
+    """Return an id for a call that came without one, from the turn and the call's position in it."""
     return f"{MADE}{hashlib.sha256(turn.encode('utf-8', 'surrogatepass')).hexdigest()[:20]}-{place}"
 
 
-def _asked(answer: object, turn: str) -> Iterator[RequestedCall]:
-    response = PayloadPlace.of(whole(answer, _assembled))
+def _requested_calls(answer: object, turn: str) -> Iterator[RequestedCall]:
+    response = PayloadPlace.of(join_response(answer, _join_stream))
     candidates = list(response.each("candidates"))
     if len(candidates) > 1:
         response.wrong("candidates", f"has {len(candidates)} alternatives, not one")
@@ -147,24 +155,24 @@ def _asked(answer: object, turn: str) -> Iterator[RequestedCall]:
 def _one(call: PayloadPlace, turn: str, place: int, *, cut: bool) -> RequestedCall:
     call.only(_CALL)
     if call.get("willContinue", "will_continue") or call.get("partialArgs", "partial_args"):
-        call.wrong(call.key("partialArgs", "partial_args"), "are pieces of arguments, which are not read here")
+        call.wrong(call.key("partialArgs", "partial_args"), "are pieces of arguments, which are not supported")
     if call.optional("id") is None and not turn:
-        call.wrong("id", "is missing, and there is no responseId to make one of")
+        call.wrong("id", "is missing, and so is the responseId")
     given = call.get("args")
     if isinstance(given, str):
         call.wrong("args", "is of type str, not an object")
     return RequestedCall(
         name=call.text("name"),
         call_id=call.text("id") if call.get("id") is not None else made_id(turn, place),
-        # A call without arguments comes without the field.
+        # A call without arguments omits the field.
         arguments={} if given is None else given,
         paths={"name": call.path("name"), "arguments": call.path("args"), "call_id": call.path("id")},
         problem="was cut off by the API" if cut else "",
     )
 
 
-def _assembled(responses: Iterable[Any]) -> dict[str, Any]:
-    """Join the responses of a stream: calls come whole, so their parts are put together."""
+def _join_stream(responses: Iterable[Any]) -> dict[str, Any]:
+    """Join the responses of a stream by collecting their parts, since calls are never split."""
     parts: list[Any] = []
     joined: dict[str, Any] = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
     for number, raw in enumerate(responses):
@@ -179,7 +187,7 @@ def _assembled(responses: Iterable[Any]) -> dict[str, Any]:
             reason = candidate.optional("finishReason", "finish_reason")
             joined["candidates"][0]["finishReason"] = reason or joined["candidates"][0].get("finishReason")
     if not joined["candidates"][0].get("finishReason"):
-        PayloadPlace(joined).wrong("candidates", "is not finished: the stream ended without a finishReason")
+        PayloadPlace(joined).wrong("candidates", "is incomplete: the stream ended without a finishReason")
     return joined
 
 
@@ -187,19 +195,17 @@ _ROLES: Final[dict[str, Role]] = {"user": "user", "model": "assistant", "functio
 _HISTORY_CALL: Final = ("functionCall", "function_call")
 _RESPONSE: Final = ("functionResponse", "function_response")
 _SIGNATURE: Final = ("thoughtSignature", "thought_signature")
-# Newer models refuse calls without a signature of their own; this one is documented for calls that another model made.
+# Newer models refuse calls without a signature; this one is documented for calls that another model made.
 _FOREIGN: Final = "skip_thought_signature_validator"
 _CALL_FIELDS: Final = frozenset({"id", "name", "args"})
 _RESPONSE_FIELDS: Final = frozenset({"id", "name", "response", "parts"})
 _MIXED: Final = frozenset({"thought", *_SIGNATURE})
 
 
-def with_ids(messages: Sequence[PayloadPlace]) -> None:
-    """Give every call and response that came without an id one; a response belongs to the first open call of its name.
+def add_missing_ids(messages: Sequence[PayloadPlace]) -> None:
+    """Give an id to every call and response without one; a response belongs to the first open call of its name.
 
-    Calls that came without an id go before those that have one.
-
-    Raises the fault for a response without a call.
+    Calls that came without an id come before those that have one. Raises an error for a response without a call.
     """
     waiting: list[PayloadPlace] = []
     made = 0
@@ -219,24 +225,24 @@ def _match(response: PayloadPlace, waiting: list[PayloadPlace]) -> None:
     given, name = response.optional("id"), response.text("name")
     key, wanted = ("name", name) if given is None else ("id", given)
     fit = [call for call in waiting if call.value.get(key) == wanted]
-    # What came without an id answers a call that came without one, if any is open.
+    # A response without an id belongs to a call that came without one, if any is open.
     call = min(fit, key=lambda call: not call.text("id").startswith(MADE), default=None)
     if call is None and given is None:
-        response.wrong("name", "answers no call")
+        response.wrong("name", "belongs to no call")
     if call is not None:
         waiting.remove(call)
         response.value["id"] = call.value["id"]
 
 
-def without_made_ids(messages: Sequence[PayloadPlace]) -> None:
-    """Take out the ids that were made here: the API did not give them and does not need them."""
+def remove_made_ids(messages: Sequence[PayloadPlace]) -> None:
+    """Remove the ids that were made here: the API does not know them."""
     for mention in history_mentions(messages):
         if str(mention.place.value.get("id", "")).startswith(MADE):
             del mention.place.value["id"]
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Iterate over the calls and responses, both of which have a name."""
+    """Yield the calls and responses, both of which have a name."""
     for message in messages:
         for part in message.each("parts"):
             if part.get(*_HISTORY_CALL) is not None:
@@ -248,12 +254,12 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
     for message in messages:
         message.only(frozenset({"role", "parts"}))
         role = message.optional("role") or "user"
         if role not in _ROLES:
-            message.wrong("role", "is no role that is known here")
+            message.wrong("role", "is not a known role")
         yield ConversationTurn(_ROLES[role], tuple(_parts(message, tell)), message.where)
 
 
@@ -261,9 +267,9 @@ def _parts(message: PayloadPlace, tell: Tell) -> Iterator[Part]:
     for part in message.each("parts"):
         signature = part.get(*_SIGNATURE)
         if signature not in (None, _FOREIGN, _FOREIGN.encode()):
-            tell("dropped", part.path(part.key(*_SIGNATURE)), "is of use to this API only and was left out")
+            tell("dropped", part.path(part.key(*_SIGNATURE)), "is specific to this API and was dropped")
         if part.get("thought"):
-            tell("dropped", part.where, "is a thought, which is of use to this API only, and was left out")
+            tell("dropped", part.where, "is a thought, which is specific to this API, and was dropped")
         elif part.get(*_HISTORY_CALL) is not None:
             yield _call(part.inside(*_HISTORY_CALL))
         elif part.get(*_RESPONSE) is not None:
@@ -280,7 +286,7 @@ def _shown(part: PayloadPlace) -> Shown:
         found = inline.get("data")
         text = base64.b64encode(found).decode() if isinstance(found, bytes) else inline.text("data")
         return Image(media_type=inline.text("mimeType", "mime_type"), base64=text)
-    raise untranslatable(part, "no text, call, response or inline image")
+    raise unsupported_content(part, "neither text nor call nor response nor inline image")
 
 
 def _call(call: PayloadPlace) -> ToolCall:
@@ -302,7 +308,7 @@ def _result(place: PayloadPlace) -> ToolResult:
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
-    """Iterate over the contents of a turn; results stand in one of their own."""
+    """Yield the contents of a turn; results form a separate one."""
     results = [_response(part) for part in turn.parts if isinstance(part, ToolResult)]
     if results:
         yield {"role": "user", "parts": results}
@@ -321,7 +327,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
 
 
 def _id(part: ToolCall | ToolResult) -> dict[str, str]:
-    # The API did not give the ids that were made here, and does not need them.
+    # The API does not know the ids that were made here.
     return {} if part.call_id.startswith(MADE) else {"id": part.call_id}
 
 

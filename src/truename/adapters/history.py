@@ -1,4 +1,4 @@
-"""Continue recorded conversations: after a rename, and under another provider."""
+"""Continue recorded conversations after a rename, or with another provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from truename.adapters import openai_responses as responses_api
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import flat
 from truename.adapters.reading import PayloadPlace, plain
-from truename.adapters.turns import ConversationTurn, Text, ToolCall, ToolResult, as_text, grouped
+from truename.adapters.turns import ConversationTurn, Text, ToolCall, ToolResult, as_text, merge_turns
 from truename.errors import InvalidPayload, ResolutionError, excerpt
 from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name, required_key
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CALL_IDS", "CallIds", "RewrittenHistory", "rewrite"]
 
-# OpenAI's chat refused ids over 40 characters, and 64 elsewhere (error texts "string too long"); Anthropic and Bedrock
-# state their patterns; Bedrock's own (with "." and ":") is wider than that of the models behind it.
+# OpenAI's chat refused ids of more than 40 characters, its other APIs of more than 64 (error "string too long").
+# Anthropic and Bedrock document their patterns; Bedrock's own pattern (with "." and ":") is wider than that of its
+# models.
 CALL_IDS: Final[Mapping[str, re.Pattern[str]]] = {
     "openai_chat": re.compile(r"[\x20-\x7e]{1,40}"),
     "openai_responses": re.compile(r"[\x20-\x7e]{1,64}"),
@@ -48,20 +49,20 @@ _ESCAPED: Final = re.compile(r"(?:[a-zA-Z0-9-]|__|_[0-9a-f]{2})+")
 
 
 class CallIds:
-    """The ids of one conversation, on the way to one API; ``record`` holds each changed id with what it was.
+    """The call ids of one conversation, converted for one API; ``record`` maps each changed id to the original.
 
     >>> CallIds("anthropic").carried("functions.get:0")
     'tn-e-functions_2eget_3a0'
     """
 
     def __init__(self, api: str, record: Mapping[str, str] | None = None) -> None:
-        """Bind to an API; ``record`` is that of an earlier change, to be undone where it can be."""
+        """Bind to an API; ``record`` is that of an earlier conversion, which is reversed if possible."""
         self._legal = CALL_IDS[api].fullmatch
         self._former = dict(record or {})
         self.record: dict[str, str] = {}
 
     def carried(self, call_id: str) -> str:
-        """Return the id under which the call goes on; equal for equal ids and different for different ones."""
+        """Return the id of the call in this API; different ids stay different."""
         carried = self._carried(call_id)
         if carried != call_id:
             self.record[carried] = call_id
@@ -84,7 +85,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 def _read(call_id: str) -> str | None:
-    """Return what an id spells out, None if it spells nothing."""
+    """Decode an id that this module encoded; None for any other id."""
     text = call_id.removeprefix(_SPELLED)
     if text == call_id or not _ESCAPED.fullmatch(text):
         return None
@@ -102,14 +103,14 @@ _TAIL: Final = 24
 
 
 class HistoryRenaming:
-    """From the key of a recorded call to the tool, and from the tool to its key now."""
+    """A mapping from the key of a recorded call to its tool, and from the tool to its key now."""
 
     def __init__(self, then: NamespaceLayout, now: NamespaceLayout, dialect: str) -> None:
         self._then, self._now = then, now
         self._rules = dialects.get(dialect)
 
     def tool(self, name: str, namespace: str | None) -> ToolId | None:
-        """Return the tool that a recorded call was of; None if its name meant none."""
+        """Return the tool of a recorded call; None if its name belonged to no tool."""
         key = lookup_key(name, namespace)
         if key is not None and (found := self._then.ids.get(key)) is not None:
             return found
@@ -119,22 +120,22 @@ class HistoryRenaming:
             found = resolve(name, self._then.names).id
             return found if found is not None and self._then.is_meant(name, found) else None
         except ResolutionError as error:
-            # A tool that was there and left is known by its id, which the ledger keeps.
+            # A tool that existed and left is known by its id, which the ledger keeps.
             absent: ToolId | None = getattr(error, "id", None)
             return absent
 
     def key(self, id: ToolId | None, name: str, namespace: str | None) -> LookupKey:
-        """Return the key of the tool now, or the name that the call is kept under: legal, and no other tool's ever."""
+        """Return the tool's key now, or a legal name for the recorded call that no other tool ever has."""
         if id is not None and id in self._now.keys:
             return self._now.keys[id]
         return required_key(self._held(id) or self._kept(id, name, namespace))
 
     def is_present(self, id: ToolId | None) -> bool:
-        """Tell whether the tool can be called now."""
+        """Return whether the tool can be called now."""
         return id is not None and id in self._now.keys
 
     def _held(self, id: ToolId | None) -> str | None:
-        """Return the name that the ledger keeps for the tool: it is never given to another."""
+        """Return the name that the ledger holds for the tool and gives to no other."""
         table = self._now.names
         if id is None or table.ledger is None:
             return None
@@ -152,8 +153,8 @@ class HistoryRenaming:
         return next((one for one in made if one not in taken), f"gone_{digest_of(text, 40)}")
 
 
-def shown_as(name: str, namespace: str | None) -> str:
-    """Return how a recorded call reads for people."""
+def display_name(name: str, namespace: str | None) -> str:
+    """Return the key of a recorded call as a text for people."""
     return qualified_name(name, namespace) or name
 
 
@@ -167,7 +168,7 @@ class _Recorded(NamedTuple):
     joined: tuple[Role, ...]
 
 
-# Stands in for the key of a call of a tool that is not ours: its name is not changed.
+# The key of a call to a tool of another kind, whose name is not changed.
 _OTHER: Final = required_key("other")
 _ALTERNATING: Final[tuple[Role, ...]] = ("user", "assistant")
 APIS: Final[Mapping[str, _Recorded]] = MappingProxyType(
@@ -183,10 +184,10 @@ APIS: Final[Mapping[str, _Recorded]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class HistoryNotice:
-    """Something that the rewriting could not carry as it was.
+    """A warning about a part of the conversation that changed.
 
-    ``absent``: the tool is not here now; ``unknown``: the name was no tool's; ``open``: a call without a result;
-    ``dropped``: only the former API has it; ``moved``: a system text that did not stand at the beginning.
+    ``absent``: the tool does not exist now; ``unknown``: the name belonged to no tool; ``open``: a call without a
+    result; ``dropped``: content that only the former API has; ``moved``: a system text that was not at the beginning.
     """
 
     code: str
@@ -196,7 +197,7 @@ class HistoryNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastCall:
-    """A call of the conversation: its id now and before, its tool (None: it was none), and whether it has a result."""
+    """A call of the conversation: its id now and before, its tool (None if unknown), and whether it has a result."""
 
     call_id: str
     former_id: str
@@ -207,10 +208,10 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenHistory:
-    """The conversation as it goes on.
+    """The rewritten conversation.
 
-    ``system`` is the system text for APIs that have a field of their own for it. ``ids`` are the changed call ids, new
-    to old: given to `rewrite` on the way back, they undo what can't be read off the ids themselves.
+    ``system`` is the system text for APIs that have a separate field for it. ``ids`` maps changed call ids to the
+    former ones: pass it to `rewrite` on the way back to restore ids that cannot be decoded.
     """
 
     messages: list[dict[str, Any]]
@@ -230,14 +231,14 @@ def rewrite(
     system: str | None = None,
     ids: Mapping[str, str] | None = None,
 ) -> RewrittenHistory:
-    """Return a recorded conversation under the names, ids and message shapes with which it can go on.
+    """Rewrite a recorded conversation with current names, and with the ids and message formats of the target API.
 
-    ``messages`` is what the API calls ``messages``, ``input`` or ``contents``: dictionaries or the provider's own typed
-    objects, which are copied and never changed. A call of a tool that is gone, or of a name that never was a tool's,
-    keeps a legal name that no other tool has, and is told.
+    ``messages`` is the value of ``messages``, ``input`` or ``contents``: dictionaries or the provider's own typed
+    objects, which are copied and never changed. A call whose tool no longer exists, or whose name never belonged to a
+    tool, gets a legal name that no tool has, and a notice.
 
-    Raises `InvalidPayload` with the path to what is missing, of the wrong type, there twice or unknown, and for what
-    the other API can't have. An API of another name is a `KeyError`.
+    Raises `InvalidPayload` with the path to a part that is missing, of the wrong type, repeated, unknown or not
+    supported by the other API. Raises `KeyError` for an unknown API.
 
     >>> from truename import Catalog, project
     >>> then = project(Catalog.of("fs@1/list@1"), "openai", style="dotted-double")
@@ -251,11 +252,11 @@ def rewrite(
     run = _Run(APIS[from_api], APIS[to_api], HistoryRenaming(NamespaceLayout.of(names_then), now, APIS[to_api].dialect))
     places = _places(messages)
     if from_api == "gemini":
-        gemini.with_ids(places)
+        gemini.add_missing_ids(places)
     calls = run.bind(list(run.source.module.history_mentions(places)), CallIds(to_api, ids))
     if from_api == to_api:
         if from_api == "gemini":
-            gemini.without_made_ids(places)
+            gemini.remove_made_ids(places)
         made, text = [place.value for place in places], system
     else:
         made, text = run.translate(places, system)
@@ -272,7 +273,7 @@ def _places(messages: object) -> list[PayloadPlace]:
 
 
 class _Run:
-    """One rewriting: what was found, and what is to be told."""
+    """The state of one rewriting: the calls found so far, and the notices."""
 
     def __init__(self, source: _Recorded, target: _Recorded, renaming: HistoryRenaming) -> None:
         self.source, self.target = source, target
@@ -281,7 +282,7 @@ class _Run:
         self._calls: dict[str, PastCall] = {}
 
     def tell(self, code: str, where: str, text: str) -> None:
-        """Note something for the caller."""
+        """Add a notice."""
         self.notices.append(HistoryNotice(code, where, f"{where} {text}"))
 
     def bind(self, mentions: Sequence[HistoryMention], ids: CallIds) -> tuple[PastCall, ...]:
@@ -309,10 +310,10 @@ class _Run:
                 continue
             seen = asked if mention.kind == "call" else answered
             if mention.call_id in seen:
-                mention.place.wrong(mention.id_key, f"is {excerpt(mention.call_id)}, which stands there twice")
+                mention.place.wrong(mention.id_key, f"is {excerpt(mention.call_id)}, which is repeated")
             if mention.kind == "result" and mention.call_id not in asked:
                 mention.place.wrong(
-                    mention.id_key, f"is {excerpt(mention.call_id)}, which is the id of no call before it"
+                    mention.id_key, f"is {excerpt(mention.call_id)}, which is not the id of an earlier call"
                 )
             seen.add(mention.call_id)
         return answered
@@ -321,12 +322,14 @@ class _Run:
         former = mention.call_id
         carried = ids.carried(former)
         if taken.setdefault(carried, former) != former:
-            mention.place.wrong(mention.id_key, f"is {excerpt(former)}, which reads like {excerpt(taken[carried])}")
+            mention.place.wrong(
+                mention.id_key, f"is {excerpt(former)}, which becomes the same id as {excerpt(taken[carried])}"
+            )
         id, key = self._rename(mention)
         self._calls[former] = PastCall(call_id=carried, former_id=former, id=id, key=key, is_answered=is_answered)
         mention.put_id(carried)
         if not is_answered:
-            self.tell("open", mention.place.where, "has no result yet; an API wants one before anything else is said")
+            self.tell("open", mention.place.where, "has no result yet; APIs require one before the next message")
 
     def _rename(self, mention: HistoryMention) -> tuple[ToolId | None, LookupKey]:
         name, namespace = mention.name or "", mention.namespace
@@ -335,27 +338,27 @@ class _Run:
         id = self._renaming.tool(name, namespace)
         key = self._renaming.key(id, name, namespace)
         if not self._renaming.is_present(id):
-            text = f"names {excerpt(shown_as(name, namespace))}, which " + (
-                "is no tool's name" if id is None else f"is {id}, and that is not here now"
+            text = f"names {excerpt(display_name(name, namespace))}, which " + (
+                "is not the name of a tool" if id is None else f"is {id}, which does not exist now"
             )
-            self.tell("unknown" if id is None else "absent", mention.place.where, f"{text}; it stays as {key.name}")
+            self.tell("unknown" if id is None else "absent", mention.place.where, f"{text}; it is kept as {key.name}")
         mention.put_key(key)
         return id, key
 
     def translate(self, places: Sequence[PayloadPlace], system: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the messages in the shape of the other API, and the system text if it stands apart there."""
+        """Return the messages in the format of the other API, and the system text if that API has a separate field."""
         told = [ConversationTurn("system", (Text(system),), "system")] if system else []
         turns = [self._complete(turn) for turn in (*told, *self.source.module.read_history(places, self.tell))]
         text = None if self.target.has_system else self._system(turns)
         kept = [turn for turn in turns if self.target.has_system or turn.role != "system"]
-        made = [message for turn in grouped(kept, self.target.joined) for message in self._written(turn)]
+        made = [message for turn in merge_turns(kept, self.target.joined) for message in self._written(turn)]
         return made, text
 
     def _complete(self, turn: ConversationTurn) -> ConversationTurn:
         return replace(turn, parts=tuple(map(self._named, turn.parts)))
 
     def _named(self, part: Part) -> Part:
-        # The copies already have the new ids and names; the namespace stands in none of the flat shapes.
+        # The copies already have the new ids and names; flat formats have no namespace field.
         if isinstance(part, ToolCall):
             key = self._calls[part.call_id].key
             return replace(part, name=key.name, namespace=key.call_namespace)
@@ -371,7 +374,7 @@ class _Run:
                 begun = True
                 continue
             if begun:
-                self.tell("moved", turn.where, "is a system text that stands at the beginning now")
+                self.tell("moved", turn.where, "is a system text that was moved to the beginning")
             texts += (as_text(part) for part in turn.parts if isinstance(part, Text))
         return "\n\n".join(texts) or None
 
@@ -380,5 +383,5 @@ class _Run:
             yield from self.target.module.write_turn(turn)
         except InvalidPayload as error:
             raise InvalidPayload(
-                field=turn.where, problem=f"has something that can't be carried: it {error.problem}"
+                field=turn.where, problem=f"has content that this API does not support: it {error.problem}"
             ) from error

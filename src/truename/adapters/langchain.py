@@ -1,7 +1,7 @@
 """Adapt LangChain: a middleware that gives an agent the tools of several servers, and takes their calls.
 
-Without it (measured with langchain 1.4 and langchain-mcp-adapters 0.3.2) names go to the model as servers spell them,
-of two tools with one name the last stays, in silence, and an error of the protocol ends the run.
+Without it (measured with langchain 1.4 and langchain-mcp-adapters 0.3.2), the model sees the servers' own names, the
+last of two tools with one name silently wins, and a protocol error ends the run.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
-from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
-from truename.adapters.wire import NOBODY, offers
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, error_text
+from truename.adapters.wire import NOBODY, offered_tools
 from truename.errors import DuplicateTool, TruenameError, excerpt
 from truename.policy import Call, Caller, Scope
 
@@ -42,7 +42,7 @@ _LONGEST: Final = 4_096
 
 
 class ToolAnswer(BaseModel):
-    """What somebody says to a call that waits; ``message`` is what the model reads of a rejection."""
+    """A person's response to a pending call; ``message`` is the text for the model after a rejection."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -53,13 +53,13 @@ class ToolAnswer(BaseModel):
 
 
 class _AnswerWithoutSession(ToolAnswer):
-    """The same where no session is known that a decision could be for."""
+    """The response without the scope "session", for a caller without a session."""
 
     scope: Literal["call", "arguments", "always"] = "call"
 
 
 class NamedTools(AgentMiddleware[Any, Any]):
-    """Tools by server key under names that never clash; a call that the policy asks about interrupts the run.
+    """A middleware with the tools of several servers under unique names; a call that needs approval interrupts the run.
 
     >>> tools = NamedTools({"docs": docs_tools, "crm": crm_tools}, policy=policy)  # doctest: +SKIP
     >>> agent = create_agent(model, middleware=[tools], checkpointer=InMemorySaver())  # doctest: +SKIP
@@ -69,9 +69,9 @@ class NamedTools(AgentMiddleware[Any, Any]):
     >>> answer = {"type": "approve", "scope": "always"}  # doctest: +SKIP
     >>> agent.invoke(Command(resume={state["__interrupt__"][0].id: answer}), config)  # doctest: +SKIP
 
-    The interrupt has what LangChain's own has for a single call (type, tool_call_id, name, args, description), and
-    ``tool``, the identity. It is answered as `ToolAnswer` says: ``{"type": "approve"}``, ``{"type": "reject"}``.
-    ``caller`` may be a function of the run's runtime (its ``context``), for an agent of several users.
+    The interrupt has the fields of LangChain's own interrupt for a single call (type, tool_call_id, name, args,
+    description), and ``tool``, the identity. Resume with a `ToolAnswer`, as ``{"type": "approve"}``.
+    ``caller`` may be a function of the run's runtime (its ``context``), for an agent with several users.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class NamedTools(AgentMiddleware[Any, Any]):
         known = caller if isinstance(caller, Caller) else NOBODY
         self.box = Toolbox(names=naming.table(listings), policy=policy, caller=known, endpoints=endpoints or {})
         self._caller = caller
-        # The first of a name that a server lists twice, as the catalogue has it.
+        # If a server lists a name twice, the first tool counts, as in the catalog.
         given = {(key, tool.name): tool for key, tools in servers.items() for tool in reversed(tools)}
         self._named: dict[ToolId, BaseTool] = {
             offer.id: given[offer.tool.origin.server_id, offer.tool.origin.name].model_copy(
                 update={"name": offer.key.name}
             )
-            for offer in offers(self.box.names, self.box.names.dialect.name)
+            for offer in offered_tools(self.box.names, self.box.names.dialect.name)
         }
         self._names = frozenset(tool.name for tool in self._named.values())
         self.tools = [*self._named.values()]
@@ -151,17 +151,17 @@ class NamedTools(AgentMiddleware[Any, Any]):
         return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
 
     def _check_own(self, tools: Sequence[BaseTool | dict[str, Any]]) -> None:
-        # Of two tools with one name LangChain keeps the agent's own: its description would be shown for ours.
-        # Copies of ours, which other middlewares make, have the very schema of ours.
+        # LangChain would keep the agent's own tool of that name and show its description for ours. Copies of our tools,
+        # which other middlewares make, have the same schema object.
         ours = {tool.name: tool.args_schema for tool in self.tools}
         for tool in tools:
             if not isinstance(tool, dict) and tool.name in ours and tool.args_schema is not ours[tool.name]:
                 raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=tool.name)
 
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
-        """Return the call, what the model is told instead, or None for a tool that the agent has from elsewhere.
+        """Return the call, an error message for the model, or None for a tool that the agent has from elsewhere.
 
-        Raises pydantic's `ValidationError` for an answer that is none (see `ToolAnswer`): the run still waits for one.
+        Raises pydantic's `ValidationError` for a response that is not a `ToolAnswer`: the run stays interrupted.
         """
         if request.tool is not None and request.tool.name not in self._names:
             return None
@@ -172,7 +172,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
         except TruenameError as error:
             return _failed(request, error)
         if decision.outcome == "ask":
-            # A run that goes on comes by here again: the answer is what was given to this pause.
+            # A resumed run comes here again: `interrupt` then returns the response to this call.
             kind = ToolAnswer if call.caller.session else _AnswerWithoutSession
             self._answered(call, interrupt(_request(call, decision), response_schema=kind))
         return call
@@ -184,7 +184,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
             self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
 
     def _directed(self, request: ToolCallRequest, call: Call) -> ToolCallRequest:
-        """Return the request for the tool that is meant, with the arguments that were decided on."""
+        """Return the request for the resolved tool, with the arguments that were decided on."""
         tool = self._named[call.id]
         return request.override(
             tool=tool, tool_call={**request.tool_call, "name": tool.name, "args": dict(call.arguments)}
@@ -198,7 +198,7 @@ def _definition(tool: BaseTool) -> dict[str, Any]:
         "description": function.get("description", ""),
         "inputSchema": function.get("parameters", {}),
         "annotations": tool.metadata or {},
-        # Where LangChain's MCP adapters keep it.
+        # LangChain's MCP adapters keep it here.
         "_meta": (tool.metadata or {}).get("_meta"),
     }
 
@@ -218,4 +218,4 @@ def _request(call: Call, decision: Decision) -> dict[str, Any]:
 
 def _failed(request: ToolCallRequest, error: Exception) -> ToolMessage:
     asked = request.tool_call
-    return ToolMessage(content=told(error), name=asked["name"], tool_call_id=asked["id"], status="error")
+    return ToolMessage(content=error_text(error), name=asked["name"], tool_call_id=asked["id"], status="error")

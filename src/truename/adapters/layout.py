@@ -1,6 +1,6 @@
 """Lay out the tools of a table for an API with namespaces and deferred tools.
 
-Elsewhere every tool is called by its bare wire name, which is the layout that a name table has by itself.
+Other APIs call every tool by its wire name, which is the flat layout of a table.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["NamespaceLayout", "namespace_of"]
 
 _INNER: Final = Style("member", prefix="on-conflict")
-# A namespace may have 64 characters. A longer one always has a digest, and one as long as that never has none.
+# A namespace may have 64 characters. A longer name always gets a digest, which no shorter name can have.
 _LONGEST: Final = 47
 _DIGITS: Final = 16
 
 
 def namespace_of(integration: str) -> str:
-    """Return the namespace of an integration's tools: its name; a long one is cut and carries a digest.
+    """Return the namespace of an integration's tools: its name, which is cut and gets a digest if it is too long.
 
-    It is a function of the identity alone, so no server that joins or leaves changes it.
+    It depends on the identity alone, so it does not change when servers join or leave.
 
     >>> namespace_of("crm"), len(namespace_of("a" * 50))
     ('crm', 64)
@@ -43,9 +43,9 @@ def namespace_of(integration: str) -> str:
 
 @dataclass(frozen=True)
 class NamespaceLayout:
-    """The key of every tool, the descriptions of namespaces, and which tools a model finds by search only.
+    """The keys of all tools, the descriptions of namespaces, and the tools that a model finds only by tool search.
 
-    ``Layout.of(names)`` is flat. `by_server` puts each integration's tools into a namespace of its own.
+    ``NamespaceLayout.of(names)`` is flat. `by_server` puts each integration's tools into their own namespace.
     """
 
     names: NameTable
@@ -58,7 +58,7 @@ class NamespaceLayout:
 
     @classmethod
     def of(cls, names: NameTable | NamespaceLayout) -> NamespaceLayout:
-        """Return a table's flat layout, or the layout itself."""
+        """Return the flat layout of a table, or the layout itself."""
         if isinstance(names, NamespaceLayout):
             return names
         return cls(names, {id: required_key(name) for id, name in names.items()})
@@ -71,10 +71,10 @@ class NamespaceLayout:
         defer: bool | Collection[ToolId] = False,
         descriptions: Mapping[str, str] | None = None,
     ) -> NamespaceLayout:
-        """Return a layout in which each integration is a namespace and its tools have their short names in it.
+        """Return a layout in which each integration is a namespace, with short names for its tools.
 
-        With a ledger the short names are remembered as any name is. A tool called like its namespace gets a longer
-        name: the pair of twice the same name stands for deferred loading (seed 001).
+        A ledger remembers the short names like any name. A tool with the name of its namespace gets a longer name,
+        since a pair of equal names means deferred loading.
 
         >>> from truename import Catalog, project
         >>> catalog = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1")
@@ -93,9 +93,9 @@ class NamespaceLayout:
         return cls(names, ordered, _deferred(defer, ordered), told | dict(descriptions or {}))
 
     def deferring(self, ids: Collection[ToolId | str] | None = None) -> NamespaceLayout:
-        """Return a copy in which these tools (None: all) are found by search only; outside a namespace the key changes.
+        """Return a copy in which these tools (None: all) are deferred; a tool outside a namespace gets another key.
 
-        Raises `KeyError` for a tool that is not here.
+        Raises `KeyError` for a tool that is not in the layout.
         """
         wanted = set(self.keys) if ids is None else {self._id(id) for id in ids}
         keys = {
@@ -105,9 +105,9 @@ class NamespaceLayout:
         return replace(self, keys=keys, deferred=self.deferred | wanted)
 
     def visible_to(self, policy: Policy, caller: Caller) -> NamespaceLayout:
-        """Return a copy without the tools that a policy does not list for this caller.
+        """Return a copy without the tools that a policy hides from this caller.
 
-        A call of one is a call all the same: `Policy.decide` refuses it.
+        A call to a hidden tool still resolves: `Policy.decide` refuses it.
         """
         former, catalog = former_ids(self.names.ledger), self.names.catalog
         keys = {id: key for id, key in self.keys.items() if policy.visible(catalog[id], caller, former(id))}
@@ -120,18 +120,18 @@ class NamespaceLayout:
         return found
 
     def names_of(self, id: ToolId) -> ToolNames:
-        """Return all that a tool is called by here."""
+        """Return all names of a tool in this layout."""
         key = self.keys[id]
         return ToolNames(name=key.name, namespace=key.namespace, defer_loading=id in self.deferred)
 
     @cached_property
     def ids(self) -> Mapping[LookupKey, ToolId]:
-        """The tools by their keys."""
+        """The tools by key."""
         return {key: id for id, key in self.keys.items()}
 
     @cached_property
     def qualified(self) -> Mapping[str, ToolId]:
-        """The tools in namespaces by ``namespace.name``, for a choice of one; no call is resolved by it."""
+        """The namespaced tools by ``namespace.name``, for tool choices only: calls are not resolved by it."""
         return {key.qualified_name: id for id, key in self.keys.items() if key.namespace}
 
     @cached_property
@@ -140,20 +140,20 @@ class NamespaceLayout:
         for id, key in self.keys.items():
             if key.namespace:
                 owners[key.name.casefold()].add(id)
-                # The qualified text is for display only: it is nobody's name.
+                # The qualified text is for display only: it belongs to no tool.
                 owners[key.qualified_name.casefold()] |= set()
         return {name: frozenset(ids) for name, ids in owners.items()}
 
     def is_meant(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name without its namespace may lead to this tool, to which its flat names lead.
+        """Return whether a name without its namespace may lead to this tool, to which its flat names lead.
 
-        Not if it is shown as that of others in a namespace, or is a text ``namespace.name``.
+        It may not if it is the short name of other tools in a namespace, or a text ``namespace.name``.
         """
         return id in self._spaced.get(name.casefold(), (id,))
 
 
 def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:
-    # The namespace is reserved inside itself, so the projection gives a tool of that name another one.
+    # The namespace is reserved in itself, so the projection gives a tool of that name another one.
     rules = replace(names.dialect, reserved=names.dialect.reserved | {space})
     ledger = None if names.ledger is None else names.ledger.scoped(f"namespace {space}")
     return project(Catalog(tools, aliases={}), rules, style=_INNER, ledger=ledger, server_name=names.server_name)

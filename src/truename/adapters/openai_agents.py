@@ -1,8 +1,8 @@
 """Adapt the OpenAI Agents SDK: several MCP servers' tools under unique names, approved by identity.
 
-Without it (measured with 0.24.0) names go to the model as servers spell them, a tool that two servers have ends the
-run, an unknown name ends the run, the text of a JSON-RPC error is lost, and an approval for ever is inherited by
-whatever server later has the name.
+Without it (measured with 0.24.0), the model sees the servers' own names, a tool that two servers have ends the run, as
+does an unknown name, the text of a JSON-RPC error is lost, and a permanent approval passes to any server that later has
+the name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents import FunctionTool, Handoff, RunConfig
 from agents.mcp import MCPUtil
 
 from truename import resolve
-from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, error_text
 from truename.adapters.wire import NOBODY
 from truename.errors import DuplicateTool, TruenameError
 from truename.identity.keys import call_id, payload_field
@@ -43,7 +43,7 @@ _NO_PROPERTIES: Final[Mapping[str, Any]] = {"properties": {}}
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTools:
-    """The tools of connected MCP servers for one agent; made by `of`.
+    """The tools of connected MCP servers for one agent; created by `of`.
 
     >>> tools = await AgentTools.of({"docs": docs, "crm": crm}, policy=policy)  # doctest: +SKIP
     >>> agent = Agent(name="clerk", tools=tools.tools)  # doctest: +SKIP
@@ -52,7 +52,7 @@ class AgentTools:
     >>> tools.approve(state, result.interruptions[0], "always")  # doctest: +SKIP
     >>> result = await Runner.run(agent, state, run_config=tools.run_config())  # doctest: +SKIP
 
-    A decision that the SDK alone was told (``state.approve``) runs nothing: it is filed under a name.
+    A decision made only in the SDK (``state.approve``) runs nothing: the SDK files it under a name.
     """
 
     box: Toolbox
@@ -69,30 +69,30 @@ class AgentTools:
         caller: Caller = NOBODY,
         endpoints: Mapping[str, str] | None = None,
     ) -> Self:
-        """Ask the servers (connected, by key) for their tools. Raises what they or `project` raise.
+        """List the tools of the servers (connected, by key). Raises the errors of the servers and of `project`.
 
-        ``caller.agent`` is best the agent's name, ``caller.session`` the conversation.
+        ``caller.agent`` should be the agent's name, ``caller.session`` the conversation.
         """
         listed = {key: await server.list_tools() for key, server in servers.items()}
         box = Toolbox(names=naming.table(listed), policy=policy, caller=caller, endpoints=endpoints or {})
         origins = {(tool.origin.server_id, tool.origin.name): id for id, tool in box.names.catalog.items()}
-        # The first of a name that is listed twice, as the catalogue has it.
+        # If a server lists a name twice, the first tool counts, as in the catalog.
         pairs = [(origins.get((key, tool.name)), tool) for key, tools in listed.items() for tool in reversed(tools)]
         return cls(box=box, servers=dict(servers), upstream={id: tool for id, tool in pairs if id is not None})
 
     def for_caller(self, caller: Caller) -> Self:
-        """Return the same tools for somebody else, or another conversation; the servers are not asked again."""
+        """Return the same tools for another caller or conversation, without listing them again."""
         return replace(self, box=replace(self.box, caller=caller))
 
     @cached_property
     def tools(self) -> list[Tool]:
-        """What an agent takes as ``tools``."""
+        """The value for the agent's ``tools``."""
         return [self._function(offer) for offer in self.box.offered]
 
     def run_config(self, **settings: Any) -> RunConfig:
-        """Return a run's configuration under which an unknown name is answered with the nearest ones.
+        """Return a run configuration in which an unknown name returns the nearest names to the model.
 
-        Without it the SDK ends the run. ``settings`` are the SDK's other ones.
+        Without it the SDK ends the run. ``settings`` are passed on to the SDK.
         """
         ours: dict[str, Any] = {
             "tool_not_found_behavior": "return_error_to_model",
@@ -101,14 +101,14 @@ class AgentTools:
         return RunConfig(**ours | settings)
 
     def call_of(self, item: ToolApprovalItem) -> Call:
-        """Return the call that waits for a decision. Raises `InvalidCall`, or what `resolve` raises."""
+        """Return the call of a pending approval. Raises `InvalidCall`, or the errors of `resolve`."""
         raw = item.raw_item
         return self.box.call(payload_field(raw, "name"), call_id(raw), payload_field(raw, "arguments"))
 
     def approve(
         self, state: RunState[Any, Any], item: ToolApprovalItem, scope: Scope = "call", *, by: str = ""
     ) -> Grant:
-        """Allow a call that waits, and with a wider scope others of the same tool. Then run the state again."""
+        """Approve a pending call, and with a wider scope other calls of the same tool. Then run the state again."""
         grant = self.box.approve(self.call_of(item), scope, by=by)
         state.approve(item)
         return grant
@@ -122,7 +122,7 @@ class AgentTools:
         message: str = "",
         by: str = "",
     ) -> Grant:
-        """Refuse a call that waits; the model reads the message. Then run the state again."""
+        """Reject a pending call; the model reads the message. Then run the state again."""
         grant = self.box.reject(self.call_of(item), scope, message=message, by=by)
         state.reject(item, rejection_message=message or None)
         return grant
@@ -150,7 +150,7 @@ class AgentTools:
         try:
             return self.box.decide(self.box.call(name, call_id, arguments)).outcome == "ask"
         except TruenameError:
-            # The tool itself says what is wrong, and runs nothing.
+            # The tool itself returns the error, and runs nothing.
             return False
 
     async def _invoked(self, offer: OfferedTool, context: ToolContext[Any], arguments: str) -> Any:
@@ -164,8 +164,8 @@ class AgentTools:
                     json.dumps(call.arguments),
                     tool_display_name=offer.key.name,
                 )
-        except Exception as error:  # noqa: BLE001 - any server may raise anything, and the SDK hides its text from the model
-            return told(error)
+        except Exception as error:  # noqa: BLE001 - a server may raise any error, and the SDK hides its text from the model
+            return error_text(error)
 
     def _wording(self, failure: ToolErrorFormatterArgs[Any]) -> str | None:
         if failure.kind != "tool_not_found":
@@ -177,11 +177,11 @@ class AgentTools:
         if found is None:
             return None
         refused = self.box.refused(found)
-        return told(refused) if refused else f"Nothing was run: call it {self.box.names[found]!r}, exactly."
+        return error_text(refused) if refused else f"Nothing was run. Call it exactly {self.box.names[found]!r}."
 
 
 def _alone(name: str) -> Callable[[RunContextWrapper[Any], AgentBase[Any]], bool]:
-    # Of two tools with one name the SDK keeps the last in silence; this is asked before any is shown.
+    # Of two tools with one name the SDK silently keeps the last; it calls this function before it shows any tool.
     def check(_: RunContextWrapper[Any], agent: AgentBase[Any]) -> bool:
         handoffs = [_handoff_name(one) for one in getattr(agent, "handoffs", ())]
         tools = [getattr(tool, "qualified_name", None) or tool.name for tool in agent.tools]

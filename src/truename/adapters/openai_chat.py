@@ -1,4 +1,4 @@
-"""Adapt tools, calls and histories to OpenAI Chat Completions, and the many servers that speak it."""
+"""Adapt tools, calls and histories to OpenAI Chat Completions, and the many servers that implement it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,22 @@ from truename.adapters.turns import (
     arguments_of,
     arguments_text,
     as_text,
+    content_parts,
     image_of_url,
-    marked,
-    shown,
-    untranslatable,
+    split_error_mark,
+    unsupported_content,
     url_of,
 )
-from truename.adapters.wire import NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
+from truename.adapters.wire import (
+    NOBODY,
+    Fragments,
+    RequestedCall,
+    bind_calls,
+    join_response,
+    offered_tools,
+    require_all,
+    resolve_choice,
+)
 from truename.errors import InvalidPayload
 
 if TYPE_CHECKING:
@@ -40,7 +49,7 @@ __all__ = ["DIALECT", "calls", "content_of", "flat", "result", "tool_choice", "t
 DIALECT: Final = "openai"
 _CALL: Final = frozenset({"id", "type", "index", "function", "custom", "extra_content"})
 _FUNCTION: Final = frozenset({"name", "arguments", "parsed_arguments"})
-# What a model breaks off can look complete: an empty text would be a call without arguments.
+# A call that was cut off can look complete: an empty text would be a call without arguments.
 _CUT: Final = frozenset({"length", "content_filter"})
 
 
@@ -54,7 +63,7 @@ def flat(names: NameTable | NamespaceLayout) -> NamespaceLayout:
 
 
 def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[dict[str, Any]]:
-    """Return the tools as ``{"type": "function", "function": {...}}``; ``strict`` as the API has it.
+    """Return the tools as ``{"type": "function", "function": {...}}``; ``strict`` is passed on to the API.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
     """
@@ -64,13 +73,13 @@ def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> 
             "type": "function",
             "function": {"name": one.key.name, "description": one.description, "parameters": dict(one.schema)} | extra,
         }
-        for one in offers(flat(names), DIALECT)
+        for one in offered_tools(flat(names), DIALECT)
     ]
 
 
 def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
-    """Return ``auto``, ``none``, ``required``, or the one function that the model has to call."""
-    key = chosen(choice, flat(names))
+    """Return ``auto``, ``none``, ``required``, or the one function that the model must call."""
+    key = resolve_choice(choice, flat(names))
     return key if isinstance(key, str) else {"type": "function", "function": {"name": key.name}}
 
 
@@ -83,9 +92,9 @@ def read(
 ) -> tuple[Call | RefusedCall, ...]:
     """Return the calls in a completion, a message, or the chunks of a stream.
 
-    Raises `InvalidCall` for what is none of them, and for several alternatives (``n``): their calls exclude each other.
+    Raises `InvalidCall` for anything else, and for several alternatives (``n``), whose calls exclude each other.
     """
-    return bound(_asked(answer), flat(names), caller, endpoints)
+    return bind_calls(_requested_calls(answer), flat(names), caller, endpoints)
 
 
 def calls(
@@ -95,14 +104,15 @@ def calls(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call, ...]:
-    """Return the calls as `read` does. Raises the error of one that can't be made: then none is."""
-    return required(read(answer, names, caller, endpoints=endpoints))
+    """Return the calls as `read` does. Raises the errors of refused calls; then no call is returned."""
+    return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the message that answers a call.
+    """Return the message with the result of a call.
 
-    The API has no field for failure: the text of a failed call begins with ``[tool error]``, which `history` knows.
+    The API has no field for failure: the text of a failed call begins with ``[tool error]``, which `history`
+    recognizes.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("a@1/b@1"), "openai")
@@ -115,14 +125,14 @@ def result(call: Call | RefusedCall, content: object = None, *, is_error: bool =
 
 def content_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]:
     """Return a result's content: one text, or text parts if there are several."""
-    texts = [as_text(part) for part in shown(content)] or [""]
+    texts = [as_text(part) for part in content_parts(content)] or [""]
     if is_error:
         texts[0] = ERROR_MARK + texts[0]
     return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
 
 
-def _asked(answer: object) -> Iterator[RequestedCall]:
-    completion = whole(answer, _assembled)
+def _requested_calls(answer: object) -> Iterator[RequestedCall]:
+    completion = join_response(answer, _join_stream)
     message, cut = PayloadPlace.of(completion), False
     if "choices" in message.value:
         choices = list(message.each("choices"))
@@ -133,7 +143,7 @@ def _asked(answer: object) -> Iterator[RequestedCall]:
     elif "role" not in message.value:
         message.wrong("choices", "is missing")
     if message.get("function_call") is not None:
-        message.wrong("function_call", "is the older form of a call, which has no id")
+        message.wrong("function_call", "is the deprecated form of a call, which has no id")
     for call in message.each("tool_calls"):
         if call.get("type") != "custom":
             yield _one(call, cut=cut)
@@ -155,8 +165,8 @@ def _one(call: PayloadPlace, *, cut: bool) -> RequestedCall:
     )
 
 
-def _assembled(chunks: Iterable[Any]) -> dict[str, Any]:
-    """Join the chunks of a stream into the completion that they are pieces of."""
+def _join_stream(chunks: Iterable[Any]) -> dict[str, Any]:
+    """Join the chunks of a stream into a completion with its calls."""
     found: dict[int, Fragments] = {}
     reasons: dict[int, str] = {}
     for number, chunk in enumerate(chunks):
@@ -206,7 +216,7 @@ _ROLES: Final[dict[str, Role]] = {
     "tool": "user",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "refusal", "function_call"})
-# What only serves the provider or a screen; a notice tells that it stays behind.
+# Fields for the provider or a screen only; a notice reports that they are dropped.
 _DROPPED: Final = frozenset(
     {"name", "annotations", "audio", "reasoning", "reasoning_content", "reasoning_details", "id", "parsed"}
 )
@@ -214,12 +224,12 @@ _HISTORY_CALL: Final = frozenset({"id", "type", "index", "function"})
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Iterate over the calls and results. Raises for the older form of a call, which has no id."""
+    """Yield the calls and results. Raises for the deprecated form of a call, which has no id."""
     for message in messages:
         role = message.text("role")
         if message.get("function_call") is not None or role == "function":
             name = "role" if role == "function" else "function_call"
-            message.wrong(name, "is the older form of a call, which has no id; write it as tool_calls")
+            message.wrong(name, "is the deprecated form of a call, which has no id; write it as tool_calls")
         for call in message.each("tool_calls"):
             named = None if call.get("type") == "custom" else call.inside("function")
             yield HistoryMention(kind="call", place=call, id_key="id", named=named)
@@ -229,11 +239,11 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
     for message in messages:
         role = message.text("role")
         if role not in _ROLES:
-            message.wrong("role", "is no role that is known here")
+            message.wrong("role", "is not a known role")
         _check(message, tell)
         parts: list[Part] = []
         if role == "tool":
@@ -250,7 +260,7 @@ def _check(message: PayloadPlace, tell: Tell) -> None:
     message.only(_KNOWN | _DROPPED)
     for name in sorted(_DROPPED & set(message.value)):
         if message.value[name]:
-            tell("dropped", message.path(name), "is of use to this API only and was left out")
+            tell("dropped", message.path(name), "is specific to this API and was dropped")
 
 
 def _content(message: PayloadPlace) -> Iterator[Shown]:
@@ -268,12 +278,12 @@ def _content(message: PayloadPlace) -> Iterator[Shown]:
             case "image_url":
                 yield image_of_url(part.inside("image_url").text("url"))
             case kind:
-                raise untranslatable(part, f"of type {kind!r}")
+                raise unsupported_content(part, f"of type {kind!r}")
 
 
 def _call(call: PayloadPlace) -> ToolCall:
     if call.get("type") == "custom":
-        raise untranslatable(call, "a custom tool's call")
+        raise unsupported_content(call, "a custom tool's call")
     call.only(_HISTORY_CALL)
     function = call.inside("function")
     function.only(_FUNCTION)
@@ -282,12 +292,12 @@ def _call(call: PayloadPlace) -> ToolCall:
 
 
 def _result(message: PayloadPlace) -> ToolResult:
-    is_error, content = marked(tuple(_content(message)))
+    is_error, content = split_error_mark(tuple(_content(message)))
     return ToolResult(call_id=message.text("tool_call_id"), content=content, is_error=is_error)
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
-    """Iterate over the messages of a turn."""
+    """Yield the messages of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):
             content = content_of(part.content, is_error=part.is_error)

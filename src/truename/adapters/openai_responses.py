@@ -19,13 +19,23 @@ from truename.adapters.turns import (
     arguments_of,
     arguments_text,
     as_text,
+    content_parts,
     image_of_url,
-    marked,
-    shown,
-    untranslatable,
+    split_error_mark,
+    unsupported_content,
     url_of,
 )
-from truename.adapters.wire import MODES, NOBODY, Fragments, RequestedCall, bound, chosen, offers, required, whole
+from truename.adapters.wire import (
+    MODES,
+    NOBODY,
+    Fragments,
+    RequestedCall,
+    bind_calls,
+    join_response,
+    offered_tools,
+    require_all,
+    resolve_choice,
+)
 from truename.errors import InvalidPayload
 from truename.identity.keys import call_id
 
@@ -37,7 +47,7 @@ if TYPE_CHECKING:
     from truename.adapters.wire import OfferedTool, RefusedCall
     from truename.policy import Call, Caller
 
-__all__ = ["DIALECT", "calls", "found", "result", "tool_choice", "tools"]
+__all__ = ["DIALECT", "calls", "result", "search_result", "tool_choice", "tools"]
 
 DIALECT: Final = "openai-responses"
 _CALL: Final = frozenset(
@@ -51,10 +61,10 @@ Search = Literal["server", "client"]
 def tools(
     names: NameTable | NamespaceLayout, *, search: Search | None = "server", strict: bool | None = None
 ) -> list[dict[str, Any]]:
-    """Return the tools; those of one namespace are together, where the first of them stands.
+    """Return the tools; those of one namespace form one entry, at the position of the first of them.
 
-    If any tool is deferred, a tool search is added, run by the API or by the client (``search``; None: the caller adds
-    it). ``strict`` is as the API has it; None leaves the choice to it.
+    If any tool is deferred, a tool search is added, which the API or the client runs (``search``; None: the caller adds
+    it). ``strict`` is passed on to the API; with None the API decides.
 
     Raises an `ExceptionGroup` of `InvalidName`.
 
@@ -65,7 +75,7 @@ def tools(
     """
     layout = NamespaceLayout.of(names)
     listed: dict[str, dict[str, Any]] = {}
-    for number, one in enumerate(offers(layout, DIALECT)):
+    for number, one in enumerate(offered_tools(layout, DIALECT)):
         space = one.key.namespace
         if space is None:
             listed[f"{number} top level"] = _function(one, strict)
@@ -99,17 +109,17 @@ def _search(search: Search, layout: NamespaceLayout) -> Iterator[dict[str, Any]]
     if search == "server":
         yield {"type": "tool_search"}
         return
-    query = {"type": "string", "description": "What the tool should do"}
+    query = {"type": "string", "description": "The task of the tool"}
     yield {
         "type": "tool_search",
         "execution": "client",
-        "description": f"Finds tools by what they do; {len(layout.deferred)} are not listed.",
+        "description": f"Find tools by their task; {len(layout.deferred)} tools are not listed.",
         "parameters": {"type": "object", "properties": {"query": query}, "required": ["query"]},
     }
 
 
-def found(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayout) -> dict[str, Any]:
-    """Return the item that answers a tool search which the client runs: the tools that it found."""
+def search_result(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayout) -> dict[str, Any]:
+    """Return the item with the result of a tool search that the client runs."""
     layout, wanted = NamespaceLayout.of(names), frozenset(ids)
     part = NamespaceLayout(
         layout.names,
@@ -128,19 +138,19 @@ def found(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayou
 
 
 def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
-    """Return ``auto``, ``none``, ``required``, or the function to call, ``namespace.name`` for one in a namespace.
+    """Return ``auto``, ``none``, ``required``, or the function to call, ``namespace.name`` for a namespaced tool.
 
-    Raises `InvalidPayload` for a deferred tool, for the name of a namespace and for a short name inside one: the API
-    has no way to choose those; and what `resolve` raises for a name that is none.
+    Raises `InvalidPayload` for a deferred tool, for the name of a namespace and for a short name inside one, which the
+    API cannot choose; raises the errors of `resolve` for an unknown name.
     """
     layout = NamespaceLayout.of(names)
     if isinstance(choice, str) and choice not in MODES:
         _check_text(choice, layout)
-    key = chosen(choice, layout)
+    key = resolve_choice(choice, layout)
     if isinstance(key, str):
         return key
     if layout.ids[key] in layout.deferred:
-        problem = f"is {layout.ids[key]}, which is deferred: it can be chosen after a tool search has loaded it"
+        problem = f"is {layout.ids[key]}, which is deferred: choose it after a tool search has loaded it"
         raise InvalidPayload(field="tool_choice", problem=problem, code="invalid_request")
     return {"type": "function", "name": key.qualified_name}
 
@@ -165,11 +175,11 @@ def read(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call | RefusedCall, ...]:
-    """Return the function calls in a response, or in the events of a stream. Raises `InvalidCall` for what is neither.
+    """Return the function calls in a response, or in the events of a stream. Raises `InvalidCall` for anything else.
 
-    Other items (what the API runs itself, custom tools, tool searches) are no calls of these tools.
+    Other items (tools that the API runs itself, custom tools, tool searches) are ignored.
     """
-    return bound(_asked(answer), names, caller, endpoints)
+    return bind_calls(_requested_calls(answer), names, caller, endpoints)
 
 
 def calls(
@@ -179,23 +189,23 @@ def calls(
     *,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call, ...]:
-    """Return the calls as `read` does. Raises the error of one that can't be made: then none is."""
-    return required(read(answer, names, caller, endpoints=endpoints))
+    """Return the calls as `read` does. Raises the errors of refused calls; then no call is returned."""
+    return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
-    """Return the item that answers a call; the text of a failed one begins with ``[tool error]``."""
+    """Return the item with the result of a call; the text of a failed one begins with ``[tool error]``."""
     return {"type": "function_call_output", "call_id": call.call_id, "output": output_of(content, is_error=is_error)}
 
 
 def output_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]:
-    """Return a result's output: a text, or parts if there are several or images."""
-    parts = shown(content)
+    """Return the output of a result: a text, or parts if there are several or images."""
+    parts = content_parts(content)
     if not any(isinstance(part, Image) for part in parts):
         made = content_of(parts, is_error=is_error)
         return made if isinstance(made, str) else [{**part, "type": "input_text"} for part in made]
-    marked = [{"type": "input_text", "text": ERROR_MARK}] if is_error else []
-    return marked + [_part(part) for part in parts]
+    split_error_mark = [{"type": "input_text", "text": ERROR_MARK}] if is_error else []
+    return split_error_mark + [_part(part) for part in parts]
 
 
 def _part(part: Any) -> dict[str, Any]:
@@ -205,10 +215,10 @@ def _part(part: Any) -> dict[str, Any]:
     return {"type": "input_text", "text": as_text(part)}
 
 
-def _asked(answer: object) -> Iterator[RequestedCall]:
-    response = PayloadPlace.of(whole(answer, _assembled))
+def _requested_calls(answer: object) -> Iterator[RequestedCall]:
+    response = PayloadPlace.of(join_response(answer, _join_stream))
     if not isinstance(response.get("output"), list):
-        response.wrong("output", "is missing or no list of items")
+        response.wrong("output", "is missing or not a list of items")
     for item in response.each("output"):
         if item.text("type") == "function_call":
             yield _one(item)
@@ -227,7 +237,7 @@ def _one(item: PayloadPlace) -> RequestedCall:
     )
 
 
-def _assembled(events: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
     """Join the events of a stream into the response's calls; an item counts when it is done."""
     pieces, done = Fragments(), dict[int, dict[str, Any]]()
     for number, raw in enumerate(events):
@@ -260,9 +270,9 @@ def _piece(event: PayloadPlace, pieces: Fragments) -> None:
 
 
 def _checked(item: dict[str, Any], text: str, place: int) -> dict[str, Any]:
-    # The finished item is what counts; pieces that add up to something else are a fault of the stream.
+    # The finished item counts; pieces that add up to another text are an error of the stream.
     if text and text != item.get("arguments"):
-        PayloadPlace(item, f"output[{place}]").wrong("arguments", "is not what its pieces add up to")
+        PayloadPlace(item, f"output[{place}]").wrong("arguments", "differs from the joined pieces")
     return item
 
 
@@ -273,13 +283,13 @@ _HISTORY_CALL: Final = frozenset(
 _OUTPUT: Final = frozenset({"type", "id", "call_id", "name", "namespace", "output", "status"})
 _MESSAGE: Final = frozenset({"type", "id", "role", "content", "status", "phase"})
 _SEARCHED: Final = "tool_search_output"
-# Calls of other kinds of tools; their names are not ours, their ids still are ids of calls.
+# Calls of other kinds of tools: their names do not change, but their ids are call ids too.
 _OTHER_CALLS: Final = frozenset({"custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call"})
 _OTHER_RESULTS: Final = frozenset({f"{name}_output" for name in _OTHER_CALLS})
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Iterate over calls, results, and the tools that a search brought."""
+    """Yield the calls, the results, and the tools that a search returned."""
     for item in messages:
         kind = item.optional("type")
         if kind == "function_call":
@@ -300,7 +310,7 @@ def _searched(item: PayloadPlace) -> Iterator[HistoryMention]:
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Iterate over the turns. Raises `InvalidPayload` for what no other API has."""
+    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
     for item in messages:
         match item.optional("type"):
             case "function_call":
@@ -308,18 +318,18 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
             case "function_call_output":
                 yield ConversationTurn("user", (_result(item),), item.where)
             case "reasoning":
-                tell("dropped", item.where, "is of use to this API only and was left out")
+                tell("dropped", item.where, "is specific to this API and was dropped")
             case "message" | None:
                 yield _message(item)
             case kind:
-                raise untranslatable(item, f"of type {kind!r}")
+                raise unsupported_content(item, f"of type {kind!r}")
 
 
 def _message(item: PayloadPlace) -> ConversationTurn:
     item.only(_MESSAGE)
     role = item.text("role")
     if role not in _ROLES:
-        item.wrong("role", "is no role that is known here")
+        item.wrong("role", "is not a known role")
     return ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
 
 
@@ -338,7 +348,7 @@ def _content(item: PayloadPlace, name: str) -> Iterator[Shown]:
             case "input_image" if part.get("image_url") is not None:
                 yield image_of_url(part.text("image_url"))
             case kind:
-                raise untranslatable(part, f"of type {kind!r}")
+                raise unsupported_content(part, f"of type {kind!r}")
 
 
 def _call(item: PayloadPlace) -> ToolCall:
@@ -353,12 +363,12 @@ def _call(item: PayloadPlace) -> ToolCall:
 
 def _result(item: PayloadPlace) -> ToolResult:
     item.only(_OUTPUT | {"caller", "created_by"})
-    is_error, content = marked(tuple(_content(item, "output")))
+    is_error, content = split_error_mark(tuple(_content(item, "output")))
     return ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
-    """Iterate over the items of a turn."""
+    """Yield the items of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):
             output = output_of(part.content, is_error=part.is_error)
@@ -375,7 +385,7 @@ def _said(role: Role, said: Sequence[Shown]) -> str | list[dict[str, Any]]:
     if len(said) == 1 and not isinstance(said[0], Image):
         return as_text(said[0])
     if role == "assistant":
-        # What a model said can't be written as parts without the ids that the API gave them.
+        # Parts of an assistant's message need the ids that the API gave them, so the text is joined.
         return "\n\n".join(as_text(part) for part in said)
     return [_history_part(part) for part in said]
 

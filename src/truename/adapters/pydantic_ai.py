@@ -1,6 +1,6 @@
 """Adapt Pydantic AI: one toolset over several, with unique names; calls that need approval are deferred.
 
-Without it (measured with 2.68.0) names go to the model as servers spell them, also with a prefix, and a tool that two
+Without it (measured with 2.68.0), the model sees the servers' own names, also with a prefix, and a tool that two
 toolsets have ends the run.
 """
 
@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, told, with_approvals
+from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, error_text, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.errors import ApprovalRequired, TruenameError
 from truename.policy import Caller
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["NamedToolset"]
 
 Callers = Caller | Callable[[RunContext[Any]], Caller]
-# Arguments as the model sent them: what a person decides on, and what `NamedToolset` has the tool itself validate.
+# The arguments as the model sent them, which a person decides on; `NamedToolset` validates them with the tool itself.
 _AS_SENT: Final = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 
 
 @dataclass(kw_only=True)
 class _RenamedTool(ToolsetTool[Any]):
-    """A tool under its name, with the toolset and the tool that it stands for."""
+    """A tool under its unique name, with its toolset and the original tool."""
 
     box: Toolbox
     inner_toolset: AbstractToolset[Any]
@@ -50,7 +50,7 @@ class _RenamedTool(ToolsetTool[Any]):
 
 @dataclass
 class NamedToolset(WrapperToolset[Any]):
-    """The tools of several toolsets, by server key, as one toolset; made by `of`.
+    """The tools of several toolsets, by server key, as one toolset; created by `of`.
 
     >>> toolset = NamedToolset.of({"docs": MCPToolset(docs), "crm": MCPToolset(crm)}, policy=policy)  # doctest: +SKIP
     >>> agent = Agent(model, toolsets=[toolset], output_type=[str, DeferredToolRequests])  # doctest: +SKIP
@@ -59,7 +59,7 @@ class NamedToolset(WrapperToolset[Any]):
     >>> answers = DeferredToolResults(approvals=approvals)  # doctest: +SKIP
     >>> result = await agent.run(message_history=result.all_messages(), deferred_tool_results=answers)  # doctest: +SKIP
 
-    An approval that only the framework was told (``True``) runs nothing: the call is deferred again.
+    An approval given only to the framework (``True``) runs nothing: the call is deferred again.
     """
 
     wrapped: CombinedToolset[Any]
@@ -68,7 +68,7 @@ class NamedToolset(WrapperToolset[Any]):
     policy: Policy
     caller: Callers
     endpoints: Mapping[str, str]
-    # The names as of the last step, shared by the copies that the framework makes of a toolset for its runs.
+    # The current names, shared by the copies that the framework makes of a toolset for its runs.
     latest: list[NameTable] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -81,7 +81,7 @@ class NamedToolset(WrapperToolset[Any]):
         caller: Callers = NOBODY,
         endpoints: Mapping[str, str] | None = None,
     ) -> Self:
-        """Put toolsets together. ``caller`` may be a function of the run's context, for several users' runs."""
+        """Combine toolsets. ``caller`` may be a function of the run's context, for the runs of several users."""
         return cls(
             wrapped=CombinedToolset([*toolsets.values()]),
             keys=tuple(toolsets),
@@ -92,7 +92,7 @@ class NamedToolset(WrapperToolset[Any]):
         )
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the tools that the caller may see, under their names. Raises as `project`."""
+        """Return the tools that the caller may see, under their names. Raises the errors of `project`."""
         toolsets = dict(zip(self.keys, self.wrapped.toolsets, strict=True))
         found = {key: await toolset.get_tools(ctx) for key, toolset in toolsets.items()}
         self.listed({key: [_definition(tool.tool_def) for tool in tools.values()] for key, tools in found.items()})
@@ -106,9 +106,9 @@ class NamedToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Run the call if it is allowed, once at most. Raises the framework's own errors for what is not."""
+        """Run the call if it is allowed, once at most. Raises the framework's own errors otherwise."""
         if not isinstance(tool, _RenamedTool):
-            message = f"{name!r} is no tool that `get_tools` gave: pass on those that it returns"
+            message = f"{name!r} is not a tool from `get_tools`: pass on the tools that it returns"
             raise TypeError(message)
         try:
             call = tool.box.call(name, ctx.tool_call_id, tool_args)
@@ -118,14 +118,14 @@ class NamedToolset(WrapperToolset[Any]):
         except ApprovalRequired as error:
             raise Deferred({"tool": str(error.id), "reason": error.decision}) from error
         except TruenameError as error:
-            raise ToolFailed(told(error)) from error
+            raise ToolFailed(error_text(error)) from error
 
     def approve(
         self, part: ToolCallPart, scope: Scope = "call", *, by: str = "", caller: Caller | None = None
     ) -> ToolApproved:
-        """Allow a deferred call, and with a wider scope others of the same tool; give the answer to the next run.
+        """Approve a deferred call, and with a wider scope others of the same tool; pass the result to the next run.
 
-        ``caller`` is needed where the toolset has a function for it.
+        ``caller`` is required if the toolset's caller is a function.
         """
         box = self._box(caller)
         box.approve(_call_of(box, part), scope, by=by)
@@ -140,25 +140,25 @@ class NamedToolset(WrapperToolset[Any]):
         by: str = "",
         caller: Caller | None = None,
     ) -> ToolDenied:
-        """Refuse a deferred call; the model reads the message."""
+        """Reject a deferred call; the model reads the message."""
         box = self._box(caller)
         box.reject(_call_of(box, part), scope, message=message, by=by)
         return ToolDenied(message) if message else ToolDenied()
 
     def listed(self, listings: Mapping[str, Any]) -> NameTable:
-        """Take the tools as they are listed now (by key); to decide on calls in a program that has no run."""
+        """Set the current lists of tools (by key), for a program that decides on calls without a run."""
         self.latest[:] = [self.naming.table(listings)]
         return self.latest[0]
 
     def _box(self, caller: Caller | None) -> Toolbox:
-        """Raise `RuntimeError` where nothing was listed yet, or nobody said whose call it is."""
+        """Return the toolbox for a caller. Raises `RuntimeError` without listed tools, or without a caller."""
         if not self.latest:
-            message = "no run has listed the tools yet: call `listed` with the definitions, or run the agent"
+            message = "no run has listed the tools yet; call `listed` with the definitions, or run the agent"
             raise RuntimeError(message)
         if caller is None and isinstance(self.caller, Caller):
             caller = self.caller
         if caller is None:
-            message = "who calls depends on the run: say it with `caller`"
+            message = "the toolset's caller depends on the run; pass `caller`"
             raise RuntimeError(message)
         return Toolbox(names=self.latest[0], policy=self.policy, caller=caller, endpoints=self.endpoints)
 
@@ -168,7 +168,7 @@ def _call_of(box: Toolbox, part: ToolCallPart) -> Call:
 
 
 async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, Any], ctx: RunContext[Any]) -> dict[str, Any]:
-    """Return the arguments as the tool takes them. Raises `ModelRetry`, before anybody is asked about the call."""
+    """Return the arguments as validated by the tool. Raises `ModelRetry`, before anybody is asked about the call."""
     try:
         found: dict[str, Any] = tool.args_validator.validate_json(json.dumps(arguments), context=ctx.validation_context)
     except ValidationError as error:

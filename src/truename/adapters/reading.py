@@ -1,4 +1,4 @@
-"""Read payloads from outside: convert typed objects to plain ones, and name the field of every fault."""
+"""Read payloads from outside: convert typed objects to plain ones, and name the field of every error."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PayloadFault", "PayloadPlace", "plain"]
 
-# Far above any answer or history of a model, and below what Python recurses.
+# Far above any response or history of a model, and below Python's recursion limit.
 _MAX_DEPTH: Final = 100
 _MAX_ENTRIES: Final = 100_000
 
 
 class PayloadFault(Protocol):
-    """Makes the error for a field and what is wrong with it."""
+    """A factory for the error about a field."""
 
     def __call__(self, *, field: str, problem: str) -> TruenameError:
         """Return the error."""
@@ -27,10 +27,10 @@ class PayloadFault(Protocol):
 
 
 def plain(value: object, fault: PayloadFault = InvalidCall, where: str = "") -> Any:
-    """Return a copy in which mappings are dictionaries, sequences lists and typed objects what they stand for.
+    """Return a plain copy: mappings as dictionaries, sequences as lists, typed objects as their content.
 
     Typed objects are those of the providers' libraries (anything with pydantic's ``model_dump``); their empty optional
-    fields are left out. Raises ``fault`` for what is nested too deep or too long.
+    fields are omitted. Raises ``fault`` for a value that is nested too deeply or too long.
 
     >>> plain({"content": ({"type": "text"},)})
     {'content': [{'type': 'text'}]}
@@ -50,15 +50,15 @@ def _plain(value: object, fault: PayloadFault, where: str, depth: int) -> Any:
             raise fault(field=where or "the payload", problem=f"has more than {_MAX_ENTRIES:,} entries")
         return [_plain(item, fault, where, depth + 1) for item in value]
     dump = getattr(value, "model_dump", None)
-    # What is of no JSON type (a library's time stamps) is refused where it is read, if it is read at all.
+    # A value of no JSON type (a library's timestamps) is refused by its reader, if it is read at all.
     return value if dump is None else _plain(dump(by_alias=True, exclude_none=True), fault, where, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadPlace:
-    """An object inside a payload and the path to it; what is read from it is checked.
+    """An object inside a payload, with the path to it and checked access to its fields.
 
-    Several names for one field are spellings of it (Gemini has two): the first that is there counts.
+    Several names for one field are alternative spellings (Gemini has two): the first that is present counts.
     """
 
     value: dict[str, Any]
@@ -67,7 +67,7 @@ class PayloadPlace:
 
     @classmethod
     def of(cls, value: object, where: str = "", fault: PayloadFault = InvalidCall) -> PayloadPlace:
-        """Return the place of an object. Raises the fault if it is none."""
+        """Return the place of an object. Raises the error if the value is not an object."""
         if not isinstance(value, dict):
             what = "is missing" if value is None else f"is of type {type(value).__name__}, not an object"
             raise fault(field=where or "the payload", problem=what)
@@ -78,7 +78,7 @@ class PayloadPlace:
         return f"{self.where}.{name}" if self.where else name
 
     def wrong(self, name: str, problem: str) -> NoReturn:
-        """Raise the fault for a field."""
+        """Raise the error for a field."""
         raise self.fault(field=self.path(name) if name else self.where, problem=problem)
 
     def key(self, *names: str) -> str:
@@ -86,17 +86,17 @@ class PayloadPlace:
         return next((name for name in names if self.value.get(name) is not None), names[0])
 
     def get(self, *names: str) -> Any:
-        """Return a field as it is; None if it is not there."""
+        """Return the value of a field; None if it is missing."""
         return self.value.get(self.key(*names))
 
     def only(self, known: frozenset[str]) -> None:
-        """Refuse fields that are not known; one that is empty says nothing."""
+        """Refuse unknown fields; a field that is None is ignored."""
         for name, value in self.value.items():
             if name not in known and value is not None:
-                self.wrong(str(name), "is no field that is known here")
+                self.wrong(str(name), "is not a known field")
 
     def optional(self, *names: str) -> str | None:
-        """Return a text, or None if it is not there."""
+        """Return a text; None if it is missing."""
         name = self.key(*names)
         found = self.value.get(name)
         if found is not None and not isinstance(found, str):
@@ -104,14 +104,14 @@ class PayloadPlace:
         return found
 
     def text(self, *names: str) -> str:
-        """Return a text that has to be there and not be empty."""
+        """Return a required, non-empty text."""
         found = self.optional(*names)
         if not found:
             self.wrong(self.key(*names), "is missing" if found is None else "is empty")
         return found
 
     def number(self, name: str) -> int:
-        """Return a whole number that has to be there."""
+        """Return a required integer."""
         found = self.value.get(name)
         if type(found) is not int:
             self.wrong(name, "is missing" if found is None else f"is of type {type(found).__name__}, not a number")
@@ -123,7 +123,7 @@ class PayloadPlace:
         return PayloadPlace.of(self.value.get(name), self.path(name), self.fault)
 
     def each(self, *names: str) -> Iterator[PayloadPlace]:
-        """Iterate over the objects of a list; one that is not there is empty."""
+        """Yield the objects of a list; a missing list is empty."""
         name = self.key(*names)
         found = self.value.get(name)
         if found is not None and not isinstance(found, list):

@@ -1,7 +1,7 @@
 """Give an agent framework the tools of several servers under unique names, and gate their calls.
 
-The adapters for frameworks differ in how a tool is registered, how a run pauses and how it goes on. Everything else is
-here, once. An agent framework without an adapter uses it, or the catalogue, directly (`docs/adapters.md`).
+The adapters for frameworks differ in how a tool is registered, and how a run pauses and resumes. This module has
+everything else. An agent framework without an adapter can use it directly (`docs/adapters.md`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import Catalog, Ledger, project
-from truename.adapters.wire import NOBODY, OfferedTool, offers
+from truename.adapters.wire import NOBODY, OfferedTool, offered_tools
 from truename.catalog import ServerIdentity, identity_changes, identity_mismatch
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.identity import required_key
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from truename import NameTable, Style, ToolId
     from truename.policy import Decision, Grant, Scope
 
-__all__ = ["ASK_ALL", "NAMING", "Toolbox", "ToolboxNames", "told"]
+__all__ = ["ASK_ALL", "NAMING", "Toolbox", "ToolboxNames", "error_text"]
 
 ASK_ALL: Final = Policy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolboxNames:
-    """How names are made: the arguments of `project`, kept for every time that servers list their tools.
+    """The naming of a toolbox: the arguments of `project`, used whenever servers list their tools.
 
-    Without a ledger the names depend on the set of tools alone; with one they never change. ``identities`` are those
-    declared for servers, by key.
+    Without a ledger the names depend on the set of tools alone; with one they never change. ``identities`` are the
+    declared identities of servers, by key.
     """
 
     dialect: str = "universal"
@@ -48,10 +48,10 @@ class ToolboxNames:
     identities: Mapping[str, ServerIdentity] = field(default_factory=dict)
 
     def table(self, listings: Mapping[str, Iterable[Any]]) -> NameTable:
-        """Return the names of what these servers list (by server key, as in a tools/list result).
+        """Return the names of the tools that these servers list (by server key, as in a tools/list result).
 
-        What can't be admitted is left out and stands in the catalogue's ``notices``. Raises as `project`, and
-        `LedgerError` (``identity_mismatch``).
+        A tool that cannot be admitted is skipped, with an entry in the catalog's ``notices``. Raises the errors of
+        `project`, and `LedgerError` (``identity_mismatch``).
         """
         known = Ledger.memory() if self.ledger is None else self.ledger
         if changes := identity_changes(known.bindings(), self.identities):
@@ -73,7 +73,7 @@ NAMING: Final = ToolboxNames()
 
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
-    """Names, what may happen, and who calls. A policy without approvals gets some in memory: calls run once.
+    """The names, the policy and the caller. A policy without approvals gets some in memory: calls run once.
 
     >>> names = ToolboxNames().table({"docs": ["search"], "crm": ["search"]})
     >>> box = Toolbox(names=names, policy=Policy(default="allow"))
@@ -87,7 +87,7 @@ class Toolbox:
     ...     print("a second time")
     Traceback (most recent call last):
         ...
-    truename.errors.CallRepeated: The call 'call_1' of docs@1/search@1 was begun before (it is done); ...
+    truename.errors.CallRepeated: The call 'call_1' of docs@1/search@1 was already started (it is done); ...
     """
 
     names: NameTable
@@ -95,7 +95,7 @@ class Toolbox:
     caller: Caller = NOBODY
     endpoints: Mapping[str, str] = field(default_factory=dict)
     today: Callable[[], date] = utc_today
-    # Where the decisions of people are kept.
+    # The store of people's decisions.
     approvals: Approvals = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,21 +105,22 @@ class Toolbox:
 
     @cached_property
     def offered(self) -> tuple[OfferedTool, ...]:
-        """The tools that this caller may see, under their names; for a time under old ones too, which say so.
+        """The tools that this caller may see, under their names, and for a time under their former names.
 
-        An old name is listed until the day that its redirect has in the ledger (`Ledger.redirect`).
+        A former name is listed until the day that its redirect has in the ledger (`Ledger.redirect`); its description
+        names the new one.
         """
-        former, offered = former_ids(self.names.ledger), offers(self.names, self.names.dialect.name)
+        former, offered = former_ids(self.names.ledger), offered_tools(self.names, self.names.dialect.name)
         visible = {
             offer.id: offer for offer in offered if self.policy.visible(offer.tool, self.caller, former(offer.id))
         }
         return tuple(_under(visible[one.id], one) for one in listing(self.names, self.today()) if one.id in visible)
 
     def call(self, name: object, call_id: object, arguments: object) -> Call:
-        """Return the call that a framework reports. Nothing is turned into text, and no id is made up.
+        """Return the call that a framework reports. No value is converted, and no id is invented.
 
-        Raises `InvalidCall` that names the field, or what `resolve` raises; what a rule hides from the caller is
-        unknown. What is not for the caller's context is a call, which `decide` denies.
+        Raises `InvalidCall` that names the field, or the errors of `resolve`; a tool that a rule hides from the caller
+        is unknown. A tool outside the caller's context gives a call, which `decide` denies.
         """
         call = bound_call(
             name=name,
@@ -134,7 +135,7 @@ class Toolbox:
         return call
 
     def refused(self, id: ToolId) -> TruenameError | None:
-        """Return why a tool of the catalogue is not offered to this caller; None if it is."""
+        """Return why a tool of the catalog is not offered to this caller; None if it is."""
         tool, before = self.names.catalog[id], formerly(id, self.names.ledger)
         if self.policy.hides(tool, self.caller, before):
             return UnknownTool(text=self.names[id])
@@ -142,7 +143,7 @@ class Toolbox:
         return NotAllowed(id=id, rule=refusal.rule, decision=refusal.reason) if refusal else None
 
     def decide(self, call: Call) -> Decision:
-        """Return what may happen with the call now."""
+        """Return the policy's decision about the call."""
         return self.policy.decide(call)
 
     @contextmanager
@@ -152,11 +153,11 @@ class Toolbox:
             yield decision
 
     def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
-        """Write down that somebody allowed the call."""
+        """Record that a person approved the call."""
         return self.approvals.approve(call, scope, by=by)
 
     def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
-        """Write down that somebody refused the call."""
+        """Record that a person rejected the call."""
         return self.approvals.reject(call, scope, message=message, by=by)
 
 
@@ -168,7 +169,7 @@ def _under(offer: OfferedTool, listed: ListedName) -> OfferedTool:
 
 
 def with_approvals(policy: Policy) -> Policy:
-    """Return the policy with approvals: they also keep a call from being run twice."""
+    """Return the policy with approvals, which also keep a call from running twice."""
     return replace(policy, approvals=_approvals_of(policy))
 
 
@@ -176,17 +177,17 @@ def _approvals_of(policy: Policy) -> Approvals:
     return Approvals() if policy.approvals is None else policy.approvals
 
 
-def told(error: Exception) -> str:
-    """Return what a model reads of a call that was not made, or failed.
+def error_text(error: Exception) -> str:
+    """Return the text for the model about a call that was refused or failed.
 
-    A person's own words stand for themselves; the key of an approval is nothing that a model could use.
+    A person's message is passed on; the key of an approval is omitted, since it is useless to a model.
     """
     match error:
         case NotAllowed(rule="rejected") if error.decision:
             return f"{error.id} was rejected: {error.decision}. Nothing was run."
         case ApprovalRequired():
             why = f" ({error.decision})" if error.decision else ""
-            return f"{error.id} needs an approval{why}; nothing was run. Somebody has to allow it first."
+            return f"{error.id} needs an approval{why}. Nothing was run. A person has to allow it first."
         case PolicyError():
             return str(error)
     return str(error) or type(error).__name__

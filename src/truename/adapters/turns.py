@@ -32,17 +32,17 @@ __all__ = [
     "arguments_of",
     "arguments_text",
     "as_text",
-    "grouped",
+    "content_parts",
     "image_of_url",
     "is_blank",
-    "marked",
-    "shown",
-    "untranslatable",
+    "merge_turns",
+    "split_error_mark",
+    "unsupported_content",
     "url_of",
 ]
 
 Role = Literal["system", "user", "assistant"]
-# OpenAI's results have no field for failure; this mark is written in front of the text, and read back from there.
+# OpenAI's results have no field for failure; this mark precedes the text of a failed call.
 ERROR_MARK: Final = "[tool error] "
 
 
@@ -55,7 +55,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image: base64 with its media type, or the address of one."""
+    """An image: base64 with its media type, or a URL."""
 
     media_type: str = ""
     base64: str = ""
@@ -64,7 +64,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON value, as some tools answer."""
+    """A JSON value, which some tools return."""
 
     value: Any
 
@@ -74,7 +74,7 @@ Shown = Text | Image | Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call that a model made; ``arguments`` is an object, or the text that was none (a failed call)."""
+    """A call that a model made; ``arguments`` is an object, or the text of a failed call that is not one."""
 
     call_id: str
     name: str
@@ -84,7 +84,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What came of a call."""
+    """The result of a call."""
 
     call_id: str
     name: str = ""
@@ -97,7 +97,7 @@ Part = Text | Image | Json | ToolCall | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """What one side says; ``where`` is its path in the history it was read from."""
+    """A turn of one side; ``where`` is its path in the recorded history."""
 
     role: Role
     parts: tuple[Part, ...]
@@ -105,18 +105,20 @@ class ConversationTurn:
 
 
 def as_text(part: Shown, where: str = "content") -> str:
-    """Return a part as text. Raises `InvalidPayload` for an image, which is none."""
+    """Return a part as text. Raises `InvalidPayload` for an image."""
     if isinstance(part, Text):
         return part.text
     if isinstance(part, Json):
         return json.dumps(part.value, ensure_ascii=False)
-    raise InvalidPayload(field=where, problem="is an image, which this API does not take here", code="invalid_request")
+    raise InvalidPayload(
+        field=where, problem="is an image, which this API does not accept here", code="invalid_request"
+    )
 
 
-def shown(content: object) -> tuple[Shown, ...]:
-    """Return what a tool answered as parts: a text, the content of an MCP result, or any JSON value.
+def content_parts(content: object) -> tuple[Shown, ...]:
+    """Return the result of a tool as parts: a text, the content of an MCP result, or any JSON value.
 
-    >>> shown([{"type": "text", "text": "sunny"}]), shown({"degrees": 3})
+    >>> content_parts([{"type": "text", "text": "sunny"}]), content_parts({"degrees": 3})
     ((Text(text='sunny'),), (Json(value={'degrees': 3}),))
     """
     if content is None:
@@ -142,19 +144,19 @@ def _is_block(block: object) -> bool:
 
 def _block(block: Any) -> tuple[Shown, ...]:
     if not isinstance(block, Mapping):
-        return shown(block)
+        return content_parts(block)
     if block["type"] == "text":
         return (Text(block["text"]),)
     return (Image(media_type=str(block.get("mimeType") or "image/png"), base64=block["data"]),)
 
 
-# Takes a code, where it is, and a sentence about it.
+# A callback with a code, a path, and a sentence about it.
 Tell = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryMention:
-    """A call, its result, or a mere reference to a tool: who is named in it, and which call it is.
+    """A call, its result, or a reference to a tool in a recorded message.
 
     ``place`` holds the id in ``id_key``; ``named`` holds the name in ``name_key`` and, if ``spaced``, a namespace.
     """
@@ -168,19 +170,19 @@ class HistoryMention:
 
     @property
     def call_id(self) -> str:
-        """The id of the call. Raises if it is missing or no text."""
+        """The id of the call. Raises an error if it is missing or not a text."""
         return self.place.text(self.id_key)
 
     @property
     def name(self) -> str | None:
-        """The name, which a call has to have and a result may have."""
+        """The name, which is required for a call and optional for a result."""
         if self.named is None:
             return None
         return self.named.optional(self.name_key) if self.kind == "result" else self.named.text(self.name_key)
 
     @property
     def namespace(self) -> str | None:
-        """The namespace, where the API has them."""
+        """The namespace, if the API has namespaces."""
         return self.named.optional("namespace") if self.named is not None and self.spaced else None
 
     def put_id(self, call_id: str) -> None:
@@ -188,7 +190,7 @@ class HistoryMention:
         self.place.value[self.id_key] = call_id
 
     def put_key(self, key: LookupKey) -> None:
-        """Write the name, and the namespace that goes with it."""
+        """Write the name and its namespace."""
         if self.named is None:
             return
         self.named.value[self.name_key] = key.name
@@ -198,20 +200,20 @@ class HistoryMention:
                 self.named.value["namespace"] = key.call_namespace
 
 
-def untranslatable(place: PayloadPlace, what: str, field: str = "") -> InvalidPayload:
-    """Return the error for something that only the API it was recorded under has."""
+def unsupported_content(place: PayloadPlace, what: str, field: str = "") -> InvalidPayload:
+    """Return the error for content that only the API of the recording has."""
     where = place.path(field) if field else place.where
-    return InvalidPayload(field=where, problem=f"is {what}, which can't be carried to another API")
+    return InvalidPayload(field=where, problem=f"is {what}, which other APIs do not support")
 
 
-# A failed call may have been recorded with a text that is no object; where the API wants one, it stands in this field.
+# The arguments of a failed call may be a text that is not an object; APIs that need an object get it in this field.
 MALFORMED: Final = "malformed_arguments"
 _DATA_URL: Final = re.compile(r"data:([a-zA-Z0-9.+/-]+);base64,(.*)", re.DOTALL)
 _MAX_DEPTH: Final = 64
 
 
 def arguments_of(text: str) -> Mapping[str, Any] | str:
-    """Return recorded arguments: the object that they are, or the text where they are none (a failed call)."""
+    """Parse recorded arguments: an object, or the text itself if it is not one (a failed call)."""
     if not text.strip():
         return {}
     try:
@@ -229,7 +231,7 @@ def _is_shallow(value: object, depth: int) -> bool:
 
 
 def arguments_text(arguments: Mapping[str, Any] | str) -> str:
-    """Return arguments as the text that OpenAI's APIs keep."""
+    """Return arguments as a text, as OpenAI's APIs expect."""
     if isinstance(arguments, str):
         return arguments
     if set(arguments) == {MALFORMED} and isinstance(arguments[MALFORMED], str):
@@ -238,39 +240,39 @@ def arguments_text(arguments: Mapping[str, Any] | str) -> str:
 
 
 def arguments_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return arguments as the object that all other APIs keep."""
+    """Return arguments as an object, as all other APIs expect."""
     return {MALFORMED: arguments} if isinstance(arguments, str) else dict(arguments)
 
 
 def is_blank(part: Part) -> bool:
-    """Tell whether a part is a text of white space only, which some APIs refuse."""
+    """Return whether a part is a text of white space only, which some APIs refuse."""
     return isinstance(part, Text) and not part.text.strip()
 
 
 def image_of_url(url: str) -> Image:
-    """Return the image of an address or a data URL."""
+    """Return the image of a URL or data URL."""
     found = _DATA_URL.fullmatch(url)
     return Image(url=url) if found is None else Image(media_type=found[1], base64=found[2])
 
 
 def url_of(image: Image) -> str:
-    """Return an image's address, as a data URL if it has none."""
+    """Return an image's URL, as a data URL if it has none."""
     return image.url or f"data:{image.media_type};base64,{image.base64}"
 
 
-def marked(content: tuple[Shown, ...]) -> tuple[bool, tuple[Shown, ...]]:
-    """Return whether a result's text says that it failed, and the content without that mark."""
+def split_error_mark(content: tuple[Shown, ...]) -> tuple[bool, tuple[Shown, ...]]:
+    """Return whether a result's text has the mark of a failed call, and the content without it."""
     if not content or not isinstance(content[0], Text) or not content[0].text.startswith(ERROR_MARK):
         return False, content
     rest = content[0].text.removeprefix(ERROR_MARK)
     return True, ((Text(rest), *content[1:]) if rest or len(content) == 1 else content[1:])
 
 
-def grouped(turns: Sequence[ConversationTurn], joined: Collection[Role]) -> list[ConversationTurn]:
-    """Return the turns with every result right behind its call, and neighbours of the ``joined`` roles made one."""
+def merge_turns(turns: Sequence[ConversationTurn], joined: Collection[Role]) -> list[ConversationTurn]:
+    """Return the turns with every result after its call, and adjacent turns of the ``joined`` roles merged."""
     results = {part.call_id: part for turn in turns for part in turn.parts if isinstance(part, ToolResult)}
     bare = [_without_results(turn) for turn in turns]
-    # A turn that held results only is empty now, and still parts what was said before from what was said after.
+    # A turn that had only results is empty now, but still separates the turns before and after it.
     assistants = [turn for turn in _joined(bare, {"assistant"}) if turn.parts]
     return list(_joined(_answered(assistants, results), joined))
 

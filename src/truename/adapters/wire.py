@@ -1,4 +1,4 @@
-"""Share what all adapters have in common: tools as offered, calls as they come back (streams too), results as sent."""
+"""Share the common parts of all adapters: offered tools, returned calls (also from streams), and results."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ __all__ = [
     "OfferedTool",
     "RefusedCall",
     "RequestedCall",
-    "bound",
-    "chosen",
-    "offers",
-    "required",
-    "whole",
+    "bind_calls",
+    "join_response",
+    "offered_tools",
+    "require_all",
+    "resolve_choice",
 ]
 
 _MAX_CALLS: Final = 1_000
 
 
-def whole(answer: object, assembled: Callable[[Iterable[Any]], dict[str, Any]]) -> Any:
-    """Return an answer as it is, as plain objects, or the one that a stream's events add up to."""
+def join_response(answer: object, assembled: Callable[[Iterable[Any]], dict[str, Any]]) -> Any:
+    """Return a response as plain objects, joined from its events if it is a stream."""
     if isinstance(answer, Mapping) or hasattr(answer, "model_dump"):
         return plain(answer)
     if isinstance(answer, Iterable) and not isinstance(answer, str | bytes):
         return assembled(answer)
-    raise InvalidCall(field="the answer", problem=f"is of type {type(answer).__name__}, not an answer or a stream")
+    raise InvalidCall(field="the response", problem=f"is of type {type(answer).__name__}, not a response or a stream")
 
 
 class Fragments:
-    """The pieces of the calls of one stream, by their place in it."""
+    """The pieces of the calls of one stream, by their position in it."""
 
     def __init__(self) -> None:
         self._fixed: dict[int, dict[str, Any]] = {}
@@ -55,18 +55,18 @@ class Fragments:
         self._open: set[int] = set()
 
     def begin(self, place: int, piece: PayloadPlace) -> None:
-        """Open a call that has to be closed. Raises `InvalidCall` if it was begun before."""
+        """Start a call, which `close` must end. Raises `InvalidCall` if it was already started."""
         if place in self._fixed:
-            piece.wrong("", "begins a call that was begun before")
+            piece.wrong("", "starts a call that was already started")
         self._open.add(place)
         self._at(place, piece)
 
     def close(self, place: int) -> None:
-        """Note that a call is complete."""
+        """Mark a call as complete."""
         self._open.discard(place)
 
     def fix(self, place: int, piece: PayloadPlace, *names: str) -> None:
-        """Keep texts that are said once. Raises `InvalidCall` if one is said again and differs."""
+        """Store texts that a stream sends once. Raises `InvalidCall` if one is sent again with another value."""
         kept = self._at(place, piece)
         for name in names:
             found = piece.optional(name)
@@ -74,9 +74,9 @@ class Fragments:
                 piece.wrong(name, "changes within one call")
 
     def add(self, place: int, text: str) -> None:
-        """Add a piece of the arguments. Raises `InvalidCall` for a call that never began, or far too much text."""
+        """Add a piece of the arguments. Raises `InvalidCall` for a call that was not started, or too much text."""
         if place not in self._texts:
-            raise InvalidCall(field="arguments", problem=f"come for call {place}, which never began")
+            raise InvalidCall(field="arguments", problem=f"belong to call {place}, which was not started")
         self._size += len(text)
         if self._size > 4 * MAX_ARGUMENTS:
             raise InvalidCall(field="arguments", problem=f"have more than {4 * MAX_ARGUMENTS:,} characters")
@@ -86,30 +86,30 @@ class Fragments:
         return place in self._fixed
 
     def check(self, where: str, *, finished: bool) -> bool:
-        """Refuse a stream that ended before its calls did."""
+        """Check that all calls are complete. Raises `InvalidCall` for a stream that ended too early."""
         if self._open or (self._fixed and not finished):
-            raise InvalidCall(field=where, problem="is not finished: the stream ended within a call")
+            raise InvalidCall(field=where, problem="is incomplete: the stream ended within a call")
         return True
 
     def joined(self) -> list[tuple[int, dict[str, Any], str]]:
-        """Return the place of each call in order, what was said once, and the joined arguments."""
+        """Return position, fixed texts and joined arguments of each call, in order."""
         return [(place, self._fixed[place], "".join(self._texts[place])) for place in sorted(self._fixed)]
 
     def _at(self, place: int, piece: PayloadPlace) -> dict[str, Any]:
         if place not in self._fixed and len(self._fixed) >= _MAX_CALLS:
-            piece.wrong("", f"is call number {_MAX_CALLS + 1:,} in one answer")
+            piece.wrong("", f"is call number {_MAX_CALLS + 1:,} in one response")
         self._texts.setdefault(place, [])
         return self._fixed.setdefault(place, {})
 
 
-# The model decides; it must call none; it must call some tool.
+# The model decides; it must not call a tool; it must call one.
 MODES: Final = frozenset({"auto", "none", "required"})
 NOBODY: Final = Caller()
 _PATH_HEAD: Final = re.compile(r"[^.\[]+")
 
 
 class OfferedTool(NamedTuple):
-    """A tool as a model is offered it: the key it is called by, what it does, and the schema of its arguments."""
+    """A tool as offered to a model: the key by which to call it, its description, and the schema of its arguments."""
 
     id: ToolId
     key: LookupKey
@@ -123,7 +123,7 @@ class OfferedTool(NamedTuple):
 class RequestedCall:
     """A call that a model requested, parsed from an API's format and not yet validated.
 
-    ``paths`` say where in the payload name, call_id, namespace and arguments stand, for errors.
+    ``paths`` are the positions of name, call_id, namespace and arguments in the payload, for errors.
     """
 
     name: str
@@ -136,7 +136,7 @@ class RequestedCall:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedCall:
-    """A call that can't be made, and why. Models expect an answer to each call: send ``result(refused)``."""
+    """A call that cannot be made, with the error. Models expect a result for each call: send ``result(refused)``."""
 
     call_id: str
     wire_name: str
@@ -145,9 +145,9 @@ class RefusedCall:
 
 
 class Api(Protocol):
-    """What a module for a model API offers; a module is one of these.
+    """The interface of a module for a model API.
 
-    ``names`` is a name table, or a `NamespaceLayout` of one where the API has namespaces.
+    ``names`` is a name table, or a `NamespaceLayout` of one if the API has namespaces.
     """
 
     def tools(self, names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
@@ -155,32 +155,33 @@ class Api(Protocol):
         ...
 
     def tool_choice(self, choice: ToolId | str, names: NameTable | NamespaceLayout) -> Any:
-        """Return the request's choice. Raises `InvalidPayload`, or what `resolve` raises."""
+        """Return the request's tool choice. Raises `InvalidPayload`, or the errors of `resolve`."""
         ...
 
     def read(
         self, answer: object, names: NameTable | NamespaceLayout, caller: Caller = ...
     ) -> tuple[Call | RefusedCall, ...]:
-        """Return the calls in an answer, or in all events of a stream (of an asynchronous one: collected).
+        """Return the calls in a response, or in all events of a stream (collect an asynchronous one first).
 
-        Raises `InvalidCall` for what is no answer. A call that was cut off, or a stream that ended early, is no call.
+        Raises `InvalidCall` for anything else, and for a stream that ended too early. A call that was cut off is
+        refused.
         """
         ...
 
     def calls(self, answer: object, names: NameTable | NamespaceLayout, caller: Caller = ...) -> tuple[Call, ...]:
-        """Return the calls. Raises the error of one that can't be made, or an `ExceptionGroup` of them: none is."""
+        """Return the calls. Raises the error of a refused call, or an `ExceptionGroup`; then none is returned."""
         ...
 
     def result(self, call: Call | RefusedCall, content: object = ..., *, is_error: bool = ...) -> dict[str, Any]:
-        """Return what came of a call, in the API's shape."""
+        """Return the result of a call in the API's format."""
         ...
 
 
-def offers(names: NameTable | NamespaceLayout, dialect: str) -> tuple[OfferedTool, ...]:
-    """Return the tools under their names, each legal in the API's dialect.
+def offered_tools(names: NameTable | NamespaceLayout, dialect: str) -> tuple[OfferedTool, ...]:
+    """Return the tools under their names, each of which is legal in the API's dialect.
 
-    Raises an `ExceptionGroup` of `InvalidName`: a table made for a client with looser rules does not fit. A definition
-    without a usable schema gets one that takes no arguments, so one bad server does not spoil the request for all.
+    Raises an `ExceptionGroup` of `InvalidName` for a table whose dialect has looser rules. A definition without a
+    usable schema gets one without arguments, so that one bad server does not invalidate the request.
     """
     layout = NamespaceLayout.of(names)
     rules = dialects.get(dialect)
@@ -190,7 +191,7 @@ def offers(names: NameTable | NamespaceLayout, dialect: str) -> tuple[OfferedToo
         if (reasons := rules.check(key.name))
     ]
     if wrong:
-        message = f"{len(wrong)} names are not legal for {dialect}"
+        message = f"{len(wrong)} names are not legal in the dialect {dialect}"
         raise ExceptionGroup(message, wrong)
     return tuple(_offer(layout, id) for id in layout.keys)
 
@@ -208,10 +209,10 @@ def _offer(layout: NamespaceLayout, id: ToolId) -> OfferedTool:
     )
 
 
-def chosen(choice: ToolId | str, names: NameTable | NamespaceLayout) -> LookupKey | str:
-    """Return the mode, or the key of the tool that is chosen; a tool called "auto" is chosen by its id.
+def resolve_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> LookupKey | str:
+    """Return the mode, or the key of the chosen tool; a tool named "auto" must be chosen by its id.
 
-    Raises what `resolve` raises, also for a tool that is not offered.
+    Raises the errors of `resolve`, also for a tool that is not offered.
     """
     if isinstance(choice, str) and choice in MODES:
         return choice
@@ -224,21 +225,21 @@ def chosen(choice: ToolId | str, names: NameTable | NamespaceLayout) -> LookupKe
     return layout.keys[found]
 
 
-def bound(
+def bind_calls(
     asked: Iterable[RequestedCall],
     names: NameTable | NamespaceLayout,
     caller: Caller = NOBODY,
     endpoints: Mapping[str, str] | None = None,
 ) -> tuple[Call | RefusedCall, ...]:
-    """Return each call bound to its tool, or refused with the error that says why.
+    """Return each call bound to its tool, or refused with an error.
 
-    Raises `InvalidCall` if one id stands twice: nobody could tell their results apart.
+    Raises `InvalidCall` for a repeated id, since the results could not be matched to the calls.
     """
     layout, seen = NamespaceLayout.of(names), set[str]()
     found: list[Call | RefusedCall] = []
     for one in asked:
         if one.call_id in seen:
-            raise InvalidCall(field=one.paths.get("call_id", "call_id"), problem=f"{excerpt(one.call_id)} stands twice")
+            raise InvalidCall(field=one.paths.get("call_id", "call_id"), problem=f"{excerpt(one.call_id)} is repeated")
         seen.add(one.call_id)
         found.append(_bound(one, layout, caller, endpoints))
     return tuple(found)
@@ -281,12 +282,12 @@ def _located(error: InvalidCall, paths: Mapping[str, str]) -> InvalidCall:
     return replace(error, field=paths[head[0]] + error.field[head.end() :])
 
 
-def required(found: Sequence[Call | RefusedCall]) -> tuple[Call, ...]:
-    """Return the calls if all can be made. Raises the error, or an `ExceptionGroup` of several."""
+def require_all(found: Sequence[Call | RefusedCall]) -> tuple[Call, ...]:
+    """Return the calls if none is refused. Raises the error of a refused call, or an `ExceptionGroup` of several."""
     errors = [one.error for one in found if isinstance(one, RefusedCall)]
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        message = f"{len(errors)} calls can't be made; nothing was run"
+        message = f"{len(errors)} calls are refused; nothing was run"
         raise ExceptionGroup(message, errors)
     return tuple(one for one in found if isinstance(one, Call))

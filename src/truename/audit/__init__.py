@@ -1,12 +1,12 @@
-"""Keep the audit journal of calls and decisions: append-only, each record chained to the one before."""
+"""Keep the audit log of calls and decisions: an append-only file whose records form a hash chain."""
 
 from truename.audit.chain import GENESIS, AuditRecord
 from truename.audit.head import Anchor, anchor_file
 from truename.audit.log import AuditLog
-from truename.audit.reading import LogDefect, recent, records_in, since, verified
+from truename.audit.reading import LogDefect, read_records, recent_records, records_since, verify_log
 from truename.audit.recorder import AuditRecorder
-from truename.audit.records import KINDS, CommandAudit, account_of, intent, said
-from truename.audit.redaction import Redaction, masked
+from truename.audit.records import KINDS, CommandAudit, begin_fields, call_record, record_fields
+from truename.audit.redaction import Redaction, redact_text
 
 __all__ = [
     "GENESIS",
@@ -18,13 +18,13 @@ __all__ = [
     "CommandAudit",
     "LogDefect",
     "Redaction",
-    "account_of",
     "anchor_file",
-    "intent",
-    "masked",
-    "recent",
-    "records_in",
-    "said",
-    "since",
-    "verified",
+    "begin_fields",
+    "call_record",
+    "read_records",
+    "recent_records",
+    "record_fields",
+    "records_since",
+    "redact_text",
+    "verify_log",
 ]

@@ -1,4 +1,4 @@
-"""Chain records: each carries the hash of the one before, so that no change, removal or insertion goes unseen."""
+"""Chain records: each carries the hash of the one before, so that any change, removal or insertion is detected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["GENESIS", "LONGEST", "AuditRecord", "BrokenChain", "Chain", "canonical", "read_record", "sum_of"]
 
 _EXACT: Final = 2**53
-# Python and ECMAScript write the same of such numbers: no exponent, and no ".0" at the end.
+# The numbers that Python and ECMAScript write alike: no exponent, and no ".0" at the end.
 _LEAST, _MOST = 1e-4, 1e15
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
@@ -25,10 +25,10 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 def canonical(plain: Mapping[str, Any]) -> bytes:
-    r"""Return the one form that a table has. Raises `ValueError` for what is no JSON of RFC 8785.
+    r"""Return the canonical JSON of an object (RFC 8785). Raises `ValueError` for a value that has no such form.
 
-    Tables in tables, keys beyond ASCII (the order of which is another one in UTF-16) and numbers that Python writes in
-    another way are left to `rfc8785`.
+    `rfc8785` writes nested objects, keys beyond ASCII (UTF-16 orders them differently) and numbers that Python formats
+    differently.
 
     >>> canonical({"seconds": 1e-7, "name": "é", "is_last": True})
     b'{"is_last":true,"name":"\xc3\xa9","seconds":1e-7}'
@@ -41,7 +41,7 @@ def canonical(plain: Mapping[str, Any]) -> bytes:
 
 
 def _is_alike(value: object) -> bool:
-    """Tell whether a value that is no text is written alike."""
+    """Return whether Python writes this scalar, which is not a string, as RFC 8785 does."""
     if type(value) is int:
         return -_EXACT < value < _EXACT
     if type(value) is float:
@@ -50,11 +50,11 @@ def _is_alike(value: object) -> bool:
 
 
 GENESIS: Final = "0" * 64
-"""What stands before the first record of a journal."""
+"""The ``previous`` hash of the first record of a log."""
 LONGEST: Final = 1024 * 1024
-"""Bytes of the longest record."""
+"""The longest record, in bytes."""
 
-# Stands for the hash until it is known, and nowhere else: nobody can know it.
+# A placeholder for the hash until it is computed. It is random, so that no field can contain it.
 _PLACE: Final = secrets.token_hex(32)
 _MEMBER: Final = f'"hash":"{_PLACE}",'.encode()
 _FIELDS: Final = ("at", "hash", "kind", "number", "previous")
@@ -63,7 +63,7 @@ _TAKEN: Final = frozenset(_FIELDS)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRecord:
-    """One record: its number from 1, when it was written (UTC, ISO 8601), its kind, and what it says."""
+    """A record: its number from 1, the time at which it was written (UTC, ISO 8601), its kind and its other fields."""
 
     number: int
     at: str
@@ -74,16 +74,16 @@ class AuditRecord:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The fields, as they stand in the line."""
+        """The record as one JSON object, with the fields of its line."""
         return {**self.body, **{name: getattr(self, name) for name in _FIELDS}}
 
 
 class BrokenChain(ValueError):
-    """A line is no record, or another one than was written; the text says why."""
+    """A line that is not a record, or differs from the record that was written; the text says why."""
 
 
 def sum_of(content: bytes, key: bytes | None) -> str:
-    """Return the hash of some bytes: 64 hexadecimal digits."""
+    """Return the hash of some bytes, an HMAC if there is a key, as 64 hexadecimal digits."""
     if key is None:
         return hashlib.sha256(content).hexdigest()
     return hmac.new(key, content, hashlib.sha256).hexdigest()
@@ -91,7 +91,7 @@ def sum_of(content: bytes, key: bytes | None) -> str:
 
 @dataclass
 class Chain:
-    """The end of a chain, to which records are added. Not for two threads at once."""
+    """The end of a chain, to which records are added. Not thread-safe."""
 
     number: int = 0
     last: str = GENESIS
@@ -100,7 +100,8 @@ class Chain:
     def add(self, kind: str, body: Mapping[str, Any], at: str) -> bytes:
         """Return the line of the next record.
 
-        Raises `ValueError` for a body that is no JSON of RFC 8785, is too long, or has a field that every record has.
+        Raises `ValueError` for a body that is not JSON of RFC 8785, is too long, or uses the name of a field that every
+        record has.
 
         >>> chain = Chain()
         >>> first, second = (chain.add("call", {"tool": tool}, "2026-11-22T10:00:00Z") for tool in ("a", "b"))
@@ -109,10 +110,10 @@ class Chain:
         """
         if not _TAKEN.isdisjoint(body):
             taken = _TAKEN & body.keys()
-            message = f"a record has a {min(taken)!r} of its own"
+            message = f"the field {min(taken)!r} is reserved"
             raise ValueError(message)
         plain = {**body, "at": at, "hash": _PLACE, "kind": kind, "number": self.number + 1, "previous": self.last}
-        # Written once: what is hashed is the line without the hash, which others follow in any case.
+        # Encoded once: the hash is computed over the line without its "hash" member, which never comes last.
         draft = canonical(plain)
         found = sum_of(draft.replace(_MEMBER, b"", 1), self.key)
         line = draft.replace(_PLACE.encode(), found.encode(), 1) + b"\n"
@@ -124,23 +125,23 @@ class Chain:
 
 
 def read_record(line: bytes, key: bytes | None = None) -> AuditRecord:
-    r"""Return the record of a line. Raises `BrokenChain` for any other line than the one that was written.
+    r"""Return the record of a line. Raises `BrokenChain` for a line that differs from the one that was written.
 
     >>> line = Chain().add("call", {"tool": "a"}, "2026-11-22T10:00:00Z")
     >>> read_record(line.replace(b'"a"', b'"b"'))
     Traceback (most recent call last):
         ...
-    truename.audit.chain.BrokenChain: its hash is that of another record
+    truename.audit.chain.BrokenChain: its hash does not match its content
     """
     plain = _parsed(line.removesuffix(b"\n"))
     said = plain.pop("hash")
     if not hmac.compare_digest(said.encode("utf-8", "replace"), _summed(plain, key).encode()):
-        message = "its hash is that of another record"
+        message = "its hash does not match its content"
         raise BrokenChain(message)
     body = {name: value for name, value in plain.items() if name not in _FIELDS}
     record = AuditRecord(**{name: plain[name] for name in _FIELDS if name != "hash"}, hash=said, body=body)
     if canonical(record.plain) != line.removesuffix(b"\n"):
-        message = "it is written in another form"
+        message = "it is not in canonical form"
         raise BrokenChain(message)
     return record
 
@@ -149,7 +150,7 @@ def _summed(plain: Mapping[str, Any], key: bytes | None) -> str:
     try:
         return sum_of(canonical(plain), key)
     except (ValueError, RecursionError) as error:
-        message = "it holds what no record holds"
+        message = "it holds values that no record can hold"
         raise BrokenChain(message) from error
 
 
@@ -160,10 +161,10 @@ def _parsed(line: bytes) -> dict[str, Any]:
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:
-        message = "it is no JSON"
+        message = "it is not JSON"
         raise BrokenChain(message) from error
     if not isinstance(plain, dict) or not all(isinstance(plain.get(name), str) for name in _FIELDS if name != "number"):
-        message = "it is no record"
+        message = "it is not a record"
         raise BrokenChain(message)
     if type(plain.get("number")) is not int:
         message = "it has no number"

@@ -1,4 +1,4 @@
-"""Remember how far an audit log went, outside of it, so that records cut off its end are missed."""
+"""Record the end of an audit log outside of its segments, so that records cut off the end are missed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
     "LogHeads",
     "LogTail",
     "anchor_file",
-    "broken_at_end",
-    "end_near",
-    "followed",
-    "last_of",
-    "lines_of",
-    "noted",
+    "describe_torn",
+    "find_end",
+    "find_end_defect",
+    "find_end_from",
+    "follow",
     "read_heads",
+    "read_lines",
     "segments",
 ]
 
@@ -48,7 +48,7 @@ _OPEN: Final = (
 
 
 class LogHead(NamedTuple):
-    """A journal's id, and the number and hash of a record that it has: the last one, or one before a kill."""
+    """The id of an audit log, and the number and hash of one of its records: the last, or the one before a kill."""
 
     journal: str
     number: int
@@ -56,16 +56,16 @@ class LogHead(NamedTuple):
 
 
 class LogHeads(NamedTuple):
-    """What a head file says: the newest head, None for none; and whether every byte of it is one that was written."""
+    """The content of a head file: the newest head (None if it has none), and whether all its bytes are undamaged."""
 
     newest: LogHead | None
     is_whole: bool
 
 
 def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> LogHeads:
-    """Return what the head file in a directory says; of another key than this nothing."""
+    """Read the head file of a directory. A head that was written with another key counts as damaged."""
     try:
-        # Another user may prove a journal; whoever writes it has to own it (`HeadFile`).
+        # Another user may verify a log; only the writer must own the file (`HeadFile`).
         with open_plain(path / name) as file:
             raw = file.read(2 * _LINE + 1)
     except OSError:
@@ -80,13 +80,13 @@ def read_heads(path: Path, key: bytes | None, name: str = HEAD) -> LogHeads:
 
 
 class HeadFile:
-    """A head file in a directory, open for writing; made if there is none. Not for two threads at once.
+    """A head file in a directory, open for writing and created if missing. Not thread-safe.
 
-    Unless it is synced, what is written gets to the disk when the system likes.
+    Without ``is_synced``, the operating system decides when a write reaches the disk.
     """
 
     def __init__(self, path: Path, key: bytes | None, name: str = HEAD, *, is_synced: bool = True) -> None:
-        """Open it. Raises `OSError`, also for what is no head file of the user's: a pipe, another's, a larger one."""
+        """Open the file. Raises `OSError`, also for a pipe, a file of another user or a file that is too large."""
         self._key = key
         self._path = path / name
         self._put = write_whole if is_synced else _put
@@ -94,24 +94,24 @@ class HeadFile:
         found = os.fstat(self._file)
         if not is_own(found) or found.st_size > 2 * _LINE:
             self.close()
-            raise OSError(errno.EINVAL, f"{name} is no plain file of yours, or too large", str(self._path))
+            raise OSError(errno.EINVAL, f"{name} is not a regular file of yours, or is too large", str(self._path))
         self.is_empty = not found.st_size
         first, second = _both(os.read(self._file, 2 * _LINE), key)
-        # What is damaged is written first, then what is older.
+        # Overwrite a damaged head first, else the older one.
         self._place = int(first is not None and (second is None or second.number < first.number))
 
     def is_there(self) -> bool:
-        """Tell whether it is still the one that the journal has: nobody took it away, or put another in its place."""
+        """Return whether the path still leads to the open file, which nobody removed or replaced."""
         try:
             return os.path.samestat(self._path.stat(), os.fstat(self._file))
         except OSError:
             return False
 
     def begin(self, head: LogHead) -> None:
-        """Write the first head, and nothing besides. Raises `OSError`, also where it is another file's as well."""
+        """Write the first head and truncate the rest. Raises `OSError`, also if the file has a second hard link."""
         if os.fstat(self._file).st_nlink != 1:
             raise OSError(
-                errno.EINVAL, f"{self._path.name} has another name, too: it may be somebody's", str(self._path)
+                errno.EINVAL, f"{self._path.name} has a second hard link, and may belong to a program", str(self._path)
             )
         os.ftruncate(self._file, 0)
         os.lseek(self._file, 0, os.SEEK_SET)
@@ -119,13 +119,13 @@ class HeadFile:
         self._place, self.is_empty = 1, False
 
     def write(self, head: LogHead) -> None:
-        """Write a head in the place of the one before the last, down to the disk. Raises `OSError`."""
+        """Overwrite the older of the two heads, and sync. Raises `OSError`."""
         os.lseek(self._file, self._place * _LINE, os.SEEK_SET)
         self._put(self._file, _line(head, self._key))
         self._place = 1 - self._place
 
     def close(self) -> None:
-        """Close it; twice does no harm."""
+        """Close the file; calling it again does nothing."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
@@ -144,7 +144,7 @@ def _head(line: bytes, key: bytes | None) -> LogHead | None:
     try:
         plain = json.loads(line)
         head = LogHead(*(plain[name] for name in LogHead._fields))
-        # It has exactly one form, as the records have.
+        # A head has exactly one encoding, like a record.
         is_same = hmac.compare_digest(line, _line(head, key))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -162,16 +162,17 @@ _BLOCK: Final = 64 * 1024
 
 
 class LogSegment(NamedTuple):
-    """A file of records, and its number in the journal."""
+    """A file of records, and its number in the log."""
 
     number: int
     path: Path
 
 
 class LogTail(NamedTuple):
-    """How a journal ends: the last record's number and hash, its segment, and the offset behind it there.
+    """The end of a log: the number and hash of its last record, the segment, and the offset after the record there.
 
-    ``torn`` are the bytes behind it that are no record; ``seen`` are those known before it, by number and hash.
+    ``torn`` are the bytes after it that are not a record; ``seen`` are the number and hash of each known record up to
+    it.
     """
 
     number: int = 0
@@ -183,15 +184,15 @@ class LogTail(NamedTuple):
 
 
 def segments(path: Path) -> tuple[LogSegment, ...]:
-    """Return the segments of a journal in order. Raises `OSError`."""
+    """Return the segments of a log in order. Raises `OSError`."""
     found = ((_NAME.fullmatch(entry.name), entry) for entry in path.iterdir())
     return tuple(sorted(LogSegment(int(match[1]), entry) for match, entry in found if match))
 
 
-def lines_of(path: Path, offset: int = 0, size: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines behind an offset, numbered from 1; of one that is too long only as much as shows that it is.
+def read_lines(path: Path, offset: int = 0, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines after an offset, numbered from 1; a line that is too long is cut just beyond the limit.
 
-    ``size`` is how much of the file was there when it was looked at, if not all that is there now counts.
+    ``size`` is the size of the file at the time of the check, for a caller who ignores later additions.
     """
     with open_plain(path) as file:
         file.seek(offset)
@@ -205,12 +206,12 @@ def lines_of(path: Path, offset: int = 0, size: int | None = None) -> Iterator[t
             yield number, line
 
 
-def last_of(found: Sequence[LogSegment], key: bytes | None) -> LogTail:
-    """Return how a log ends, read from its last files. Raises `BrokenChain` for a line that was changed."""
+def find_end(found: Sequence[LogSegment], key: bytes | None) -> LogTail:
+    """Find the end of a log by reading its last segments. Raises `BrokenChain` for a line that was changed."""
     for place, (segment, path) in reversed(list(enumerate(found))):
         seen: dict[int, str] = {}
         torn, offset = b"", 0
-        for line, content in lines_of(path):
+        for line, content in read_lines(path):
             if not content.endswith(b"\n"):
                 torn = content
                 continue
@@ -221,19 +222,19 @@ def last_of(found: Sequence[LogSegment], key: bytes | None) -> LogTail:
             last = max(seen)
             return LogTail(last, seen[last], segment, offset, torn, frozenset(seen.items()))
         if torn or place == 0:
-            # A kill before the first record of a file was whole: the file before it ends the chain.
-            before = last_of(found[:place], key) if place else LogTail()
+            # A process was killed while it wrote the first record of this segment: the one before it ends the chain.
+            before = find_end(found[:place], key) if place else LogTail()
             return before._replace(torn=before.torn + torn)
     return LogTail()
 
 
-def end_near(found: Sequence[LogSegment], head: LogHead, key: bytes | None) -> LogTail:
-    """Return how a journal ends, read from the record that its head has, which is one of the last.
+def find_end_from(found: Sequence[LogSegment], head: LogHead, key: bytes | None) -> LogTail:
+    """Find the end of a log by reading on from the record of a head, which is one of the last.
 
-    Raises `BrokenChain` where that is not there, or something does not follow on it.
+    Raises `BrokenChain` if that record is missing, or the chain breaks after it.
     """
     if not head.number:
-        return followed(found, LogTail(), key)
+        return follow(found, LogTail(), key)
     for segment, path in reversed(found):
         size, block = path.stat().st_size, _BLOCK
         while block:
@@ -242,30 +243,30 @@ def end_near(found: Sequence[LogSegment], head: LogHead, key: bytes | None) -> L
             for record, end in _records(path, begin, key):
                 first = record.number if first is None else first
                 if (record.number, record.hash) == head[1:]:
-                    return followed(found, LogTail(record.number, record.hash, segment, end), key)
-            # Of a file that is not known from its beginning a larger part is looked at, if it was not met by then.
+                    return follow(found, LogTail(record.number, record.hash, segment, end), key)
+            # Read a larger part of the segment, unless all of it was read or the record comes later.
             block = 0 if begin == 0 or (first is not None and first < head.number) else block * 4
-    message = f"record {head.number:,} of {HEAD} is gone from the end, or another one"
+    message = f"record {head.number:,} of {HEAD} is missing from the end, or differs"
     raise BrokenChain(message)
 
 
 def _records(path: Path, begin: int, key: bytes | None) -> Iterator[tuple[AuditRecord, int]]:
     """Yield the complete records after an offset, each with the offset at which it ends."""
     end = begin
-    for line, content in lines_of(path, begin):
+    for line, content in read_lines(path, begin):
         end += len(content)
-        # The first line behind an offset in the middle is a part of one.
+        # After an offset in the middle of the file, the first line may be incomplete.
         if content.endswith(b"\n") and (line > 1 or begin == 0):
             yield _read(content, key, path, line), end
 
 
-def followed(found: Sequence[LogSegment], tail: LogTail, key: bytes | None) -> LogTail:
-    """Return how a journal ends now that ended with ``tail`` before; only what came since is read.
+def follow(found: Sequence[LogSegment], tail: LogTail, key: bytes | None) -> LogTail:
+    """Find the end of a log that ended with ``tail`` before; read only the records that were added since.
 
-    Raises `BrokenChain` where something is gone, or does not follow.
+    Raises `BrokenChain` if records are missing or the chain breaks.
     """
     if tail.segment and tail.segment not in {number for number, _ in found}:
-        message = f"file {tail.segment:06} is gone"
+        message = f"file {tail.segment:06} is missing"
         raise BrokenChain(message)
     now = tail._replace(torn=b"")
     for segment, path in found:
@@ -275,13 +276,13 @@ def followed(found: Sequence[LogSegment], tail: LogTail, key: bytes | None) -> L
         if path.stat().st_size < offset:
             message = f"{path.name} was cut off"
             raise BrokenChain(message)
-        for line, content in lines_of(path, offset):
+        for line, content in read_lines(path, offset):
             if not content.endswith(b"\n"):
                 now = now._replace(torn=now.torn + content)
                 continue
             record = _read(content, key, path, line)
             if (record.number, record.previous) != (now.number + 1, now.hash):
-                message = f"{path.name}: record {record.number:,} does not follow on record {now.number:,}"
+                message = f"{path.name}: record {record.number:,} does not continue record {now.number:,}"
                 raise BrokenChain(message)
             offset += len(content)
             now = LogTail(record.number, record.hash, segment, offset)
@@ -296,18 +297,18 @@ def _read(content: bytes, key: bytes | None, path: Path, line: int) -> AuditReco
         raise BrokenChain(message) from error
 
 
-def broken_at_end(tail: LogTail, head: LogHead) -> str:
-    """Say what is wrong with the end of a journal, "" for nothing: the head may be older than the end, never newer."""
+def find_end_defect(tail: LogTail, head: LogHead) -> str:
+    """Describe the defect at the end of a log, "" for none: the head may be older than the end, never newer."""
     if tail.number < head.number:
-        return f"records {tail.number + 1:,} to {head.number:,} are gone from the end"
+        return f"records {tail.number + 1:,} to {head.number:,} are missing from the end"
     before = dict((*tail.seen, (tail.number, tail.hash))).get(head.number)
     if before is not None and before != head.hash:
-        return f"record {head.number:,} is another one than {HEAD} has"
+        return f"record {head.number:,} differs from the one in {HEAD}"
     return ""
 
 
-def noted(torn: bytes) -> dict[str, Any] | None:
-    """Return what a segment says of the bytes of a line that was cut off before it; None where there are none."""
+def describe_torn(torn: bytes) -> dict[str, Any] | None:
+    """Describe the incomplete line before a segment, for the segment's first record; None if there is none."""
     return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()} if torn else None
 
 
@@ -316,7 +317,7 @@ _WRITTEN: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})")
 
 
 class Anchor(NamedTuple):
-    """The number and hash of a record that a journal has to have."""
+    """The number and hash of a record that a log must have."""
 
     number: int
     hash: str
@@ -326,22 +327,22 @@ class Anchor(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the anchor of a text. Raises `ValueError`.
+        """Parse ``NUMBER:HASH``. Raises `ValueError`.
 
         >>> Anchor.parse(f"12:{'ab' * 32}").number
         12
         """
         found = _WRITTEN.fullmatch(text)
         if found is None or (int(found[1]) == 0) is not (found[2] == GENESIS):
-            message = "it is no NUMBER:HASH of a record"
+            message = "it is not NUMBER:HASH of a record"
             raise ValueError(message)
         return cls(int(found[1]), found[2])
 
 
 def anchor_file(journal: Path) -> Path:
-    """Return where the anchor of a journal is kept; the file need not exist.
+    """Return the path of a log's anchor file, which need not exist.
 
-    It goes by the path as it is spelled: a link that comes to lead to an older copy is the same journal.
+    The path is taken as spelled: a symbolic link that is pointed at an older copy still has the same anchor.
     """
     directory = Path(os.path.abspath(journal))  # noqa: PTH100 - links are not followed
     digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:32]
@@ -350,20 +351,20 @@ def anchor_file(journal: Path) -> Path:
 
 
 class AnchorFile:
-    """The anchor of one journal, as its writers keep it. Not for two threads at once.
+    """The anchor of one log, kept by its writers. Not thread-safe.
 
-    It is written after the records are on the disk, and not forced there itself: after a power cut it may be older than
-    its journal, and never newer. One that can't be written is told once, and keeps no record from being written.
+    It is written after the records are on the disk, and is not synced itself: after a power cut it may be older than
+    the log, never newer. A failure to write it is logged once, and does not prevent records.
     """
 
     def __init__(self, path: Path, key: bytes | None) -> None:
         self.path = path
         self._key = key
         self._file: HeadFile | None = None
-        self._is_told = False
+        self._is_logged = False
 
     def read(self) -> LogHead | None:
-        """Return the anchor; None if none was ever kept. Raises `BrokenChain` for one that is damaged."""
+        """Return the anchor; None if none was written yet. Raises `BrokenChain` if it is damaged."""
         try:
             there = self.path.lstat()
             if stat.S_ISREG(there.st_mode) and not there.st_size:
@@ -377,21 +378,21 @@ class AnchorFile:
         return found
 
     def check(self, found: Sequence[LogSegment], tail: LogTail) -> None:
-        """Raise `BrokenChain` where a journal that ends so does not have the record of its anchor."""
+        """Raise `BrokenChain` if a log with this end does not have the record of its anchor."""
         anchor = self.read()
         if anchor is None or (anchor.number, anchor.hash) in {(tail.number, tail.hash), *tail.seen}:
             return
         try:
-            end_near(found, anchor, self._key)
+            find_end_from(found, anchor, self._key)
         except BrokenChain as error:
             message = (
-                f"record {anchor.number:,} was written, and is gone or another one: records were cut off, or an older "
-                f"copy or another journal put in its place (if that was meant, remove {self.path})"
+                f"record {anchor.number:,} was written, and is missing or differs: records were cut off, or the log "
+                f"was replaced by an older copy or another log (if that was intended, remove {self.path})"
             )
             raise BrokenChain(message) from error
 
     def keep(self, head: LogHead) -> None:
-        """Write down that a journal went so far."""
+        """Store the head of the log, as far as it was written."""
         try:
             if self._file is not None and not self._file.is_there():
                 self.close()
@@ -404,15 +405,15 @@ class AnchorFile:
                 self._file.write(head)
         except OSError as error:
             self.close()
-            if not self._is_told:
-                self._is_told = True
-                _log.warning("the anchor %s can't be written: %s", self.path, error.strerror or error)
+            if not self._is_logged:
+                self._is_logged = True
+                _log.warning("Cannot write the anchor %s: %s", self.path, error.strerror or error)
 
     def _begin(self, file: HeadFile, head: LogHead) -> None:
         try:
             file.begin(head)
         except OSError:
-            # Half of one would be taken for one that somebody damaged.
+            # Half an anchor would be reported as damaged by somebody.
             self.path.unlink(missing_ok=True)
             raise
 

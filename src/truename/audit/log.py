@@ -16,11 +16,11 @@ from truename.audit.head import (
     HeadFile,
     LogHead,
     LogTail,
-    broken_at_end,
-    end_near,
-    followed,
-    last_of,
-    noted,
+    describe_torn,
+    find_end,
+    find_end_defect,
+    find_end_from,
+    follow,
     read_heads,
     segments,
 )
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-__all__ = ["AuditLog", "look", "turn"]
+__all__ = ["AuditLog", "read_lock", "write_lock"]
 
 _TURN: Final = "turn"
-# A process that was stopped in its turn costs the others no more than this; they say so, and try again.
+# How long to wait for the lock. If its holder was suspended, the others report an error and try again later.
 _PATIENCE: Final = 5.0
 
 
 @contextmanager
-def turn(path: Path) -> Iterator[None]:
-    """Keep the others that write to this journal waiting. Raises `TimeoutError`, `OSError`."""
+def write_lock(path: Path) -> Iterator[None]:
+    """Lock the log for writing, between processes. Raises `TimeoutError` and `OSError`."""
     with locked(path / _TURN, shared=False, patience=_PATIENCE):
         yield
 
 
 @contextmanager
-def look(path: Path) -> Iterator[None]:
-    """Look at how far a journal goes while nobody writes; after some seconds all the same."""
+def read_lock(path: Path) -> Iterator[None]:
+    """Lock the log for reading its end; after some seconds go on without the lock."""
     with ExitStack() as stack:
         with suppress(TimeoutError):
             stack.enter_context(locked(path / _TURN, shared=True, patience=_PATIENCE))
@@ -59,8 +59,8 @@ def look(path: Path) -> Iterator[None]:
 _SEGMENT: Final = 64 * 1024 * 1024
 _OPEN: Final = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _NEW: Final = _OPEN | os.O_CREAT | os.O_EXCL
-_BUSY: Final = "Give each gateway a journal of its own."
-_STUCK: Final = "See which process holds turn.lock in the journal's directory, and end it."
+_BUSY: Final = "Give each gateway its own audit log."
+_STUCK: Final = "Find the process that holds turn.lock in the directory of the audit log, and end it."
 
 
 def _utc_now() -> str:
@@ -68,15 +68,15 @@ def _utc_now() -> str:
 
 
 class AuditLog:
-    """A journal, open for appending. Not for two threads at once.
+    """An audit log, open for appending. Not thread-safe.
 
-    One gateway has it: a lock keeps every other one out. Who only adds some records beside it (`beside`) needs no such
-    lock. ``key`` makes the hashes ones that only its owner can make; it has to be the same for the whole journal.
-    ``anchor`` is the file outside of the directory that says how far the journal went (`AnchorFile`).
-    ``max_bytes`` is the size at which a segment ends and the next begins.
+    One gateway owns it: a lock excludes other gateways. A command that adds a few records (`beside`) does not need that
+    lock. With a ``key`` the hashes are HMACs; the key must stay the same for the whole log. ``anchor`` is a file
+    outside of the directory that records the end of the log (`AnchorFile`). ``max_bytes`` is the size at which the next
+    segment begins.
 
-    Raises `StoreError`: ``busy`` (another gateway has it, or somebody's turn does not end), ``corrupt`` (the end is not
-    the one that was written: `truename audit verify` says what is wrong; nothing is added to such a journal),
+    Raises `StoreError`: ``busy`` (another gateway owns it, or a writer does not release its lock), ``corrupt`` (its end
+    is not the one that was written: `truename audit verify` names the defect; nothing is appended to such a log),
     ``unusable``.
     """
 
@@ -102,13 +102,13 @@ class AuditLog:
         self._id, self._chain, self._tail, self._next = "", Chain(key=key), LogTail(), 1
         self._closing = ExitStack()
         try:
-            with self._told():
+            with self._store_errors():
                 make_private(path)
                 if alone:
                     self._keep_others_out()
-                # Seconds for a long file, in which nobody is to wait.
-                proved = last_of(segments(path), key) if alone else None
-                with turn(path):
+                # Reading a long file takes seconds: do it before taking the lock.
+                proved = find_end(segments(path), key) if alone else None
+                with write_lock(path):
                     self._resume(proved)
         except BaseException:
             self.close()
@@ -118,22 +118,22 @@ class AuditLog:
     def beside(
         cls, path: Path, key: bytes | None = None, *, max_bytes: int = _SEGMENT, anchor: Path | None = None
     ) -> Self:
-        """Open a journal to which a gateway may write at the same time; of what is there only the end is read."""
+        """Open a log to which a gateway may append at the same time; read only its end."""
         return cls(path, key, max_bytes=max_bytes, alone=False, anchor=anchor)
 
     def _keep_others_out(self) -> None:
         try:
             self._closing.enter_context(locked(self.path / "journal", shared=False, patience=0))
         except TimeoutError as error:
-            raise self._fault("another process writes here", _BUSY, "busy") from error
+            raise self._error("another process writes to this log", _BUSY, "busy") from error
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Raise as `StoreError` what goes wrong in the block."""
+    def _store_errors(self) -> Iterator[None]:
+        """Turn the errors of the block into `StoreError`."""
         try:
             yield
         except TimeoutError as error:
-            raise self._fault("another process writes here and does not end", _STUCK, "busy") from error
+            raise self._error("another process holds the write lock and does not release it", _STUCK, "busy") from error
         except BrokenChain as error:
             raise self._corrupt(str(error)) from error
         except OSError as error:
@@ -144,36 +144,36 @@ class AuditLog:
         head = read_heads(self.path, self._key).newest
         if not found:
             if head is not None and head.number:
-                raise self._corrupt("all segments are gone")
+                raise self._corrupt("all segments are missing")
             if self._anchor is not None:
                 self._anchor.check((), LogTail())
             self._id = secrets.token_hex(16) if head is None else head.journal
             return
         if head is None:
-            raise self._corrupt(f"{HEAD} is gone or damaged")
-        tail = end_near(found, head, self._key) if proved is None else followed(found, proved, self._key)
+            raise self._corrupt(f"{HEAD} is missing or damaged")
+        tail = find_end_from(found, head, self._key) if proved is None else follow(found, proved, self._key)
         self._take(tail, head, found[-1].number)
         if self._anchor is not None:
             self._anchor.check(found, tail)
 
     def _take(self, tail: LogTail, head: LogHead, last: int) -> None:
-        """Go on behind this end."""
-        if problem := broken_at_end(tail, head):
+        """Continue the chain after this end."""
+        if problem := find_end_defect(tail, head):
             raise self._corrupt(problem)
         self._id, self._tail, self._next = head.journal, tail._replace(seen=frozenset()), last + 1
         self._chain = Chain(tail.number, tail.hash, self._key)
 
     def append(self, records: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write records down, to the disk, all in one go. Raises `StoreError`.
+        """Append records and sync them, in one write. Raises `StoreError`.
 
-        After that what was asked for may be there in part, as after a kill; the next append goes on behind it.
+        After an error a part of them may be on the disk, as after a kill; the next append continues after that part.
         """
         try:
-            with self._told(), turn(self.path):
+            with self._store_errors(), write_lock(self.path):
                 self._catch_up()
                 heading = self._heading()
                 self._open_segment(heading)
-                # A record that no journal can hold must not leave a gap behind those before it.
+                # One record that cannot be encoded must not leave a gap after those before it.
                 chain, at = replace(self._chain), self._now()
                 lines = b"".join(chain.add(kind, body, at) for kind, body in records)
                 self._write(lines, chain, self._tail)
@@ -182,12 +182,12 @@ class AuditLog:
                 if self._anchor is not None:
                     self._anchor.keep(head)
         except StoreError:
-            # How much of it got to the disk is seen when it is the turn again.
+            # The next append reads how much of it reached the disk.
             self._close_segment()
             raise
 
     def _catch_up(self) -> None:
-        """Read what came since: what others wrote, or what is left of a write that failed."""
+        """Read the records that other processes added, or that a failed write left."""
         if self._stands():
             return
         self._close_head()
@@ -197,18 +197,18 @@ class AuditLog:
             self._id = self._id if head is None else head.journal
             return
         if head is None:
-            raise self._corrupt(f"{HEAD} is gone or damaged")
-        tail = followed(found, self._tail, self._key)
+            raise self._corrupt(f"{HEAD} is missing or damaged")
+        tail = follow(found, self._tail, self._key)
         if tail.segment != self._tail.segment:
             self._close_segment()
         self._take(tail, head, found[-1].number)
 
     def _stands(self) -> bool:
-        """Tell whether the journal ends where this process wrote last, and is still where it was."""
+        """Return whether the log ends where this process wrote last, and its files are still in place."""
         if self._file < 0 or self._head is None or not self._head.is_there():
             return False
         try:
-            # An open file can be written long after it was moved away or removed.
+            # Writes to an open file succeed even after it was moved or removed.
             there, here = self._segment(self._tail.segment).stat(), os.fstat(self._file)
         except OSError:
             return False
@@ -219,7 +219,7 @@ class AuditLog:
         return self.path / f"{number:06}.jsonl"
 
     def _open_segment(self, heading: HeadFile) -> None:
-        """Have a segment open to which a record can be added: the last one, or another."""
+        """Open a segment to which records can be added: the last one, or a new one."""
         tail = self._tail
         is_full = tail.torn or not tail.segment or tail.offset >= self._max or self._next != tail.segment + 1
         if self._file >= 0 and not is_full:
@@ -232,7 +232,7 @@ class AuditLog:
 
     def _begin_segment(self, heading: HeadFile) -> None:
         if not self._tail.segment:
-            # A kill before the first record leaves a journal that was begun, and not one whose head is gone.
+            # Write the head first: a kill before the first record then leaves an empty log, not one without its head.
             heading.begin(LogHead(self._id, 0, GENESIS))
             sync_directory(self.path)
         file = self._segment(self._next)
@@ -240,12 +240,12 @@ class AuditLog:
         sync_directory(self.path)
         body: dict[str, Any] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
         if self._tail.torn:
-            body["torn"] = noted(self._tail.torn)
+            body["torn"] = describe_torn(self._tail.torn)
         chain = replace(self._chain)
         try:
             self._write(chain.add("segment", body, self._now()), chain, LogTail(segment=self._next))
         except OSError:
-            # On a full disk each of many tries would leave another empty file.
+            # On a full disk, each retry would leave another empty file.
             with suppress(OSError):
                 if not os.fstat(self._file).st_size:
                     file.unlink()
@@ -276,7 +276,7 @@ class AuditLog:
         self._file = -1
 
     def close(self) -> None:
-        """Close the file and let others in; all that was appended is on the disk."""
+        """Close the files and release the lock; all appended records are on the disk."""
         self._close_segment()
         self._close_head()
         self._closing.close()
@@ -288,16 +288,16 @@ class AuditLog:
         self.close()
 
     def _corrupt(self, problem: str) -> StoreError:
-        return self._fault(
+        return self._error(
             problem,
-            "Run `truename audit verify`, keep this directory as it is, and begin a journal in another.",
+            "Run `truename audit verify`, keep this directory unchanged, and start a log in another.",
             "corrupt",
         )
 
     def _unusable(self, error: OSError) -> NoReturn:
-        raise self._fault(
-            f"it can't be written ({error.strerror or error})", "Check the path and the disk.", "unusable"
+        raise self._error(
+            f"it cannot be written ({error.strerror or error})", "Check the path and the disk.", "unusable"
         ) from error
 
-    def _fault(self, problem: str, remedy: str, code: str) -> StoreError:
+    def _error(self, problem: str, remedy: str, code: str) -> StoreError:
         return StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code=code)

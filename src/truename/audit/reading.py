@@ -1,4 +1,4 @@
-"""Read a journal, and report damage by file and line."""
+"""Read an audit log, and report its damage by file and line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, read_record
-from truename.audit.head import HEAD, AnchorFile, lines_of, noted, read_heads, segments
-from truename.audit.log import look
+from truename.audit.head import HEAD, AnchorFile, describe_torn, read_heads, read_lines, segments
+from truename.audit.log import read_lock
 from truename.files.private import open_plain
 
 if TYPE_CHECKING:
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
     from truename.audit.head import Anchor, LogHeads
 
-__all__ = ["LogDefect", "LogPlace", "recent", "records_in", "since", "verified"]
+__all__ = ["LogDefect", "LogPlace", "read_records", "recent_records", "records_since", "verify_log"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogDefect:
-    """What is wrong, where (a line of 0 is the whole file, no file the whole journal), and which kind of fault it is.
+    """A defect of an audit log: its place, kind and problem. Line 0 means the whole file, no file the whole log.
 
-    ``kind``: ``changed`` (a line is not the one that was written), ``order`` (records are missing, or stand where they
-    were not written), ``torn`` (bytes at an end that nobody noted), ``truncated`` (records are gone from the end).
+    ``kind``: ``changed`` (a line differs from the one that was written), ``order`` (records are missing or not in their
+    places), ``torn`` (an incomplete last line that no later segment mentions), ``truncated`` (records are missing from
+    the end).
     """
 
     file: str
@@ -39,17 +40,17 @@ class LogDefect:
         return f"{where}: {self.problem}" if where else self.problem
 
 
-def records_in(
+def read_records(
     path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
 ) -> Iterator[AuditRecord | LogDefect]:
-    """Yield all records of a journal in order, and in their places what is wrong with it.
+    """Yield all records of a log in order, and each defect in its place.
 
-    ``anchor`` is the file outside of it that says how far it went, ``expected`` what somebody kept elsewhere.
-    What is written meanwhile is not looked at. Raises `OSError` for files that can't be read.
+    ``anchor`` is the anchor file of the log, ``expected`` an anchor that was kept elsewhere. Records that are written
+    meanwhile are ignored. Raises `OSError` for files that cannot be read.
     """
-    with look(path):
+    with read_lock(path):
         walk = _ChainReader(read_heads(path, key), key)
-        # Before it is looked how far the journal goes: it is never behind its anchor.
+        # The anchor is read before the size of the log: it is never ahead of the log.
         yield from walk.await_anchor(None if anchor is None else AnchorFile(anchor, key), expected)
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
     for count, ((number, file), size) in enumerate(found, 1):
@@ -60,7 +61,7 @@ def records_in(
 
 
 class _ChainReader:
-    """What is known of a journal up to a line: what has to come next, and what a cut-off end left."""
+    """The state of reading a log: the expected next record, and the bytes of an incomplete line."""
 
     def __init__(self, heads: LogHeads, key: bytes | None) -> None:
         self._head, self._is_head_whole = heads
@@ -72,27 +73,27 @@ class _ChainReader:
         self._awaited: dict[tuple[int, str], LogDefect] = {}
 
     def await_anchor(self, anchor: AnchorFile | None, expected: Anchor | None) -> Iterator[LogDefect]:
-        """Have `end` tell whether the records of these were met."""
+        """Require the records of these anchors: `end` reports those that were not read."""
         try:
             kept = None if anchor is None else anchor.read()
         except BrokenChain as error:
             yield LogDefect(file="", line=0, kind="changed", problem=str(error))
             kept = None
         if kept is not None:
-            self._await(kept.number, kept.hash, "which was written by the anchor in the state")
+            self._await(kept.number, kept.hash, "which the anchor file records")
         if expected is not None and expected.number:
             self._await(expected.number, expected.hash, "which was expected")
 
     def _await(self, number: int, digest: str, why: str) -> None:
         problem = (
-            f"record {number:,}, {why}, is gone or another one: the end was cut off, or an older copy put in place"
+            f"record {number:,}, {why}, is missing or differs: the end was cut off, or the log was replaced by a copy"
         )
         self._awaited[number, digest] = LogDefect(file="", line=0, kind="truncated", problem=problem)
 
     def through(self, path: Path, size: int) -> Iterator[AuditRecord | LogDefect]:
-        """Yield the records of the next file, of which there are so many bytes, and what is wrong with them."""
+        """Yield the records and defects of the next file, reading ``size`` bytes."""
         self._file = path.name
-        for line, content in lines_of(path, size=size):
+        for line, content in read_lines(path, size=size):
             if not content.endswith(b"\n"):
                 self._torn += content
                 continue
@@ -112,23 +113,23 @@ class _ChainReader:
             yield record
 
     def _begun(self, record: AuditRecord) -> Iterator[LogDefect]:
-        """Check what the first record of a segment says of the file before it."""
+        """Check the first record of a segment against the file before it."""
         self._journal = self._journal or str(record.body.get("journal"))
         if record.kind != "segment" or record.body.get("journal") != self._journal:
-            yield self._broken(1, "order", "it begins with a record of the middle, or of another journal")
+            yield self._broken(1, "order", "its first record does not begin a segment of this log")
             return
         torn, self._torn = self._torn, b""
-        if record.body.get("torn") != noted(torn):
-            yield self._broken(1, "torn", "the file before it does not end as it did when this one was begun")
+        if record.body.get("torn") != describe_torn(torn):
+            yield self._broken(1, "torn", "the file before it ends differently than when this one was started")
 
     def end(self) -> Iterator[LogDefect]:
-        """Yield what is wrong with the end."""
+        """Yield the defects at the end."""
         if self._torn:
             yield self._broken(0, "torn", _TORN)
         if not self._is_head_whole and self._file:
             yield LogDefect(file=HEAD, line=0, kind="truncated", problem=_GONE if self._head is None else _DAMAGED)
         if self._head is not None and self._head.number and not self._is_head_met:
-            gone = f"record {self._head.number:,}, which was written, is gone; the last one is {self._expected - 1:,}"
+            gone = f"record {self._head.number:,}, which was written, is missing; the last is {self._expected - 1:,}"
             yield LogDefect(file=HEAD, line=0, kind="truncated", problem=gone)
         yield from self._awaited.values()
 
@@ -136,32 +137,32 @@ class _ChainReader:
         return LogDefect(file=self._file, line=line, kind=kind, problem=problem)
 
 
-_GONE: Final = "it is gone or damaged: the end can't be proved"
-_DAMAGED: Final = "one of its two lines was torn by a power cut, which the next record mends, or changed by somebody"
-_TORN: Final = "its last line is cut off; the next start of the gateway notes that, unless it was cut by somebody"
+_GONE: Final = "it is missing or damaged: the end cannot be verified"
+_DAMAGED: Final = "a power cut tore one of its two lines (the next record repairs it), or somebody changed it"
+_TORN: Final = "its last line is incomplete; the next start of the gateway records that, unless somebody cut it"
 
 
 def _misplaced(record: AuditRecord, expected: int, last: str) -> str:
     if record.number > expected:
         return f"records {expected:,} to {record.number - 1:,} are missing before it"
     if record.number < expected:
-        return f"record {record.number:,} stands where record {expected:,} was written"
+        return f"record {record.number:,} is in the place of record {expected:,}"
     if last and record.previous != last:
-        return "the record before it is not the one that was there when it was written"
+        return "the record before it differs from the one it was chained to"
     return ""
 
 
 class LogPlace(NamedTuple):
-    """How far a journal was read: a segment's number, and the bytes of it that were."""
+    """A reading position: the number of a segment, and the bytes of it that were read."""
 
     segment: int = 0
     offset: int = 0
 
 
-def recent(path: Path, count: int, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
-    """Return the last records, the oldest first, and the place behind them; only the last files are read.
+def recent_records(path: Path, count: int, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
+    """Return the last ``count`` records, oldest first, and the position after them; read only the last files.
 
-    Lines that are no records are left out: `verified` tells of them. Raises `OSError`.
+    Lines that are not records are skipped: `verify_log` reports them. Raises `OSError`.
     """
     found, place = deque[AuditRecord](), LogPlace()
     for number, file in reversed(segments(path)):
@@ -177,8 +178,8 @@ def recent(path: Path, count: int, key: bytes | None = None) -> tuple[list[Audit
     return list(found)[-count:] if count else [], place
 
 
-def since(path: Path, place: LogPlace, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
-    """Return the records that came behind a place, and the place behind them. Raises `OSError`."""
+def records_since(path: Path, place: LogPlace, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:
+    """Return the records after a position, and the position after them. Raises `OSError`."""
     found: list[AuditRecord] = []
     for number, file in segments(path):
         if number < place.segment:
@@ -197,7 +198,7 @@ def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[AuditRecord]:
 
 
 def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the lines behind an offset that are whole, each with its size; one that is being written is none yet."""
+    """Yield the complete lines after an offset, each with its size; skip a last line that is still being written."""
     with open_plain(path) as file:
         file.seek(offset)
         while line := file.readline(LONGEST + 2):
@@ -206,12 +207,12 @@ def _whole_lines(path: Path, offset: int) -> Iterator[tuple[bytes, int]]:
             yield line, len(line)
 
 
-def verified(
+def verify_log(
     path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
 ) -> tuple[int, tuple[LogDefect, ...]]:
-    """Return how many records a journal has and all that is wrong with it. Raises `OSError`."""
+    """Count the records of a log and collect its defects. Raises `OSError`."""
     count, broken = 0, list[LogDefect]()
-    for found in records_in(path, key, anchor=anchor, expected=expected):
+    for found in read_records(path, key, anchor=anchor, expected=expected):
         if isinstance(found, LogDefect):
             broken.append(found)
         else:

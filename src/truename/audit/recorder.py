@@ -1,4 +1,4 @@
-"""Record audit events from any thread, and write them in batches on one thread."""
+"""Accept audit records from any thread, and write them in batches on one thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log: Final = logging.getLogger("truename.audit")
 _BATCH: Final = 1_000
 _AGAIN: Final = 1.0
 _END: Final = 10.0
-# So much may be lost in a kill of what is not required to be written first.
+# A kill loses at most this many seconds of the records that no caller waits for.
 _LINGER: Final = 0.1
 
 
@@ -35,7 +35,7 @@ class _Waiting(NamedTuple):
     written: Future[None] | None
 
     def tell(self, error: StoreError | None = None) -> None:
-        """Tell who waits for it what became of it; whoever was cancelled waits no more."""
+        """Complete the caller's future; a future that was cancelled is left alone."""
         if self.written is None:
             return
         with suppress(InvalidStateError):
@@ -46,10 +46,10 @@ class _Waiting(NamedTuple):
 
 
 class AuditRecorder:
-    """Writes records to a journal without keeping anybody waiting.
+    """A queue of records that one thread writes to the audit log, so that callers do not wait for the disk.
 
-    At most ``most_waiting`` wait to be written; those beyond are counted, and a ``gap`` record says how many are
-    missing. While the disk can't be written, those that wait are kept, and tried again every second.
+    At most ``most_waiting`` records are queued; further ones are counted as lost, and a ``gap`` record states how many.
+    While the disk cannot be written, the queue is kept and retried every second.
     """
 
     def __init__(self, journal: AuditLog, *, most_waiting: int = 10_000) -> None:
@@ -68,22 +68,22 @@ class AuditRecorder:
 
     @property
     def path(self) -> Path:
-        """Where the journal is."""
+        """The directory of the audit log."""
         return self._journal.path
 
     @property
     def waiting(self) -> int:
-        """How many records are not on the disk yet."""
+        """The number of queued records."""
         return len(self._waiting)
 
     @property
     def lag(self) -> float:
-        """For how many seconds, at most, the oldest that is not on the disk has waited."""
+        """An upper bound of the age of the oldest queued record, in seconds."""
         return time.monotonic() - self._since if self._waiting else 0.0
 
     @property
     def dropped(self) -> int:
-        """How many records were lost so far."""
+        """The number of records lost so far."""
         return self._dropped
 
     @property
@@ -92,27 +92,27 @@ class AuditRecorder:
         return self._problem is None
 
     def write(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Have a record written soon; one for which there is no room is counted as lost."""
+        """Queue a record; one that does not fit is counted as lost."""
         self._put(_Waiting(kind, body, None))
 
     def written(self, kind: str, body: Mapping[str, Any]) -> Future[None]:
-        """Have a record written; the future is done when it is on the disk, and raises `StoreError` if it isn't."""
+        """Queue a record; the future completes when it is on the disk, or raises `StoreError` if it cannot be."""
         future: Future[None] = Future()
         if not self._put(_Waiting(kind, body, future)):
-            future.set_exception(self._fault("more records wait to be written than may wait"))
+            future.set_exception(self._error("the queue of records is full"))
         return future
 
     def require(self) -> None:
-        """Raise `StoreError` if what is recorded now would not be written: no room, no disk, or closed."""
+        """Raise `StoreError` if no record can be written now: the queue is full, the disk fails, or it is closed."""
         if self._is_closed:
-            raise self._fault("the journal was closed")
+            raise self._error("the audit log is closed")
         if self._problem is not None:
             raise self._problem
         if len(self._waiting) >= self._most:
-            raise self._fault("more records wait to be written than may wait")
+            raise self._error("the queue of records is full")
 
     def close(self) -> None:
-        """Write what waits, for some seconds at most, and close the journal."""
+        """Write the queued records, for some seconds at most, and close the log."""
         with self._news:
             self._is_closed = True
             self._news.notify()
@@ -134,7 +134,7 @@ class AuditRecorder:
             if not self._waiting:
                 self._since = time.monotonic()
             self._waiting.append(record)
-            # Who lingers is woken for what can't wait, and not for each record.
+            # A lingering writer is woken for a record that a caller waits for, not for each record.
             self._is_awaited |= record.written is not None
             if self._is_awaited or len(self._waiting) in {1, _BATCH}:
                 self._news.notify()
@@ -148,12 +148,12 @@ class AuditRecorder:
         while (batch := self._batch()) is not None:
             try:
                 self._write(batch)
-            except Exception as error:  # noqa: BLE001 - whatever it is, who has to know that nothing is written is told
-                _log.exception("the audit journal")
-                self._failed(self._fault(f"it can't be written ({type(error).__name__})"))
+            except Exception as error:  # noqa: BLE001 - any failure to write must be reported
+                _log.exception("Cannot write the audit log.")
+                self._failed(self._error(f"it cannot be written ({type(error).__name__})"))
 
     def _batch(self) -> list[_Waiting] | None:
-        """Wait for records; None at the end, when all are written or can't be."""
+        """Wait for the next batch; return None at the end, when the queue is empty or was dropped."""
         with self._news:
             while not self._waiting and not self._lost and not self._is_closed:
                 self._news.wait()
@@ -164,7 +164,7 @@ class AuditRecorder:
             return [self._waiting[number] for number in range(min(len(self._waiting), _BATCH))]
 
     def _linger(self) -> None:
-        """Wait a moment for others, unless somebody waits for one to be written: a batch costs as much as a record."""
+        """Wait a moment for more records, unless a caller waits: a batch costs as much as one record."""
         until = time.monotonic() + _LINGER
         while not (self._is_closed or self._is_awaited or len(self._waiting) >= _BATCH):
             if (left := until - time.monotonic()) <= 0:
@@ -185,7 +185,7 @@ class AuditRecorder:
         self._problem = None
         with self._news:
             self._lost -= lost
-            # Those that are left came while this was written.
+            # The remaining records were queued during this write.
             self._since = began
             for _ in batch:
                 self._waiting.popleft()
@@ -194,10 +194,10 @@ class AuditRecorder:
 
     def _failed(self, error: StoreError) -> None:
         if self._problem is None:
-            _log.error("%s Records wait for it.", error)
+            _log.error("%s Records stay queued until it can be written.", error)
         self._problem = error
         with self._news:
-            # Whoever waits for theirs does not wait for a disk to be mended; it may be written all the same, later.
+            # Fail the waiting callers now instead of when the disk works again; the record may still be written later.
             for number, record in enumerate(self._waiting):
                 if record.written is not None:
                     record.tell(error)
@@ -215,7 +215,7 @@ class AuditRecorder:
                 self._news.wait(left)
 
     def _drop_unwritable(self, batch: list[_Waiting], error: Exception) -> None:
-        """Write the records one by one, and count those that no journal can hold."""
+        """Write the records one by one, and count those that cannot be encoded as lost."""
         with self._news:
             for _ in batch:
                 self._waiting.popleft()
@@ -223,14 +223,14 @@ class AuditRecorder:
             try:
                 self._journal.append([(record.kind, record.body)])
             except (StoreError, ValueError, RecursionError) as reason:
-                _log.error("a record can't be written: %s", reason)
+                _log.error("Cannot write a record: %s", reason)
                 with self._news:
                     self._lose(1)
-                record.tell(self._fault(f"the record can't be written ({error})"))
+                record.tell(self._error(f"the record cannot be written ({error})"))
             else:
                 record.tell()
 
-    def _fault(self, problem: str) -> StoreError:
+    def _error(self, problem: str) -> StoreError:
         return StoreError(
-            file=str(self.path), key="", problem=problem, remedy="Check the disk of the audit journal.", code="unusable"
+            file=str(self.path), key="", problem=problem, remedy="Check the disk of the audit log.", code="unusable"
         )

@@ -1,4 +1,4 @@
-"""Build the records of the audit log: of calls, and of what people, commands and the gateway do."""
+"""Build the records of the audit log: of calls, and of actions of people, commands and the gateway."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from truename.config.audit import Audit
     from truename.policy.call import CallEvent
 
-__all__ = ["KINDS", "CommandAudit", "account_of", "intent", "said"]
+__all__ = ["KINDS", "CommandAudit", "begin_fields", "call_record", "record_fields"]
 
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "segment": "a file of the journal was begun",
+        "segment": "a segment of the log begins",
         "start": "a gateway started",
-        "stop": "a gateway ended",
-        "begin": "a call is about to be sent, or something about to be decided",
-        "call": "a call is over",
+        "stop": "a gateway stopped",
+        "begin": "a call is about to be sent, or a decision about to be made",
+        "call": "a call ended",
         "gap": "records were lost before this one",
-        "configuration": "another configuration was taken, or refused",
-        "definition": "a definition was trusted, held back, accepted, rejected or forgotten",
-        "name": "a name was redirected, retired or broken off",
-        "approval": "a decision on a call was asked for, made, taken back, or not made in time",
-        "access": "somebody was let in or turned away, or a token was made or revoked",
-        "credential": "somebody logged in at a server or out, or a credential for one was had, renewed or refused",
+        "configuration": "a new configuration was applied, or refused",
+        "definition": "a definition was trusted, quarantined, accepted, rejected or forgotten",
+        "name": "a name was redirected, retired or dropped",
+        "approval": "an approval of a call was requested, decided, revoked, or expired",
+        "access": "somebody was authenticated or refused, or a token was issued or revoked",
+        "credential": "a login at a server, a logout, or a credential for a server that was issued, renewed or refused",
     }
 )
-"""The kinds of records, and what each is of."""
+"""The kinds of records, each with its meaning."""
 
 _LONGEST: Final = 2_000
 
 
-def said(**fields: object) -> dict[str, Any]:
-    """Return a record's fields: those that say something, as bounded text, number or truth.
+def record_fields(**fields: object) -> dict[str, Any]:
+    """Return the fields of a record, without None and "" values, as bounded text, number or boolean.
 
-    >>> said(who="ann", rule="", seconds=0.25, is_first=False)
+    >>> record_fields(who="ann", rule="", seconds=0.25, is_first=False)
     {'who': 'ann', 'seconds': 0.25, 'is_first': False}
     """
     return {
@@ -71,13 +71,13 @@ def _digest(event: CallEvent) -> str:
         return ""
 
 
-def account_of(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
+def call_record(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
     """Build the record of a call: principal, tool id, decision and its rule, duration, outcome.
 
-    The name that was used stands beside the identity, and is the caller's text.
+    ``name`` is the name that the caller used, and untrusted text; ``tool`` is the identity.
     """
     origin = event.origin
-    body = said(
+    body = record_fields(
         who=event.principal.key,
         agent=event.agent,
         client=event.client,
@@ -105,26 +105,27 @@ def account_of(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
     return body if kept is None else {**body, "arguments": kept}
 
 
-_UNDONE: Final = "Nothing was done: what can't be written down (audit.required) is not done."
-_DONE: Final = "It was done all the same; the journal does not have it."
-_BEGUN: Final = "It was done; the journal has only that it was begun."
+_UNDONE: Final = "Nothing was done, because audit.required is set and the record cannot be written."
+_DONE: Final = "It was done, but the audit log has no record of it."
+_BEGUN: Final = "It was done, but the audit log has only the record of its begin."
 
 
-def intent(kind: str, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the fields of the ``begin`` record of what is about to be decided.
+def begin_fields(kind: str, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields of the ``begin`` record of decisions that are about to be made.
 
-    >>> intent("definition", [{"what": "accepted", "tool": "fs@1/read@1"}, {"what": "accepted", "tool": "fs@1/rm@1"}])
+    >>> tools = ("fs@1/read@1", "fs@1/rm@1")
+    >>> begin_fields("definition", [{"what": "accepted", "tool": tool} for tool in tools])
     {'what': 'accepted', 'tool': 'fs@1/read@1', 'of': 'definition', 'count': 2}
     """
     first = dict(decisions[0]) if decisions else {}
-    return said(**first, of=kind, count=len(decisions) if len(decisions) > 1 else None)
+    return record_fields(**first, of=kind, count=len(decisions) if len(decisions) > 1 else None)
 
 
 class CommandAudit:
-    """Writes down what a command decides, in the journal of the settings, if there is one.
+    """The audit of a command: writes its decisions to the configured audit log, if there is one.
 
-    As with calls: with ``required`` what can't be written down is not done, and a ``begin`` record is on the disk
-    before it is; without, it is done, and ``warn`` is told that the journal does not have it.
+    As for calls: with ``required``, a ``begin`` record is on the disk before the command acts, and without that record
+    it does not act. Otherwise the command acts, and ``warn`` receives a message if its record cannot be written.
     """
 
     def __init__(self, settings: Audit, warn: Callable[[str], None]) -> None:
@@ -133,21 +134,21 @@ class CommandAudit:
 
     @contextmanager
     def deciding(self, kind: str, decisions: Sequence[dict[str, Any]]) -> Iterator[None]:
-        """Write down what the block does, one record each; their fields may be added to until it ends.
+        """Record the decisions of the block, one record each; the block may add fields to them.
 
-        Raises `StoreError` before the block where that is required and not possible. What the block raises was not
-        done, and has no record but that it was begun.
+        Raises `StoreError` before the block if a record is required and cannot be written. If the block raises, its
+        decisions were not made, and only the ``begin`` record remains.
         """
         is_required = self._settings.required
         try:
             if is_required and decisions:
-                self._append([("begin", intent(kind, decisions))])
+                self._append([("begin", begin_fields(kind, decisions))])
         except StoreError as error:
             raise replace(error, remedy=f"{error.remedy} {_UNDONE}") from error
         yield
         try:
             if decisions:
-                self._append([(kind, said(**one)) for one in decisions])
+                self._append([(kind, record_fields(**one)) for one in decisions])
         except StoreError as error:
             self._warn(f"{error} {_BEGUN if is_required else _DONE}")
 

@@ -15,24 +15,25 @@ if TYPE_CHECKING:
 
     from truename.config.audit import Arguments
 
-__all__ = ["HIDDEN", "Redaction", "masked"]
+__all__ = ["HIDDEN", "Redaction", "redact_text"]
 
 _HIDDEN: Final = "[redacted]"
-# Of a name in lower case and without what stands between its words.
+# Searched in a name in lower case, without the separators of its words.
 _NAMES: Final = re.compile(
     r"password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie|sessionid|signature|bearer"
     r"|(?:api|private|access|account|shared|signing|encryption|master|ssh)key|connectionstring|pwd\Z|\Apin\Z"
 )
-# As a word of a name; or as its last one only, for these begin other words (`pass_rate`, `auth_method`).
+# Names with one of these words; `_LAST_WORDS` count only as the last word, since other names begin with them
+# (`pass_rate`, `auth_method`).
 _WORDS: Final = frozenset({"otp", "totp", "mfa", "cvv", "cvc", "jwt"})
 _LAST_WORDS: Final = frozenset({"auth", "pass", "pat", "pincode", "sas"})
 _BETWEEN: Final = re.compile(r"[\s_.-]+")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# A variable of the environment: in other names a key is nearly always no secret (`sort_key`, `issueKey`).
+# An environment variable. In other names, "key" is nearly always not a secret (`sort_key`, `issueKey`).
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,60}_(?:KEY|SAS)")
 _SECRETS_LONGEST_NAME: Final = 200
 
-# Secrets that tell themselves by their form, whatever they are called.
+# Secrets that are recognisable by their form, whatever their name.
 _VALUES: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
     r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\."
@@ -43,25 +44,25 @@ _VALUES: Final = re.compile(
     r"|\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
     r"|\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}"
     r"|(?i:hooks\.slack\.com/services/|/api/webhooks/[0-9]{5,20}/)[A-Za-z0-9_/-]{16,}"
-    # Words that follow on these words are none: "basic understanding".
+    # Not a credential if plain prose follows: "basic understanding".
     r"|(?i:\b(?:bearer|basic)\s+(?!(?-i:[A-Za-z]?[a-z]+)(?:[\s,;:!?)]|\.\s|\.?\Z))[A-Za-z0-9._~+/=-]{8,})"
     r"|(?i:://[^\s/:@]{0,100}:[^\s/@]{1,200}@)"
     r"|(?i:://(?=[^\s/:@]*[0-9])[^\s/:@]{16,200}@)"
 )
-# As far as a secret may reach, wherever its form ends.
+# The rest of the secret beyond the recognised form is hidden too.
 _WHOLE: Final = re.compile(rf"(?:{_VALUES.pattern})[^\s\"'<>,;]*")
 
-# Of models tokens are counted; and what stands on a line of its own behind "signature" is mostly somebody's name.
+# "tokens" is a count of a model; a line "signature: ..." mostly names a person.
 _NAMED: Final = r"(?:password|passwd|pwd|passphrase|passcode|secret|token(?!s)|(?:api|access|account)[_-]?key)"
 _IN_ADDRESS: Final = rf"(?:{_NAMED}|signature)"
 _IN_JSON: Final = rf"(?:{_IN_ADDRESS}|authorization|private[_-]?key|connection[_-]?string)"
-# What stands for a secret, or says what it is to be, and is none.
+# Placeholders and descriptions of a value, which are not secrets.
 _NONE: Final = r"(?!(?:required|optional|string|str|text|null|none|nil|true|false|yes|no|changed|unchanged)\b)"
-# Secrets that are said with their names: in an address, on a command line, in another language within a text.
-_SAID: Final = re.compile(
+# Secrets that follow their name: in a URL, on a command line, in code or data within a text.
+_NAMED_SECRET: Final = re.compile(
     rf"(?i:{_IN_ADDRESS}(?:=|%3d)[^\s&;]{{3}})"
     rf"|(?i:{_IN_JSON}\\{{0,4}}[\"']\s{{0,9}}:\s{{0,9}}\\{{0,4}}[\"'][^\"'\\])"
-    # In one language or another: password = "x", password: 'x'
+    # An assignment: password = "x", password: 'x'
     rf"|(?i:{_NAMED}[\w-]{{0,40}}\s{{0,9}}[:=]\s{{0,9}}(?:\"[^\"\s]{{3,200}}\"|'[^'\s]{{3,200}}'))"
     # A line of YAML or of an INI file: a name and one word, and nothing else.
     rf"|(?im:^[ \t-]{{0,40}}[\w.-]{{0,40}}{_NAMED}[\w-]{{0,40}}[ \t]{{0,9}}[:=][ \t]{{0,9}}{_NONE}"
@@ -72,9 +73,9 @@ _SAID: Final = re.compile(
     r"|(?i:\b(?:set-)?cookie\s{0,9}:\s{0,9}[\w.-]{1,100}=[^\s;]{3})"
     # Variables of the environment.
     r"|\b[A-Z][A-Z0-9_]{0,60}_(?:KEY|PASS|PAT|AUTH|SAS)=[^\s]{3}"
-    # A parameter of an address whose name is a plain word elsewhere, too.
+    # A URL parameter whose name is an ordinary word elsewhere.
     r"|(?i:[?&#;](?:key|sig|auth|code|jwt|sid|session)=(?=[^\s&]{0,200}[0-9])[^\s&]{8})"
-    # A command line. What is only told of an option has no number.
+    # A command line. Documentation of an option has no digit in its value.
     rf"|(?i:(?<![\w-])--[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\s{{1,9}}(?=[^\s]{{0,200}}[0-9])[^\s-]{{3}})"
     r"|(?:^|\s)(?:-u|--user)[\s=]{1,9}(?=[^\s:]{0,100}[A-Za-z])[^\s:]{1,100}:[^\s]{3}"
     r"|\bsshpass\s{1,9}-p\s{0,9}[^\s]|\bmysql(?:dump|admin)?\s[^\n|;]{0,200}(?<=\s)-p[^\s]{3}"
@@ -84,37 +85,37 @@ _SAID: Final = re.compile(
     rf"|(?i:<[\w:-]{{0,40}}{_NAMED}[\w:-]{{0,40}}>[^<\s]{{3}})"
     rf"|(?i:[\"'][\w.-]{{0,40}}{_NAMED}[\w.-]{{0,40}}[\"']\s{{1,9}}value\s{{0,9}}=\s{{0,9}}[\"'][^\"'])"
 )
-# In whatever is said there is one of these.
+# Every match of `_NAMED_SECRET` contains one of these.
 _NEEDED: Final = (
     *("pass", "pwd", "secret", "token", "key", "signature", "auth", "cookie", "connection", "identified", "mysql"),
     *("pat=", "sas=", "sig=", "code=", "jwt=", "sid=", "session=", "-u", "--user"),
 )
 
 
-def masked(text: str) -> str:
-    """Return a text without the secrets in it that tell themselves by their form.
+def redact_text(text: str) -> str:
+    """Return a text in which the secrets that are recognisable by their form are hidden.
 
-    >>> masked("refused: Bearer abcdefgh12345678, see https://ann:hunter2@host/x")
+    >>> redact_text("refused: Bearer abcdefgh12345678, see https://ann:hunter2@host/x")
     'refused: [redacted], see https[redacted]'
     """
     return _WHOLE.sub(_HIDDEN, text) if _VALUES.search(text) else text
 
 
 def tells_secret(text: str) -> bool:
-    """Tell whether a text has a secret in it: by its form, or by its name before it.
+    """Return whether a text contains a secret: one with a known form, or one after its name.
 
     >>> [tells_secret(text) for text in ("The password: see the wiki.", "X-Api-Key: 0a1b2c", "password: hunter2")]
     [False, True, True]
     """
     if _VALUES.search(text) is not None:
         return True
-    # Most texts have none of these, and to see that costs a tenth of looking for what is around them.
+    # Most texts contain none of these words, and this check costs a tenth of the search.
     folded = text.lower()
-    return any(word in folded for word in _NEEDED) and _SAID.search(text) is not None
+    return any(word in folded for word in _NEEDED) and _NAMED_SECRET.search(text) is not None
 
 
 def is_secret_name(name: str, more: Iterable[str] = ()) -> bool:
-    """Tell whether a name is a secret's: by the known ones, and by the globs of an operator (in lower case).
+    """Return whether a name is that of a secret: a known one, or a match of an operator's glob (in lower case).
 
     >>> [is_secret_name(name) for name in ("apiKey", "OPENAI_KEY", "sort_key", "db.pass", "pass_rate")]
     [True, True, False, True, False]
@@ -138,11 +139,11 @@ _BEYOND: Final = 2_000
 _PARSED: Final = 200_000
 _EXACT: Final = 2**53
 _JSON: Final = frozenset('{["')
-# Where a table says how what stands beside it is called, in how many words at most, and what that may be.
+# Keys of an object whose value names a sibling value, each with the most words that such a name has.
 _NAMING: Final = {
     **dict.fromkeys(("name", "key", "field", "id", "label", "header", "parameter", "param", "variable", "selector"), 3),
     **dict.fromkeys(("type", "uid", "xpath", "locator", "placeholder", "target"), 3),
-    # What a model says of a place on a page.
+    # A model's description of a place on a page.
     "element": 12,
 }
 _VALUED: Final = frozenset({"value", "values", "content", "text", "data", "default", "secret"})
@@ -153,12 +154,12 @@ _MOST_WORDS: Final = 3
 
 @dataclass(frozen=True)
 class Redaction:
-    """How much of arguments is kept, which keys are hidden (globs, in lower case), and how long a text may be.
+    """The redaction of arguments: how much to record, which keys to hide (globs, in lower case), and the longest text.
 
     >>> Redaction("redacted").of({"user": "ann", "apiKey": "x", "note": "use Bearer abcdefgh12345678"})
     {'user': 'ann', 'apiKey': '[redacted]', 'note': '[redacted]'}
 
-    A key may also stand beside its value, as in the fields of a form, or before it, as on a command line:
+    The name of a secret may also be a sibling of its value, as in a form, or precede it, as on a command line:
 
     >>> Redaction("redacted").of({"fields": [{"name": "password", "value": "x"}], "args": ["--token", "y"]})
     {'fields': [{'name': 'password', 'value': '[redacted]'}], 'args': ['--token', '[redacted]']}
@@ -169,7 +170,7 @@ class Redaction:
     longest: int = 1_000
 
     def of(self, arguments: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return what is written down of these arguments; None for nothing."""
+        """Return the arguments to record; None for none."""
         if self.arguments != "redacted" or arguments is None:
             return None
         kept = self._kept(arguments, 0, _CharacterBudget([0]))
@@ -186,7 +187,7 @@ class Redaction:
             before = (None, *value[: _MOST - 1])
             pairs = zip(before, value, strict=False)
             return [
-                HIDDEN if self._names(key) or _is_told(key, one, room) else self._kept(one, depth + 1, room)
+                HIDDEN if self._names(key) or _is_secret_option(key, one, room) else self._kept(one, depth + 1, room)
                 for key, one in pairs
                 if room.left > 0
             ]
@@ -194,14 +195,14 @@ class Redaction:
         return kept if room.takes(len(str(kept))) else "[too much]"
 
     def _said(self, value: str, depth: int, room: _CharacterBudget) -> str:
-        # Of a secret that begins in what is kept the rest may be needed to know it.
+        # A secret that begins in the recorded part may need the following text to be recognised.
         near = value[: self.longest + _BEYOND]
         if not room.looks(len(near)):
             return "[too much]"
         return HIDDEN if tells_secret(near) or self._has_secret(value, depth, room) else _text(value, self.longest)
 
     def _has_secret(self, value: str, depth: int, room: _CharacterBudget) -> bool:
-        """Tell whether a text is JSON in which something would be hidden."""
+        """Return whether a text is JSON that contains a secret."""
         if value[:1] not in _JSON or len(value) > _PARSED:
             return False
         try:
@@ -212,7 +213,7 @@ class Redaction:
 
     def _table(self, table: Mapping[Any, Any], depth: int, room: _CharacterBudget) -> dict[str, Any]:
         some = list(islice(table.items(), _MOST))
-        # What a table calls by a secret's name is in its other entries.
+        # If a value of the object is the name of a secret, hide its sibling values.
         is_field = any(self._names(value, _NAMING.get(str(key).lower(), 0)) for key, value in some)
         hides = _VALUED if is_field else frozenset[str]()
         return {
@@ -227,14 +228,14 @@ class Redaction:
         return HIDDEN if is_secret else self._kept(value, depth + 1, room)
 
     def _names(self, value: object, most_words: int = _MOST_WORDS) -> bool:
-        """Tell whether a value is a secret's name (a sentence is none): what belongs to it is the secret."""
+        """Return whether a value is the name of a secret, and not a sentence: then its sibling value is hidden."""
         if not most_words or type(value) is not str or len(value) > _LONGEST_NAME or len(value.split()) > most_words:
             return False
         return is_secret_name(value.lstrip("-"), self.keys)
 
 
-def _is_told(option: object, value: object, room: _CharacterBudget) -> bool:
-    """Tell whether what follows an option of a command line is a secret with it: ``-u ann:hunter2``."""
+def _is_secret_option(option: object, value: object, room: _CharacterBudget) -> bool:
+    """Return whether an option of a command line and the text after it form a secret: ``-u ann:hunter2``."""
     if not (isinstance(option, str) and isinstance(value, str) and option[:1] == "-"):
         return False
     length = len(option) + len(value)
@@ -242,12 +243,12 @@ def _is_told(option: object, value: object, room: _CharacterBudget) -> bool:
 
 
 def _is_count(key: str, value: object) -> bool:
-    """Tell whether a number counts tokens (of a model), or is a place among them."""
+    """Return whether a value is a number of tokens (of a model), or the index of one."""
     return isinstance(value, (int, float)) and "token" in key.lower()
 
 
 def _texts(kept: object) -> Iterator[object]:
-    """Yield what stands in a value, at any depth."""
+    """Yield the scalars of a value, at any depth."""
     if isinstance(kept, dict):
         kept = list(kept.values())
     if isinstance(kept, list):
@@ -258,9 +259,9 @@ def _texts(kept: object) -> Iterator[object]:
 
 
 class _CharacterBudget:
-    """How many characters are still kept, and looked at.
+    """A budget of characters to record and to search.
 
-    A record that is too long for the journal would not be written at all; and whoever looks keeps all calls waiting.
+    A record that exceeds the limit of the log would not be written at all, and a long search delays all calls.
     """
 
     def __init__(self, looked: list[int]) -> None:
@@ -276,7 +277,7 @@ class _CharacterBudget:
         return self._looked[0] <= _LOOKED_AT
 
     def another(self) -> _CharacterBudget:
-        """Return room for what is in a text; it is looked at together with all else."""
+        """Return a new budget to record the JSON in a text; the budget to search is shared."""
         return _CharacterBudget(self._looked)
 
 
@@ -286,7 +287,7 @@ def _text(text: str, longest: int) -> str:
 
 
 def _plain(value: object) -> Any:
-    """Return a scalar as canonical JSON can hold it."""
+    """Return a scalar in a form that canonical JSON can hold."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, (int, float)) and -_EXACT < value < _EXACT:

@@ -1,1 +1,1 @@
-"""Authenticate callers (inbound), sign people in, prove the gateway to servers (outbound), and guard the network."""
+"""Authenticate callers (inbound), sign people in, authenticate to servers (outbound), and guard the network."""

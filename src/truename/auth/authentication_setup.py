@@ -1,70 +1,76 @@
-"""Build the whole HTTP authentication of a gateway from its configuration."""
+"""Build the HTTP authentication of a gateway from its configuration."""
 
 from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins
-from truename.errors import ConfigError
-from truename.policy.principal import LOCAL
+from truename.config.fields import fixed_changes
+from truename.errors import ConfigErrors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
     from truename.config import Config
 
-__all__ = ["HttpAuthentication", "front_of"]
+__all__ = ["HttpAuthentication", "http_authentication"]
 
 _PATH: Final = "/mcp"
-# What counts as soon as it is said; for the rest connections and keys are there already.
-_LIVE: Final[Mapping[str, Any]] = {"tokens": {}, "token_name": LOCAL.name}
 
 
-def _nothing(_: str) -> bool:
-    return False
+class WebPages(Protocol):
+    """A group of web pages, as an ASGI application for its own paths."""
+
+    def has(self, path: str) -> bool:
+        """Return whether it serves this path."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of its paths."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpAuthentication:
-    """What the gateway's HTTP server needs to authenticate callers; ``pages`` serves sign-in and logins at servers.
+    """The authentication of the gateway's HTTP server; ``pages`` serves sign-in and per-user logins at servers.
 
-    ``logins`` is where people are sent to log in at servers, None where there is no page for that.
+    ``logins`` are the pending logins at servers; None if this gateway has no login pages.
     """
 
     authenticators: Authenticators
     resource: ProtectedResource
-    pages: Any = None
-    is_page: Callable[[str], bool] = _nothing
+    pages: ASGIApp
+    is_page: Callable[[str], bool]
     logins: PendingLogins | None = None
 
     def another(self, before: Config, after: Config) -> Callable[[], None]:
-        """Return what has another configuration's tokens count. Raises `ConfigError` if more would change."""
-        old, new = (replace(config.settings.access, **_LIVE) for config in (before, after))
-        if old != new or before.state_location().path != after.state_location().path:
-            problem = "more than tokens and token_name can't change while the gateway runs"
-            raise ConfigError(
-                file=str(after.path or "settings"),
-                key="access",
-                problem=problem,
-                remedy="Restart the gateway, or change it back.",
-            )
+        """Prepare a reload of the tokens.
+
+        Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
+        """
+        fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
+        faults = ConfigErrors(str(after.path or "settings"))
+        for key in fixed:
+            faults.add(key, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
+        faults.raise_any()
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 
 
 @asynccontextmanager
-async def front_of(
+async def http_authentication(
     config: Config,
     address: str,
     *,
@@ -73,10 +79,10 @@ async def front_of(
     on_access: OnAccess = ignore_access,
     is_near: bool = False,
 ) -> AsyncIterator[HttpAuthentication]:
-    """Build what stands in front of a gateway at this address, ``http://HOST:PORT``, while the block lasts.
+    """Build the authentication of a gateway at this address, ``http://HOST:PORT``, for the duration of the block.
 
-    ``fetch`` is the network, if not the real one; ``on_access`` is told what happens at the door; ``is_near`` says that
-    the gateway can be reached from this machine alone.
+    ``fetch`` replaces the network; ``on_access`` receives access events; ``is_near`` means that only this machine can
+    reach the gateway.
     """
     settings, access = config.settings, config.settings.access
     here = access.public_url or address
@@ -89,9 +95,9 @@ async def front_of(
     )
     async with AsyncExitStack() as stack:
         ways: list[Authenticator] = []
-        pages: Any = None
+        pages: AuthorizationEndpoints | None = None
         if access.oauth or access.sign_in:
-            # The network, and the libraries for tokens, are only for who needs them.
+            # Import the network and the token libraries only for configurations that need them.
             from truename.auth.inbound.issuer_tokens import IssuerAuthenticator  # noqa: PLC0415 - only for who has them
             from truename.auth.network.fetch import web  # noqa: PLC0415 - only for who has them
 
@@ -123,21 +129,27 @@ async def front_of(
         logins = _pending_logins(
             config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
         )
-        rooms = [] if pages is None else [pages]
+        groups: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
-            rooms.append(LoginPages(logins, settings.server_name))
+            groups.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
             resource=resource,
-            pages=partial(_page, rooms),
-            is_page=partial(_has, rooms),
+            pages=partial(_page, groups),
+            is_page=partial(_has, groups),
             logins=logins,
         )
 
 
 def _pending_logins(
-    config: Config, here: str, pages: Any, *, is_near: bool, clock: Callable[[], float], tell: OnAccess
+    config: Config,
+    here: str,
+    pages: AuthorizationEndpoints | None,
+    *,
+    is_near: bool,
+    clock: Callable[[], float],
+    tell: OnAccess,
 ) -> PendingLogins | None:
     """Return where people log in at servers, if logins are kept."""
     if config.state_location().path is None:
@@ -147,11 +159,11 @@ def _pending_logins(
     return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
 
 
-def _has(rooms: Sequence[Any], path: str) -> bool:
-    return any(room.has(path) for room in rooms)
+def _has(groups: Sequence[WebPages], path: str) -> bool:
+    return any(pages.has(path) for pages in groups)
 
 
-async def _page(rooms: Sequence[Any], scope: Scope, receive: Receive, send: Send) -> None:
-    # Who went away within a request needs no answer.
+async def _page(groups: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
+    # A client that disconnected during a request needs no response.
     with suppress(ClientDisconnect):
-        await next(room for room in rooms if room.has(scope["path"]))(scope, receive, send)
+        await next(pages for pages in groups if pages.has(scope["path"]))(scope, receive, send)

@@ -1,19 +1,19 @@
-"""Speak OAuth with an issuer: metadata (RFC 8414), keys, introspection (RFC 7662), PKCE (RFC 7636), token endpoint."""
+"""Implement OAuth with an issuer: metadata (RFC 8414), keys, introspection (RFC 7662), PKCE (RFC 7636), tokens."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from base64 import b64encode, urlsafe_b64encode
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote_plus, urlsplit
 
 import anyio
 
-from truename.auth.jwt import Invalid, KeySet, imported
+from truename.auth.jwt import Invalid, KeySet, import_keys
 from truename.auth.network.fetch import FetchError
+from truename.cache import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ __all__ = [
     "TokenResponse",
     "basic",
     "challenge_of",
+    "client_authentication",
     "endpoint_in",
-    "granted",
-    "metadata_of",
-    "proven",
-    "revoked",
+    "fetch_metadata",
+    "parse_token_response",
+    "revoke_tokens",
     "well_known",
 ]
 
@@ -42,7 +42,7 @@ S256: Final = "S256"
 
 
 def challenge_of(verifier: str) -> str:
-    """Return the challenge of a verifier (section 4.2).
+    """Return the PKCE challenge of a verifier (RFC 7636 section 4.2).
 
     >>> challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
     'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
@@ -55,7 +55,7 @@ _OIDC: Final = "/.well-known/openid-configuration"
 
 
 def well_known(issuer: str) -> tuple[str, ...]:
-    """Return where an issuer's metadata may be, in the order in which MCP has clients look.
+    """Return the URLs of an issuer's metadata, in the order in which MCP clients must try them.
 
     >>> well_known("https://idp.example/tenant")[0]
     'https://idp.example/.well-known/oauth-authorization-server/tenant'
@@ -68,11 +68,11 @@ def well_known(issuer: str) -> tuple[str, ...]:
     return (*inserted, f"{root}{path}{_OIDC}") if path else inserted
 
 
-async def metadata_of(issuer: str, fetch: Fetch) -> dict[str, Any]:
-    """Return the metadata of an issuer. Raises `FetchError`.
+async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, Any]:
+    """Fetch the metadata of an issuer. Raises `FetchError`.
 
-    A document that names another issuer is none of this one's: else whoever can put a file on a host could speak for
-    its tenants (RFC 8414 section 3.3).
+    A document that names another issuer is refused: otherwise somebody who can put a file on a host could speak for its
+    tenants (RFC 8414 section 3.3).
     """
     problem = "it has no metadata"
     for url in well_known(issuer):
@@ -88,7 +88,7 @@ async def metadata_of(issuer: str, fetch: Fetch) -> dict[str, Any]:
 
 
 def endpoint_in(metadata: dict[str, Any], name: str, issuer: str) -> str:
-    """Return a URL of the metadata, which is HTTPS unless the issuer itself is not. Raises `FetchError`."""
+    """Return a URL of the metadata, which must be HTTPS unless the issuer itself is not. Raises `FetchError`."""
     url = metadata.get(name)
     plain = urlsplit(issuer).scheme == "http"
     if not isinstance(url, str) or not url.startswith(("https://", "http://") if plain else "https://"):
@@ -105,7 +105,7 @@ _PAUSE: Final = 10.0
 
 
 class IssuerClient:
-    """An issuer as it speaks for itself: its metadata, fetched at first need and kept for an hour."""
+    """A client of one issuer: fetches its metadata at first use, and keeps it for an hour."""
 
     def __init__(self, issuer: str, fetch: Fetch, clock: Callable[[], float]) -> None:
         self.issuer = issuer
@@ -116,21 +116,21 @@ class IssuerClient:
         self._lock = anyio.Lock()
 
     async def metadata(self) -> dict[str, Any]:
-        """Return its metadata. Raises `FetchError`."""
+        """Return the issuer's metadata. Raises `FetchError`."""
         async with self._lock:
             if self._clock() >= self._until:
-                self._known = await metadata_of(self.issuer, self._fetch)
+                self._known = await fetch_metadata(self.issuer, self._fetch)
                 self._until = self._clock() + _GOOD
             return self._known
 
     async def endpoint(self, name: str, typed: str | None) -> str:
-        """Return a URL that the operator wrote down, or that of its metadata. Raises `FetchError`."""
+        """Return the URL that the operator configured, else the one in the metadata. Raises `FetchError`."""
         return typed or endpoint_in(await self.metadata(), name, self.issuer)
 
     async def ask(
         self, name: str, typed: str | None, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
-    ) -> Any:
-        """Fetch from one of its URLs, which may lead no nearer than the issuer itself is. Raises `FetchError`."""
+    ) -> FetchedDocument:
+        """Send a request to an endpoint, which may not be in a nearer zone than the issuer. Raises `FetchError`."""
         url = await self.endpoint(name, typed)
         if typed is not None:
             return await self._fetch(url, form=form, headers=headers)
@@ -138,10 +138,10 @@ class IssuerClient:
 
 
 class IssuerKeys:
-    """The keys of one issuer; ``changes`` counts how often they became others."""
+    """The keys of one issuer; ``changes`` counts how often they were fetched."""
 
-    def __init__(self, speaker: IssuerClient, typed: str | None, clock: Callable[[], float]) -> None:
-        self._speaker = speaker
+    def __init__(self, issuer_client: IssuerClient, typed: str | None, clock: Callable[[], float]) -> None:
+        self._issuer_client = issuer_client
         self._typed = typed
         self._clock = clock
         self._known = KeySet()
@@ -150,36 +150,36 @@ class IssuerKeys:
         self.changes = 0
 
     async def now(self) -> KeySet:
-        """Return the keys. Raises `FetchError` if there are none that are good."""
+        """Return the keys. Raises `FetchError` if there are no current ones."""
         is_good = self._clock() < self._at + _GOOD
-        # While an issuer is slow, one request waits for it, and the others go by what is known.
+        # While an issuer is slow, one request waits for it; the others use the known keys.
         if self._clock() >= self._at + _FRESH and not (is_good and self._lock.locked()):
             await self._renew(self._at)
         if self._clock() >= self._at + _GOOD:
-            message = f"the keys of {self._speaker.issuer} can't be had"
+            message = f"the keys of {self._issuer_client.issuer} cannot be fetched"
             raise FetchError(message)
         return self._known
 
     async def newer(self, known: KeySet) -> KeySet:
-        """Return the keys after a look for new ones, unless that was just done. Raises `FetchError`."""
+        """Fetch the keys again, unless that was just done, and return them. Raises `FetchError`."""
         if known is self._known:
             await self._renew(self._at)
         return self._known
 
     async def _renew(self, at: float) -> None:
         async with self._lock:
-            # Whoever waited for the lock finds them renewed.
+            # A task that waited for the lock finds them renewed.
             if self._at != at or self._clock() < self._tried + _PAUSE:
                 return
             self._tried = self._clock()
             try:
-                answer = await self._speaker.ask("jwks_uri", self._typed)
+                answer = await self._issuer_client.ask("jwks_uri", self._typed)
                 if answer.status != 200:
-                    message = f"the keys of {self._speaker.issuer} are answered with {answer.status}"
+                    message = f"the keys of {self._issuer_client.issuer} cannot be fetched (HTTP {answer.status})"
                     raise FetchError(message)
-                found = imported(answer.document())
+                found = import_keys(answer.document())
             except FetchError as fault:
-                log.warning("keys of %s: %s", self._speaker.issuer, fault)
+                log.warning("Cannot renew the keys of %s: %s", self._issuer_client.issuer, fault)
                 return
             self._known, self._at = found, self._clock()
             self.changes += 1
@@ -190,44 +190,42 @@ _BELIEVED: Final = 30.0
 
 
 class Introspection:
-    """One issuer that is asked. What a token is stays unknown here: answers are kept under its digest."""
+    """The introspection of one issuer's tokens. Responses are cached under a digest of the token."""
 
-    def __init__(self, issuer: Issuer, speaker: IssuerClient, clock: Callable[[], float]) -> None:
+    def __init__(self, issuer: Issuer, issuer_client: IssuerClient, clock: Callable[[], float]) -> None:
         self._issuer = issuer
-        self._speaker = speaker
+        self._issuer_client = issuer_client
         self._clock = clock
-        self._answers: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._answers: TTLCache[bytes, Mapping[str, Any]] = TTLCache(_MOST, _BELIEVED, clock)
 
     async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
-        """Return what the issuer says of a token that is good. Raises `Invalid` and `FetchError`."""
+        """Return the claims of a valid token from the introspection response. Raises `Invalid` and `FetchError`."""
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
-        until, found = self._answers.get(key, (0.0, {}))
-        if now >= until:
+        found = self._answers.get(key)
+        if found is None:
             found = await self._asked(token)
-            self._answers[key] = now + _BELIEVED, found
-            self._answers.move_to_end(key)
-            while len(self._answers) > _MOST:
-                self._answers.popitem(last=False)
+            # It was true when it was asked for.
+            self._answers.put(key, found, until=now + _BELIEVED)
         _check(found, self._issuer, audience, now)
         return found
 
     async def _asked(self, token: str) -> Mapping[str, Any]:
         issuer = self._issuer
-        answer = await self._speaker.ask(
+        answer = await self._issuer_client.ask(
             "introspection_endpoint",
             issuer.introspection_url,
             {"token": token, "token_type_hint": "access_token"},
             {"authorization": basic(issuer.client_id, issuer.client_secret)},
         )
         if answer.status != 200:
-            message = f"introspection at {issuer.issuer} is answered with {answer.status}"
+            message = f"introspection at {issuer.issuer} fails (HTTP {answer.status})"
             raise FetchError(message)
         found: Mapping[str, Any] = answer.document()
         return found
 
 
 def basic(client_id: str, client_secret: str) -> str:
-    """Return the Authorization header of a client (RFC 6749 section 2.3.1: each part is encoded first).
+    """Return the Authorization header of a client (RFC 6749 section 2.3.1: each part is URL-encoded first).
 
     >>> basic("a:b", "c")
     'Basic YSUzQWI6Yw=='
@@ -237,12 +235,12 @@ def basic(client_id: str, client_secret: str) -> str:
 
 
 def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], now: float) -> None:
-    """Raise `Invalid` for what is not good here: also where it is not said for whom a token is (RFC 8707)."""
+    """Raise `Invalid` for a token that is not valid here, also for one without an audience (RFC 8707)."""
     if found.get("active") is not True:
-        message = "its issuer says that it is not good, or no longer"
+        message = "its issuer reports it as inactive"
         raise Invalid(message)
     if found.get("iss", issuer.issuer) != issuer.issuer:
-        message = "it is another issuer's"
+        message = "it was issued by another issuer"
         raise Invalid(message)
     said = found.get("aud")
     named = {one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)}
@@ -254,15 +252,16 @@ def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], n
         if at is None:
             continue
         if isinstance(at, bool) or not isinstance(at, int | float):
-            message = "its times can't be read"
+            message = "its times are not valid"
             raise Invalid(message)
         if now >= at + issuer.leeway if is_past else now < at - issuer.leeway:
-            message = "it has expired" if is_past else "it is not good yet"
+            message = "it has expired" if is_past else "it is not valid yet"
             raise Invalid(message)
 
 
 _LONGEST: Final = 16 * 1024
-# For how long a token is good whose server does not say it, and when a new one is asked for.
+# The lifetime of a token whose server does not state it; renewal starts `_EARLY` seconds, or a share of the lifetime,
+# before the end.
 _ASSUMED: Final = 300.0
 _MOST_SECONDS: Final = 10 * 365 * 86_400.0
 _EARLY: Final = 60.0
@@ -270,15 +269,15 @@ _EARLY_SHARE: Final = 0.1
 
 
 class TokenRefused(FetchError):
-    """The token endpoint said no; ``error`` is its code, "" where it gave none that can be shown."""
+    """The token endpoint refused; ``error`` is its error code, "" if it sent none that can be shown."""
 
     def __init__(self, status: int, error: str) -> None:
-        super().__init__(f"the authorization server gives no token (HTTP {status}{', ' if error else ''}{error})")
+        super().__init__(f"the authorization server refuses a token (HTTP {status}{', ' if error else ''}{error})")
         self.error = error
 
 
 class OAuthClient(Protocol):
-    """A client of an authorization server."""
+    """The credentials of a client of an authorization server."""
 
     @property
     def client_id(self) -> str: ...
@@ -288,15 +287,15 @@ class OAuthClient(Protocol):
 
 @dataclass(frozen=True)
 class TokenResponse:
-    """An access token, until when it is shown, and what it is renewed with, "" for nothing."""
+    """An access token, the time until which to use it, and its refresh token ("" for none)."""
 
     token: str = field(default="", repr=False)
     until: float = float("-inf")
     refresh: str = field(default="", repr=False)
 
 
-def proven(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what a client adds to a form and to the headers, in the way that the metadata has, else as Basic."""
+def client_authentication(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the form fields and headers that authenticate a client, by a method of the metadata, else with Basic."""
     if not client.client_secret:
         return {"client_id": client.client_id}, {}
     ways = metadata.get("token_endpoint_auth_methods_supported")
@@ -305,17 +304,17 @@ def proven(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, 
     return {}, {"authorization": basic(client.client_id, client.client_secret)}
 
 
-def granted(answer: FetchedDocument, now: float) -> TokenResponse:
-    """Return what a token endpoint gave. Raises `FetchError` (`TokenRefused`)."""
+def parse_token_response(answer: FetchedDocument, now: float) -> TokenResponse:
+    """Parse the response of a token endpoint. Raises `FetchError` (`TokenRefused`)."""
     said = answer.document()
     if answer.status != 200:
         raise TokenRefused(answer.status, _error_in(said))
     token, lasting, refresh = said.get("access_token"), said.get("expires_in", _ASSUMED), said.get("refresh_token", "")
     if not _is_token(token):
-        message = "the authorization server gives what is no access token"
+        message = "the authorization server sends no usable access token"
         raise FetchError(message)
     if str(said.get("token_type", "")).lower() != "bearer":
-        message = "the authorization server gives a token that is no bearer token"
+        message = "the authorization server sends a token that is not a bearer token"
         raise FetchError(message)
     if isinstance(lasting, bool) or not isinstance(lasting, int | float) or not 0 < lasting <= _MOST_SECONDS:
         lasting = _ASSUMED
@@ -323,16 +322,16 @@ def granted(answer: FetchedDocument, now: float) -> TokenResponse:
     return TokenResponse(str(token), until, str(refresh) if _is_token(refresh) else "")
 
 
-async def revoked(client: OAuthClient, had: TokenResponse, speaker: IssuerClient) -> bool:
-    """Have the authorization server revoke tokens (RFC 7009); False if it knows no way to. Raises `FetchError`."""
-    metadata = await speaker.metadata()
+async def revoke_tokens(client: OAuthClient, had: TokenResponse, issuer_client: IssuerClient) -> bool:
+    """Revoke tokens (RFC 7009); return False if the server has no revocation endpoint. Raises `FetchError`."""
+    metadata = await issuer_client.metadata()
     if "revocation_endpoint" not in metadata:
         return False
-    more, headers = proven(client, metadata)
+    more, headers = client_authentication(client, metadata)
     for token in filter(None, (had.refresh, had.token)):
-        answer = await speaker.ask("revocation_endpoint", None, {"token": token, **more}, headers)
+        answer = await issuer_client.ask("revocation_endpoint", None, {"token": token, **more}, headers)
         if answer.status != 200:
-            message = f"the authorization server does not revoke it (HTTP {answer.status})"
+            message = f"the authorization server refuses to revoke a token (HTTP {answer.status})"
             raise FetchError(message)
     return True
 
@@ -343,7 +342,7 @@ def _is_token(token: object) -> bool:
 
 
 def _error_in(said: Mapping[str, Any]) -> str:
-    """Return the error's code, if it is one: what else the server says may repeat what it was sent."""
+    """Return the error code of a response if it is one: other text may repeat the request."""
     error = said.get("error")
     is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
     return str(error) if is_code else ""

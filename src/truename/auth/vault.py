@@ -1,4 +1,4 @@
-"""Keep secrets sealed on disk (AES-256-GCM), each bound to its owner and purpose."""
+"""Store secrets encrypted (AES-256-GCM), each bound to its owner and purpose."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "open_vault", "sealed", "unsealed", "vault_keys"]
+__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "decrypt", "encrypt", "open_vault", "vault_keys"]
 
 _NONCE: Final = 12
 
 
-def sealed(key: AESGCM, plain: bytes, bound: bytes) -> bytes:
-    """Return what only this key opens, and only together with ``bound``; 28 bytes longer than it was.
+def encrypt(key: AESGCM, plain: bytes, bound: bytes) -> bytes:
+    """Encrypt a text with a key and the associated data ``bound``; the result is 28 bytes longer.
 
-    The nonce is drawn, so one key may seal 2**32 times (NIST SP 800-38D section 8.3).
+    The nonce is random, so one key may encrypt 2**32 times (NIST SP 800-38D section 8.3).
 
     >>> from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     >>> key = AESGCM(bytes(32))
-    >>> unsealed(key, sealed(key, b"token", b"ann"), b"ann"), unsealed(key, sealed(key, b"token", b"ann"), b"bob")
+    >>> decrypt(key, encrypt(key, b"token", b"ann"), b"ann"), decrypt(key, encrypt(key, b"token", b"ann"), b"bob")
     (b'token', None)
     """
     nonce = os.urandom(_NONCE)
     return nonce + key.encrypt(nonce, plain, bound)
 
 
-def unsealed(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
-    """Return what was sealed; None for what was changed, or was sealed with another key or for something else."""
+def decrypt(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
+    """Decrypt a text; None if it was changed, or encrypted with another key or other associated data."""
     try:
         return key.decrypt(text[:_NONCE], text[_NONCE:], bound)
     except (InvalidTag, ValueError, TypeError):
@@ -76,10 +76,10 @@ _MOST: Final = 10_000
 
 
 def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, ...]:
-    """Return the keys of a vault, the one to seal with first.
+    """Return the keys of a vault, the one to encrypt with first.
 
-    From `KEY_VARIABLE` (32 bytes in base64; older ones behind it, after commas), else from a file that only its owner
-    can read, which is made if there is none. Raises `ConfigError`; no error says anything of a key.
+    They come from `KEY_VARIABLE` (32 bytes in base64; older keys follow after commas), else from a file that only its
+    owner can read, which is created if missing. Raises `ConfigError`; no error contains a key.
     """
     if KEY_VARIABLE in environment:
         return tuple(_decoded(text, KEY_VARIABLE) for text in environment[KEY_VARIABLE].split(","))
@@ -90,7 +90,7 @@ def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, .
     try:
         raw = read_own(key_file, 4_096)
     except OSError as error:
-        problem = f"the vault's key can't be read ({error.strerror or error})"
+        problem = f"the vault's key is not readable ({error.strerror or error})"
         raise ConfigError(file=str(key_file), key="", problem=problem, remedy="Check the file.") from error
     return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
 
@@ -108,8 +108,8 @@ def _decoded(text: str, where: str) -> bytes:
         key = base64.b64decode(text.strip(), validate=True)
         if len(key) == _KEY:
             return key
-    remedy = "Make one: python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
-    raise ConfigError(file=where, key="", problem="it is no key of 32 bytes in base64", remedy=remedy)
+    remedy = "Generate one: python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+    raise ConfigError(file=where, key="", problem="it is not a key of 32 bytes in base64", remedy=remedy)
 
 
 class Vault:
@@ -148,12 +148,12 @@ class Vault:
         return self._opened(issuer, principal, *rows[0]) if rows else None
 
     def put(self, issuer: str, principal: str, secret: bytes) -> None:
-        """Keep a secret in the place of the one before. Raises `StoreError` (``full``) for one too many or too long."""
+        """Store a secret, replacing an earlier one. Raises `StoreError` (``full``) for one too many or too long."""
         with self._file.change() as data:
             self._put(data, issuer, principal, secret)
 
     def replace(self, issuer: str, principal: str, before: Callable[[bytes], bool], secret: bytes | None) -> bool:
-        """Keep a secret, or none, in the place of the one that is meant; tell whether that one was there still."""
+        """Replace or delete a secret if it still is the expected one; return whether it was."""
         with self._file.change() as data:
             query = "SELECT key, sealed FROM secret WHERE issuer = ? AND principal = ?"
             row = data.execute(query, (issuer, principal)).fetchone()
@@ -167,30 +167,32 @@ class Vault:
 
     def _put(self, data: Connection, issuer: str, principal: str, secret: bytes) -> None:
         if len(secret) > _LONGEST:
-            self._file.refuse(f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Ask for less.")
+            self._file.refuse(
+                f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Store a shorter one."
+            )
         name = next(iter(self._keys))
         data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
         (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
         if count >= self._most:
-            self._file.refuse(f"it holds {count:,} secrets already", "full", "Revoke those that nobody needs.")
-        row = (issuer, principal, name, sealed(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
+            self._file.refuse(f"it already holds {count:,} secrets", "full", "Revoke those that are no longer needed.")
+        row = (issuer, principal, name, encrypt(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
         data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, ?)", row)
 
     def remove(self, issuer: str, principal: str) -> bool:
-        """Forget a secret; tell whether there was one."""
+        """Delete a secret; return whether it existed."""
         with self._file.change() as data:
             query = "DELETE FROM secret WHERE issuer = ? AND principal = ?"
             return data.execute(query, (issuer, principal)).rowcount > 0
 
     def entries(self) -> list[tuple[str, str, int]]:
-        """Return whose secrets there are: issuer, principal, and when each was kept (seconds since 1970)."""
+        """Return issuer, principal and time of storage (seconds since 1970) of each secret."""
         return [
             (issuer, principal, at)
             for issuer, principal, at in self._file.rows("SELECT issuer, principal, at FROM secret ORDER BY 1, 2")
         ]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -202,10 +204,10 @@ class Vault:
     def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
         key = self._keys.get(name)
         if key is None:
-            self._file.refuse("a secret was sealed under a key that is not given", "corrupt", "Give the older key too.")
-        secret = unsealed(key, kept, _bound(issuer, principal))
+            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", "Add the older key.")
+        secret = decrypt(key, kept, _bound(issuer, principal))
         if secret is None:
-            self._file.refuse("a secret was changed, or is somebody else's")
+            self._file.refuse("a secret was changed, or belongs to another principal")
         return secret
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Represent the available tools: `Tool`, `Origin`, `Catalog`, and the reading of dumps."""
+"""Represent the available tools (`Tool`, `Origin`, `Catalog`), and read dumps of tools/list results."""
 
 from truename.catalog.admit import label_of
 from truename.catalog.catalog import BUILT_IN_ALIASES, Catalog, usable_aliases
@@ -9,7 +9,7 @@ from truename.catalog.declared import (
     ServerIdentity,
     identity_changes,
     identity_mismatch,
-    integration_fault,
+    integration_error,
 )
 from truename.catalog.globs import Unfolded, unfolded
 from truename.catalog.tool import AdmissionNotice, Origin, Tool, estimated_tokens
@@ -28,7 +28,7 @@ __all__ = [
     "estimated_tokens",
     "identity_changes",
     "identity_mismatch",
-    "integration_fault",
+    "integration_error",
     "label_of",
     "unfolded",
     "usable_aliases",

@@ -1,7 +1,7 @@
-"""Admit the tools that MCP servers list, each with one identity.
+"""Admit the tools that MCP servers list, and give each one identity.
 
-Everything here is hostile until checked: labels and names that can't be printed or are too long are refused, a name
-listed twice is admitted once, and names that fold into one identity are told apart by a digest.
+All input is untrusted: labels and names that can't be printed or are too long are refused, a name listed twice is
+admitted once, and names that fold to one identity get a digest each, except one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from truename.catalog.declared import UNDECLARED, Bindings, Owners, ServerIdenti
 from truename.catalog.tool import AdmissionNotice, Origin, Tool
 from truename.dialects import Reason
 from truename.errors import DuplicateTool, InvalidName, TruenameError, excerpt
-from truename.identity import MAX_FOREIGN, ToolId, component, dotted_component, told_apart
+from truename.identity import MAX_FOREIGN, ToolId, candidate_keys, component, dotted_component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Bindings", "admit", "entries_of", "label_of"]
 
 _WHERE: Final = "a catalogue"
-# No label has this character, so no label can be taken for the second server of another.
+# Labels can't contain this character, so the id of a second server with one label equals no other label.
 _REPEATED: Final = "\x1f"
 
 
@@ -33,7 +33,7 @@ class _AdmittedServer(NamedTuple):
 
 
 class _IdSpace(NamedTuple):
-    """Where a server's tools stand in the space of ids, and the versions declared for single ones."""
+    """The integration and version of a server's tools, and the versions declared for single tools."""
 
     integration: str
     version: int
@@ -48,49 +48,52 @@ def admit(
     owners: Owners,
     strict: bool,
 ) -> tuple[list[Tool], tuple[AdmissionNotice, ...]]:
-    """Return the tools of these servers in order, and what there is to report.
+    """Return the admitted tools of these servers in order, and notices about the others.
 
-    ``bound`` holds identities given before, by (server id, upstream name): they are kept, present or not, and never
-    given to another tool. ``identities`` are those that the operator declares, by server key. ``owners`` are the tools
-    of all ids that were ever given, also of such that lead to another one now.
+    ``bound`` holds the identities on record by (server id, upstream name): they are kept, whether the tool is present
+    or not, and never given to another tool. ``identities`` are those that the operator declares, by server key.
+    ``owners`` maps every id that was ever given to its tool, including ids that are redirected now.
 
-    With ``strict`` everything refused is raised as one `ExceptionGroup` of `InvalidName` and `DuplicateTool`;
-    otherwise it is left out and reported.
+    With ``strict``, the refused names are raised as one `ExceptionGroup` of `InvalidName` and `DuplicateTool`;
+    otherwise their tools are omitted and reported.
     """
     refused: list[TruenameError] = []
     notices: list[AdmissionNotice] = []
     servers = [_listing(label, number, listing, refused, notices) for label, number, listing in _numbered(listings)]
     present = [server for server in servers if server is not None]
-    places = _places(present, bound, identities)
+    spaces = _id_spaces(present, bound, identities)
     tools: list[Tool] = []
     given = {id: origin for origin, id in bound.items()}
     former = [id for id in owners if id not in given]
-    for tool in (tool for server in present for tool in _tools(server, places[server.id], bound, former)):
+    for tool in (tool for server in present for tool in _tools(server, spaces[server.id], bound, former)):
         origin = tool.origin.server_id, tool.origin.name
         if given.setdefault(tool.id, origin) == origin:
             tools.append(tool)
         else:
-            error = _second(tool, given[tool.id])
+            error = _id_taken(tool, given[tool.id])
             refused.append(error)
             notices.append(AdmissionNotice("taken", tool.origin.server, tool.origin.name, str(error)))
     if refused and strict:
-        message = f"{len(refused)} names can't be admitted; strict=False leaves their tools out and reports them"
+        message = f"{len(refused)} names can't be admitted; strict=False omits their tools and reports them"
         raise ExceptionGroup(message, refused)
     return tools, tuple(notices)
 
 
-def _second(tool: Tool, owner: tuple[str, str]) -> DuplicateTool:
-    """Return the refusal of a tool whose id is another server's: two servers share an integration and a version."""
+def _id_taken(tool: Tool, owner: tuple[str, str]) -> DuplicateTool:
+    """Build the error for a tool whose id another server has: two servers share an integration and a version."""
     return DuplicateTool(
         existing=f"{label_of(owner[0])!r} ({owner[1]})",
         duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
         name=str(tool.id),
-        remedy="Give one of these servers another integration or version.",
+        remedy="Configure another integration or version for one of these servers.",
     )
 
 
 def entries_of(listing: Any) -> Iterable[Any] | None:
-    """Return the entries of a list of tools, a tools/list result, its JSON-RPC response, or the SDK's own object."""
+    """Return the entries of a list of tools, a tools/list result, its JSON-RPC response, or the SDK's result object.
+
+    Returns None if it is none of these.
+    """
     if hasattr(listing, "model_dump"):
         listing = listing.model_dump(by_alias=True, exclude_none=True)
     while isinstance(listing, Mapping):
@@ -108,17 +111,17 @@ def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, A
 def _listing(
     label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[AdmissionNotice]
 ) -> _AdmittedServer | None:
-    def refuse(name: str, what: str, reasons: tuple[Reason, ...]) -> None:
-        error = InvalidName(name=name, dialect=what, reasons=reasons)
+    def refuse(name: str, place: str, reasons: tuple[Reason, ...]) -> None:
+        error = InvalidName(name=name, dialect=place, reasons=reasons)
         refused.append(error)
         notices.append(AdmissionNotice("invalid", label, name, str(error)))
 
-    if reasons := _unfit(label):
+    if reasons := _reasons_against(label):
         refuse(str(label), f"{_WHERE} (as a server key)", reasons)
         return None
     entries = entries_of(listing)
     if entries is None:
-        refuse(label, _of(label), (Reason("type", "its listing is no list of tools"),))
+        refuse(label, _of(label), (Reason("type", "its listing is not a list of tools"),))
         return None
     tools: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
@@ -127,7 +130,7 @@ def _listing(
         if not isinstance(name, str):
             reason = Reason("type", f"a tool's name is of type {type(name).__name__}, not text")
             refuse("", _of(label), (reason,))
-        elif reasons := _unfit(name):
+        elif reasons := _reasons_against(name):
             refuse(name, _of(label), reasons)
         elif name in tools:
             notices.append(
@@ -139,7 +142,7 @@ def _listing(
 
 
 def label_of(server_id: str) -> str:
-    """Return the label of a server by its id: they differ only where two servers have one label."""
+    """Return the label of a server from its id; they differ only if two servers have one label."""
     return server_id.partition(_REPEATED)[0]
 
 
@@ -155,7 +158,7 @@ def _definition(entry: Any) -> Mapping[str, Any]:
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _unfit(text: object) -> tuple[Reason, ...]:
+def _reasons_against(text: object) -> tuple[Reason, ...]:
     if not isinstance(text, str):
         return (Reason("type", f"it is of type {type(text).__name__}, not text"),)
     if not text.strip():
@@ -166,64 +169,68 @@ def _unfit(text: object) -> tuple[Reason, ...]:
     return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} can't be printed") for i in bad[:5])
 
 
-def _places(
+def _id_spaces(
     servers: Sequence[_AdmittedServer], bound: Bindings, identities: Mapping[str, ServerIdentity]
 ) -> dict[str, _IdSpace]:
-    """Return by server id where its tools stand: as declared, else as on record, else by its key.
+    """Return the id space of each server by its id: as declared, else as on record, else derived from its key.
 
-    The same key is the same integration for ever. Two keys never give one integration; an operator may.
+    The same key always means the same integration. Two keys never lead to one integration unless the operator says so.
     """
     declared = {server.id: identities.get(server.label, UNDECLARED) for server in servers}
     recorded = {
         server_id: id
         for (server_id, _), id in bound.items()
-        # A server that is not here and had another version was declared: its integration may be another's, too.
+        # An absent server with a version other than 1 was declared; its integration may also belong to another server.
         if (declared[server_id].integration is None if server_id in declared else id.integration_version == 1)
     }
-    wanted = {
+    keys = {
         server.id: component(server.id).name
         for server in servers
         if server.id not in recorded and declared[server.id].integration is None
     }
     by_key = {server_id: id.integration for server_id, id in recorded.items()}
-    by_key |= _told_apart(wanted, set(by_key.values()))
+    by_key |= _distinct_keys(keys, set(by_key.values()))
     return {
         server_id: _IdSpace(
-            said.integration or by_key[server_id],
-            said.version or (recorded[server_id].integration_version if server_id in recorded else 1),
-            said,
+            identity.integration or by_key[server_id],
+            identity.version or (recorded[server_id].integration_version if server_id in recorded else 1),
+            identity,
         )
-        for server_id, said in declared.items()
+        for server_id, identity in declared.items()
     }
 
 
-def _tools(server: _AdmittedServer, place: _IdSpace, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
+def _tools(server: _AdmittedServer, space: _IdSpace, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
     parts = {name: dotted_component(name) for name in server.tools if (server.id, name) not in bound}
     taken: defaultdict[str | None, set[str]] = defaultdict(set)
     own = (id for (server_id, _), id in bound.items() if server_id == server.id)
     for id in (*own, *former):
-        if (id.integration, id.integration_version) == place[:2]:
+        if (id.integration, id.integration_version) == space[:2]:
             taken[id.suite].add(id.tool)
     by_suite: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
     for name, part in parts.items():
         by_suite[part.suite][name] = part.name
     keys = {
         name: (suite, key)
-        for suite, wanted in by_suite.items()
-        for name, key in _told_apart(wanted, taken[suite], suite).items()
+        for suite, plain_keys in by_suite.items()
+        for name, key in _distinct_keys(plain_keys, taken[suite], suite).items()
     }
     for name, definition in server.tools.items():
-        id = bound.get((server.id, name)) or ToolId(*place[:2], *keys[name], place.declared.version_of(name))
+        id = bound.get((server.id, name)) or ToolId(*space[:2], *keys[name], space.declared.version_of(name))
         yield Tool(id, Origin(server.label, name, server.id), definition)
 
 
-def _told_apart(wanted: Mapping[str, str], taken: set[str], suite: str | None = None) -> dict[str, str]:
-    """Give each verbatim text a key of its own: the one that needed no change keeps it, the others carry a digest."""
+def _distinct_keys(plain_keys: Mapping[str, str], taken: set[str], suite: str | None = None) -> dict[str, str]:
+    """Give each verbatim text its own key.
+
+    Of several texts with one plain key, the text that needed no change keeps it, and the others get digests.
+    ``plain_keys`` maps the verbatim texts to their keys without a digest; ``taken`` are keys that are not available.
+    """
     groups: defaultdict[str, list[str]] = defaultdict(list)
-    for verbatim, key in wanted.items():
+    for verbatim, key in plain_keys.items():
         groups[key].append(verbatim)
-    if not taken and len(groups) == len(wanted):
-        return dict(wanted)
+    if not taken and len(groups) == len(plain_keys):
+        return dict(plain_keys)
     given: dict[str, str] = {}
     used = set(taken)
     changed: list[tuple[str, str]] = []
@@ -236,7 +243,7 @@ def _told_apart(wanted: Mapping[str, str], taken: set[str], suite: str | None = 
         changed += ((verbatim, key) for verbatim in verbatims if verbatim != keeper)
     used.update(given.values())
     for verbatim, key in sorted(changed):
-        candidate = next(one for one in told_apart(key, verbatim) if one not in used)
+        candidate = next(one for one in candidate_keys(key, verbatim) if one not in used)
         used.add(candidate)
         given[verbatim] = candidate
     return given

@@ -1,4 +1,4 @@
-"""Represent a catalogue: an immutable mapping from identity to tool, in the order in which it was built."""
+"""Represent a catalogue: an immutable mapping from identity to tool, in insertion order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUILT_IN_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def checked_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
-    """Return the aliases by integration. Raises `InvalidName` for an alias that could not stand in a name.
+    """Return the aliases by integration. Raises `InvalidName` for an alias with characters that names can't have.
 
     >>> checked_aliases({"Salesforce": "sf"})
     {'salesforce': 'sf'}
@@ -43,7 +43,7 @@ def checked_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
 
 
 def usable_aliases(aliases: Mapping[str, str], integrations: Collection[str]) -> dict[str, str]:
-    """Return the aliases that mean one integration only and are not an integration themselves.
+    """Return the aliases that belong to one integration only and are not the name of an integration.
 
     >>> usable_aliases({"salesforce": "sf"}, {"salesforce", "sf"})
     {}
@@ -58,11 +58,11 @@ Listings = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
 class Catalog(Mapping[ToolId, Tool]):
-    """An immutable ``ToolId -> Tool`` mapping; no two tools share an id; look-up also by the id's text.
+    """An immutable ``ToolId -> Tool`` mapping; an id can also be looked up by its text.
 
     ``aliases`` are short names of integrations for wire names (None: the built-in table, ``{}``: none); keys are
-    server keys in any case. Raises `InvalidName` for one that is no short name (letters, digits, ``_`` and ``-``).
-    ``notices`` tell what was left out or listed twice.
+    server keys in any case. Raises `InvalidName` for an alias with other characters than letters, digits, ``_`` and
+    ``-``, and `DuplicateTool` for two tools with one id. ``notices`` report tools that were omitted or listed twice.
 
     >>> catalog = Catalog.of("salesforce@1/get_leads@1", "data-grout/prism.refract")
     >>> [str(id) for id in catalog]
@@ -96,7 +96,7 @@ class Catalog(Mapping[ToolId, Tool]):
 
     @classmethod
     def of(cls, *ids: ToolId | str, aliases: Mapping[str, str] | None = None) -> Self:
-        """Build a catalogue of bare identities. Raises `InvalidToolId` and, for an id given twice, `DuplicateTool`."""
+        """Build a catalogue from ids alone. Raises `InvalidToolId`, and `DuplicateTool` for an id given twice."""
         parsed = (id if isinstance(id, ToolId) else ToolId.parse(id) for id in ids)
         return cls((_bare(id) for id in parsed), aliases)
 
@@ -113,15 +113,16 @@ class Catalog(Mapping[ToolId, Tool]):
     ) -> Self:
         """Build a catalogue from the tools/list results of MCP servers.
 
-        ``servers`` maps server keys to a list of tools or a whole result, or is pairs of them: labels may repeat, and
-        each pair is a server of its own. ``bound`` are the identities that a ledger has on record, ``owners`` the tools
-        of all ids that it ever had (`Ledger.origins`): after `truename rename --ids` these are more, and none is given
-        away. ``identities`` are those that the operator declares, by server key.
+        ``servers`` maps server keys to lists of tools or whole results. It may also be pairs of key and list: each pair
+        is then a separate server, and keys may repeat. ``bound`` are the identities that a ledger has on record;
+        ``owners`` (`Ledger.origins`) are the tools of all ids that it ever had, which is more after
+        `truename rename --ids`; none of these ids is given to another tool. ``identities`` are those that the operator
+        declares, by server key.
 
         Names that can't be admitted (empty, not printable, over 1,024 characters) and tools whose id another server has
-        raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`, so that a program learns of them; with
-        ``strict=False``, as in the gateway and the commands, they are left out and stand in `notices`. Ids on record
-        that are not those declared raise `LedgerError` (``identity_mismatch``); without ``strict`` they are kept.
+        raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`; with ``strict=False``, as in the gateway and the
+        commands, they are omitted and reported in `notices`. Ids on record that differ from the declared ones raise
+        `LedgerError` (``identity_mismatch``); with ``strict=False`` the recorded ids are kept.
 
         >>> list(Catalog.from_mcp({"Weather": ["get_data"], "weather": ["get_data"]}))
         [ToolId('weather-a0bba638@1/get_data@1'), ToolId('weather@1/get_data@1')]
@@ -138,27 +139,27 @@ class Catalog(Mapping[ToolId, Tool]):
     def from_file(cls, path: str | Path, aliases: Mapping[str, str] | None = None, *, strict: bool = True) -> Self:
         """Read a dump: JSON or JSONL, also gzipped, of one server's tools or of many servers.
 
-        Raises `ConfigError` for a file that can't be read, and as `from_mcp` for what is in it.
+        Raises `ConfigError` for a file that can't be read, and the errors of `from_mcp` for its content.
         """
         return cls.from_mcp(read_listings(Path(path)), aliases, strict=strict)
 
     def with_tools(self, tools: Iterable[Tool]) -> Self:
-        """Return a copy that has these tools too. Raises `DuplicateTool`."""
+        """Return a copy with these tools added. Raises `DuplicateTool`."""
         return type(self)([*self._tools.values(), *tools], self.aliases, self.notices)
 
     def only(self, server_id: str) -> Self:
-        """Return the part that comes from one server."""
+        """Return a catalogue of the tools of one server."""
         mine = [tool for tool in self._tools.values() if tool.origin.server_id == server_id]
         return type(self)(mine, self.aliases)
 
     @property
     def digest(self) -> str:
-        """A digest of all identities, origins and definitions, whatever their order."""
+        """The digest of all identities, origins and definitions; it does not depend on their order."""
         lines = sorted(f"{id} {t.origin.server_id!r} {t.origin.name!r} {t.digest}" for id, t in self._tools.items())
         return f"sha256:{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()}"
 
     def conflicts(self) -> dict[str, tuple[Tool, ...]]:
-        """Return the names that several servers have (after folding), each with its tools."""
+        """Return the names that several servers have (compared by fold), each with its tools."""
         groups: defaultdict[str, list[Tool]] = defaultdict(list)
         for tool in self._tools.values():
             if tool.origin.has_conflict:
@@ -169,7 +170,7 @@ class Catalog(Mapping[ToolId, Tool]):
         return self._by_text[id] if isinstance(id, str) else self._tools[id]
 
     def items(self) -> ItemsView[ToolId, Tool]:
-        """Return the pairs, without the look-ups that a `Mapping` would make of them."""
+        """Return the pairs of id and tool; faster than the inherited method, which looks up each id."""
         return self._tools.items()
 
     def values(self) -> ValuesView[Tool]:

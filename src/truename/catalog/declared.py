@@ -1,6 +1,6 @@
 """Apply the identities that an operator declares for servers, and compare them with the ledger's.
 
-The configuration may say that a server is ``salesforce@2``, and that one of its tools is version 3. Without a word the
+The configuration may declare that a server is ``salesforce@2``, and that one of its tools has version 3. By default the
 integration comes from the server's key, and all versions are 1.
 """
 
@@ -27,7 +27,7 @@ __all__ = [
     "ServerIdentity",
     "identity_changes",
     "identity_mismatch",
-    "integration_fault",
+    "integration_error",
 ]
 
 Bindings = Mapping[tuple[str, str], ToolId]
@@ -36,15 +36,11 @@ _DIGEST: Final = re.compile(r"-[0-9a-f]{8}")
 _DIGEST_LENGTH: Final = 9
 
 
-def _nothing() -> Mapping[str, int]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class ServerIdentity:
     """The identity that an operator declares for a server: integration, its version, and versions of single tools.
 
-    ``integration`` None leaves it to the server's key, ``version`` None is 1. ``versions`` go by the server's own tool
+    ``integration`` None: derived from the server's key. ``version`` None: 1. ``versions`` are by the server's own tool
     names. Raises `InvalidName` for an integration that is not a name of the grammar, and `InvalidToolId` for a version
     that is not a whole number above 0.
 
@@ -54,12 +50,12 @@ class ServerIdentity:
 
     integration: str | None = None
     version: int | None = None
-    versions: Mapping[str, int] = field(default_factory=_nothing, hash=False)
+    versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
         if self.integration is not None:
-            if fault := integration_fault(self.integration):
-                reason = Reason("character", fault)
+            if error := integration_error(self.integration):
+                reason = Reason("character", error)
                 raise InvalidName(name=self.integration, dialect="an integration", reasons=(reason,))
             object.__setattr__(self, "integration", lower_ascii(self.integration))
         for version in (1 if self.version is None else self.version, *self.versions.values()):
@@ -73,10 +69,10 @@ class ServerIdentity:
 UNDECLARED: Final = ServerIdentity()
 
 
-def integration_fault(text: str) -> str:
-    """Return why a text can't be an integration, "" if it can.
+def integration_error(text: str) -> str:
+    """Return the reason why a text can't be an integration; "" if it can.
 
-    >>> integration_fault("data-grout"), integration_fault("My Server")
+    >>> integration_error("data-grout"), integration_error("My Server")
     ('', "an integration has letters, digits, '_' and '-' only, and 200 characters at most")
     """
     folded = lower_ascii(text)
@@ -86,7 +82,7 @@ def integration_fault(text: str) -> str:
 
 
 class IdentityChange(NamedTuple):
-    """A tool whose id on record is not the one that is declared now."""
+    """A tool whose recorded id differs from the id declared now."""
 
     server: str
     name: str
@@ -95,7 +91,7 @@ class IdentityChange(NamedTuple):
 
 
 def identity_changes(bound: Bindings, declared: Mapping[str, ServerIdentity]) -> tuple[IdentityChange, ...]:
-    """Return where ids on record differ from those declared, for the servers that ``declared`` has.
+    """Return the tools whose recorded ids differ from those declared, for the servers in ``declared``.
 
     >>> bound = {("sf2", "get"): ToolId.parse("sf2@1/get@1")}
     >>> [str(one.declared) for one in identity_changes(bound, {"sf2": ServerIdentity(integration="salesforce")})]
@@ -107,7 +103,7 @@ def identity_changes(bound: Bindings, declared: Mapping[str, ServerIdentity]) ->
 
 
 def identity_mismatch(changes: Sequence[IdentityChange]) -> LedgerError:
-    """Return the refusal of ids on record that are not those declared, told by the first of them."""
+    """Build the error for recorded ids that differ from those declared; it names the first of them."""
     first = changes[0]
     return LedgerError(
         code="identity_mismatch",
@@ -122,23 +118,21 @@ def identity_mismatch(changes: Sequence[IdentityChange]) -> LedgerError:
 def _changes(bound: Bindings, declared: Mapping[str, ServerIdentity]) -> Iterator[IdentityChange]:
     for (server, name), recorded in bound.items():
         if (identity := declared.get(server)) is not None:
-            integration = identity.integration or _integration(server, recorded.integration)
-            wanted = ToolId(
+            integration = identity.integration
+            if not integration:
+                own = component(server).name
+                integration = recorded.integration if _comes_from(own, recorded.integration) else own
+            expected = ToolId(
                 integration, identity.version or 1, recorded.suite, recorded.tool, identity.version_of(name)
             )
-            if wanted != recorded:
-                yield IdentityChange(server, name, recorded, wanted)
-
-
-def _integration(server: str, recorded: str) -> str:
-    own = component(server).name
-    return recorded if _comes_from(own, recorded) else own
+            if expected != recorded:
+                yield IdentityChange(server, name, recorded, expected)
 
 
 def _comes_from(own: str, recorded: str) -> bool:
-    """Tell whether an integration is a server key's own, or that one told apart from another's by digests."""
+    """Return whether an integration is a server key's own, with or without appended digests."""
     while recorded != own:
-        # A long name loses its end to make room for a digest.
+        # A long name is cut to leave space for a digest.
         if len(recorded) >= MAX_COMPONENT - 2 * _DIGEST_LENGTH and own.startswith(recorded):
             return True
         recorded, digest = recorded[:-_DIGEST_LENGTH], recorded[-_DIGEST_LENGTH:]

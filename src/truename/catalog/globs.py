@@ -1,4 +1,4 @@
-"""Match globs on tool ids: ``*`` is any text, ``?`` is one character, every other character is itself."""
+"""Match globs against tool ids: ``*`` matches any text, ``?`` one character, any other character itself."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from truename.identity import (
     ToolId,
     component,
     dotted_component,
-    is_told_apart,
+    is_candidate_key,
     lower_ascii,
-    plain_names,
+    names_without_digest,
 )
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ __all__ = [
     "ById",
     "Globs",
     "Unfolded",
-    "fault_in",
     "fits",
     "fits_all",
     "fits_id",
+    "glob_error",
     "is_wild",
     "may_meet",
-    "strays",
     "unfolded",
+    "unmatched_globs",
     "unversioned",
 ]
 
@@ -43,7 +43,7 @@ _MOST: Final = 65_536
 
 
 class Unfolded(NamedTuple):
-    """An id that a tool would have had; its parts need not be names."""
+    """The id that a tool would have without folding or digests; its parts need not be names of the grammar."""
 
     integration: str
     integration_version: int
@@ -56,7 +56,7 @@ class Unfolded(NamedTuple):
 
     @property
     def id(self) -> ToolId | None:
-        """The same as an id, None where no tool could have it."""
+        """The same id as a `ToolId`; None if a part is not a name of the grammar."""
         try:
             return ToolId.parse(str(self))
         except InvalidToolId:
@@ -65,9 +65,10 @@ class Unfolded(NamedTuple):
 
 @lru_cache(maxsize=_MOST)
 def unfolded(id: ToolId, origin: Origin) -> tuple[Unfolded, ...]:
-    """Return the ids that a tool would have had without a digest or a fold, but its own; most tools have none.
+    """Return the ids that a tool would have without digests and folding, except its own; most tools have none.
 
-    An id that was declared, or comes from elsewhere, has no digest of its origin, and so stands for itself.
+    Access rules that name such an id must apply to the tool too. An id that was not derived from the tool's origin
+    (declared by the operator, for example) has no such forms.
 
     >>> from truename import Catalog
     >>> catalog = Catalog.from_mcp({"alpha": ["Danger", "danger", "drop table"]})
@@ -84,17 +85,17 @@ def unfolded(id: ToolId, origin: Origin) -> tuple[Unfolded, ...]:
 
 
 def _integrations(id: ToolId, origin: Origin) -> set[str]:
-    if not is_told_apart(id.integration, component(origin.server_id).name, origin.server_id):
+    if not is_candidate_key(id.integration, component(origin.server_id).name, origin.server_id):
         return set()
-    # The second server of one label has that label, too.
-    return {name for key in (origin.server_id, origin.server) for name in plain_names(key)}
+    # The second server with one label is meant by the label too.
+    return {name for key in (origin.server_id, origin.server) for name in names_without_digest(key)}
 
 
 def _tools(id: ToolId, name: str) -> set[str]:
     part = dotted_component(name)
-    if id.suite != part.suite or not is_told_apart(id.tool, part.name, name):
+    if id.suite != part.suite or not is_candidate_key(id.tool, part.name, name):
         return set()
-    return set(plain_names(name)) if part.lossy else {f"{part.suite}.{part.name}" if part.suite else part.name}
+    return set(names_without_digest(name)) if part.lossy else {f"{part.suite}.{part.name}" if part.suite else part.name}
 
 
 Entry = TypeVar("Entry")
@@ -106,21 +107,21 @@ _STARS: Final = re.compile(r"\*{2,}")
 _LEGAL: Final = re.compile(rf"\*|{_NAME}{_VERSION}/{_NAME}{_VERSION}")
 
 
-def fault_in(glob: str) -> str:
-    """Return what is wrong with a glob on ids, "" if nothing; one that could never fit anything is wrong.
+def glob_error(glob: str) -> str:
+    """Return the error of a glob on ids, "" if it is valid; a glob that can't match any id is an error.
 
-    >>> fault_in("github/*"), fault_in("delete_*")
+    >>> glob_error("github/*"), glob_error("delete_*")
     ('', "it has no '/' between integration and tool")
     """
     if len(glob) > MAX_ID_LENGTH:
         return f"it is longer than {MAX_ID_LENGTH} characters"
     if _LEGAL.fullmatch(lower_ascii(glob)):
         return ""
-    return "it can't fit any tool id" if "/" in glob else "it has no '/' between integration and tool"
+    return "it can't match any tool id" if "/" in glob else "it has no '/' between integration and tool"
 
 
 def fits_id(glob: str, id: ToolId | Unfolded) -> bool:
-    """Tell whether a glob fits an id, or what an id would have been.
+    """Return whether a glob matches an id.
 
     >>> from truename import ToolId
     >>> fits_id("GitHub/push", ToolId.parse("github@2/push@3")), fits_id("github/push@1", ToolId.parse("github/push@3"))
@@ -134,12 +135,12 @@ def fits_id(glob: str, id: ToolId | Unfolded) -> bool:
 
 
 def is_wild(glob: str) -> bool:
-    """Tell whether a glob is more than an id."""
+    """Return whether a glob has wildcards."""
     return _WILD.search(glob) is not None
 
 
 def may_meet(one: str, other: str) -> bool:
-    """Tell whether some id could fit both globs on ids.
+    """Return whether an id exists that both globs match.
 
     >>> may_meet("github/*", "*/search"), may_meet("github/get_*", "git*/list_*"), may_meet("git@2/*", "git/push@1")
     (True, False, True)
@@ -147,22 +148,22 @@ def may_meet(one: str, other: str) -> bool:
     return all(map(_meet, _parts(one), _parts(other)))
 
 
-def strays(globs: Iterable[str], ids: Iterable[ToolId | Unfolded]) -> tuple[str, ...]:
-    """Return the globs that name what there is not: a tool by its id, or an integration.
+def unmatched_globs(globs: Iterable[str], ids: Iterable[ToolId | Unfolded]) -> tuple[str, ...]:
+    """Return the globs that name an unknown tool by its id, or an unknown integration.
 
-    One that only describes tools may be about those of tomorrow.
+    A glob with wildcards for tools or integrations may be meant for future tools and is not reported.
 
     >>> from truename import ToolId
-    >>> strays(["git/psuh", "gti/*", "git/delete_*", "*/drop*", "git/push@1"], [ToolId.parse("git/push")])
+    >>> unmatched_globs(["git/psuh", "gti/*", "git/delete_*", "*/drop*", "git/push@1"], [ToolId.parse("git/push")])
     ('git/psuh', 'gti/*')
     """
     known: defaultdict[tuple[str, ...], list[ToolId | Unfolded]] = defaultdict(list)
     for id in ids:
         known[unversioned(str(id))].append(id)
-    # An unfolded id has the tool's own name in it, slashes and all.
+    # An unfolded id contains the tool's own name, which may contain slashes.
     integrations = {parts[0] for parts in known}
 
-    def is_there(glob: str) -> bool:
+    def matches(glob: str) -> bool:
         integration, *tool = unversioned(glob)
         if not tool or is_wild(integration):
             return True
@@ -170,11 +171,11 @@ def strays(globs: Iterable[str], ids: Iterable[ToolId | Unfolded]) -> tuple[str,
             return integration in integrations
         return any(fits_id(glob, id) for id in known.get((integration, *tool), ()))
 
-    return tuple(glob for glob in globs if not is_there(glob))
+    return tuple(glob for glob in globs if not matches(glob))
 
 
 def fits_all(glob: str) -> bool:
-    """Tell whether a glob names nothing: whatever there is fits it.
+    """Return whether a glob matches every id.
 
     >>> fits_all("*"), fits_all("*@*/*"), fits_all("*/*_*")
     (True, True, False)
@@ -183,7 +184,7 @@ def fits_all(glob: str) -> bool:
 
 
 def fits(glob: str, text: str) -> bool:
-    """Tell whether a glob fits a text, case and all.
+    """Return whether a glob matches a text; case counts.
 
     >>> fits("docs*", "docs (old)"), fits("docs", "Docs")
     (True, False)
@@ -192,7 +193,7 @@ def fits(glob: str, text: str) -> bool:
 
 
 class Globs:
-    """Many globs on texts. Only those that begin as a text does are asked, so that many of them cost no more."""
+    """An index of globs on texts: only globs whose literal prefix the text begins with are tried."""
 
     def __init__(self, globs: Iterable[str]) -> None:
         self._plain: set[str] = set()
@@ -206,7 +207,7 @@ class Globs:
         self._sizes = frozenset(map(len, self._by_front))
 
     def first(self, text: str) -> str:
-        """Return the glob that fits a text, "" if none does: the text itself, else the first pattern.
+        """Return the glob that matches a text, "" if none: the text itself if it is a glob, else the first pattern.
 
         >>> Globs(["ios_*", "*", "tap"]).first("ios_scroll"), Globs(["ios_*", "*", "tap"]).first("tap")
         ('ios_*', 'tap')
@@ -220,7 +221,7 @@ class Globs:
 
 
 class ById(Generic[Entry]):
-    """A table by id or glob on ids: an entry with an id is found at once, however many there are."""
+    """A table by ids and globs on ids, indexed: an entry with a plain id is found without trying all of them."""
 
     def __init__(self, table: Mapping[str, Entry]) -> None:
         self._exact: defaultdict[tuple[str, ...], list[tuple[str, Entry]]] = defaultdict(list)
@@ -232,26 +233,29 @@ class ById(Generic[Entry]):
         return bool(self._exact or self._wild)
 
     def about(self, id: ToolId | Unfolded) -> tuple[list[tuple[str, Entry]], list[tuple[str, Entry]]]:
-        """Return what names an id, and then what has a glob that fits it, each with its key in the table's order."""
+        """Return the entries that name an id, and those whose glob matches it, each with its key, in table order."""
         exact = self._exact.get(unversioned(str(id)), ())
         named, globbed = ([one for one in some if fits_id(one[0], id)] for some in (exact, self._wild))
         return named, globbed
 
 
 def unversioned(id: str) -> tuple[str, ...]:
-    """Return what an id, or a glob that is one, names whatever the versions: the integration and the tool."""
+    """Return the parts of an id, or of a glob, without versions: the integration and the tool."""
     return tuple(part.partition("@")[0] for part in lower_ascii(id).split("/"))
 
 
 def _parts(glob: str) -> tuple[str, ...]:
-    """Return the globs on an id's names and versions."""
+    """Split a glob on ids into the globs on integration, its version, tool and its version."""
     left, slash, right = lower_ascii(glob).partition("/")
     halves = (half.partition("@") for half in (left, right if slash else "*"))
     return tuple(part for name, at, version in halves for part in (name, version if at else "*"))
 
 
 def _meet(one: str, other: str) -> bool:
-    """Tell whether some text fits both: what can be left of the second is followed as bits, one a place in it."""
+    """Return whether some text matches both globs.
+
+    Runs the first glob over the second as an automaton: each bit of ``reached`` is a position in the second glob.
+    """
     one, other = (_STARS.sub("*", glob) for glob in (one, other))
     places: defaultdict[str, int] = defaultdict(int)
     for at, char in enumerate(other):
@@ -260,7 +264,7 @@ def _meet(one: str, other: str) -> bool:
     reached = 1 | (stars & 1) << 1
     for char in one:
         if char == "*":
-            # It takes whatever text the second goes on with.
+            # The star matches whatever the second glob continues with.
             reached = (end << 1) - (reached & -reached)
             continue
         taken = ~stars if char == "?" else places[char] | places["?"]
@@ -275,5 +279,6 @@ def _fits_part(glob: str, name: str, version: int) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _compiled(glob: str) -> re.Pattern[str]:
-    # Its patterns never go back over a star, so a hostile name can't make the search long; "[" is itself here.
+    # The patterns of `translate` never backtrack over a star, so a hostile name can't make matching slow. "[" is
+    # escaped, because it has no special meaning in these globs.
     return re.compile(translate(glob.replace("[", "[[]")))

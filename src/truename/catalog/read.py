@@ -1,7 +1,7 @@
 """Read dumps of tools/list results: JSON or JSONL, plain or gzipped.
 
-Accepted shapes: a list of tools; a tools/list result or its JSON-RPC response; ``{server: list or result}``; a list
-(or one line each) of ``{"server": ..., "tools": [...]}``; one tool a line.
+Accepted shapes: a list of tools; a tools/list result or its JSON-RPC response; ``{server: list or result}``; a list of
+``{"server": ..., "tools": [...]}``, or one such object per line; one tool per line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_listings"]
 
-# A gzip bomb ends here; the largest real collection known (9,000 tools) is 12 MB.
+# The limit stops gzip bombs; the largest real collection known (9,000 tools) is 12 MB.
 MAX_BYTES: Final = 512 * 1024 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_ONLY: Final = 31
@@ -28,7 +28,7 @@ _LABELS: Final = ("server", "name", "id")
 
 
 def read_listings(path: Path) -> list[tuple[str, Any]]:
-    """Return pairs of server label and listing. Raises `ConfigError` that names the file and the line."""
+    """Return pairs of server label and listing. Raises `ConfigError` with the file and the line."""
     text = _text(path)
     try:
         content = json.loads(text)
@@ -36,7 +36,7 @@ def read_listings(path: Path) -> list[tuple[str, Any]]:
         content = _lines(path, text.split("\n"), error)
     pairs = _pairs(content, path.name.split(".")[0])
     if pairs is None:
-        raise _fault(path, "", *_what_else(content))
+        raise _error(path, "", *_why_no_tools(content))
     return pairs
 
 
@@ -46,18 +46,18 @@ def _text(path: Path) -> str:
         if raw.startswith(_GZIP_MAGIC):
             raw = _unpacked(raw)
         if len(raw) > MAX_BYTES:
-            raise _fault(path, "", f"it is larger than {MAX_BYTES:,} bytes", "Split it.")
+            raise _error(path, "", f"it is larger than {MAX_BYTES:,} bytes", "Split it.")
         return raw.decode("utf-8-sig")
     except zlib.error as error:
-        raise _fault(path, "", "its compression is damaged", "Fetch it again.") from error
+        raise _error(path, "", "its gzip data is damaged", "Fetch the file again.") from error
     except OSError as error:
-        raise _fault(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
+        raise _error(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
     except UnicodeDecodeError as error:
-        raise _fault(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
+        raise _error(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
 
 
 def _unpacked(raw: bytes) -> bytes:
-    """Unpack all members of a gzip file, no further than the limit. Raises `zlib.error` for damage."""
+    """Unpack all members of a gzip file up to `MAX_BYTES`. Raises `zlib.error` for damaged data."""
     text = b""
     while raw and len(text) <= MAX_BYTES:
         member = zlib.decompressobj(wbits=_GZIP_ONLY)
@@ -70,7 +70,7 @@ def _unpacked(raw: bytes) -> bytes:
 
 
 def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:
-    """Read JSONL; if its first line is no JSON either, the fault of the whole is the one to tell."""
+    """Read JSONL; if its first line is not JSON either, raise the error of the whole file."""
     content: list[Any] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -103,10 +103,10 @@ def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]]
     return [(label, [content])] if "name" in content else None
 
 
-def _what_else(content: Any) -> tuple[str, str]:
-    """Say what a file without tools is, and what to do with it."""
+def _why_no_tools(content: Any) -> tuple[str, str]:
+    """Return the problem of a file without tools, and a remedy."""
     if isinstance(content, Mapping) and isinstance(content.get("error"), Mapping):
-        return "it is an error that a server answered", "Ask the server again, and keep what it lists."
+        return "it is an error response of a server", "Request tools/list again and save its result."
     if isinstance(content, Mapping) and content.keys() & _CONFIGURED:
         return "it is a configuration, not a list of tools", "`truename names FILE` starts its servers and lists them."
     return "it holds no list of tools", "Give a tools/list result, or one for each server."
@@ -119,8 +119,8 @@ def _label(item: Mapping[str, Any], default: str, keys: tuple[str, ...] = _LABEL
 def _not_json(path: Path, error: Exception, number: int) -> ConfigError:
     line = number + getattr(error, "lineno", 1) - 1
     where = f"line {line}, column {getattr(error, 'colno', 1)}"
-    return _fault(path, where, f"it is not JSON ({getattr(error, 'msg', error)})", "Mend the file there.")
+    return _error(path, where, f"it is not JSON ({getattr(error, 'msg', error)})", "Fix the file there.")
 
 
-def _fault(path: Path, key: str, problem: str, remedy: str) -> ConfigError:
+def _error(path: Path, key: str, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key=key, problem=problem, remedy=remedy)

@@ -17,35 +17,30 @@ if TYPE_CHECKING:
 
 __all__ = ["AdmissionNotice", "Origin", "Tool", "estimated_tokens", "overlaid"]
 
-# Measured over 5,478 real definitions: 711 characters of JSON and 178 tokens (o200k) on average, 412 and 109 in the
-# median.
+# Measured over 5,478 real definitions: on average 711 characters of JSON and 178 tokens (o200k), medians 412 and 109.
 _CHARACTERS_A_TOKEN: Final = 4
-_TOLD_TO_MODELS: Final = ("name", "description", "inputSchema")
+_MODEL_FIELDS: Final = ("name", "description", "inputSchema")
 
 
 def estimated_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:
-    """Return about how many tokens these definitions are in a request: a quarter of their characters.
+    """Estimate how many tokens these definitions take in a request to a model: a quarter of their characters.
 
     >>> estimated_tokens([{"name": "add", "inputSchema": {"type": "object"}, "_meta": {"program": "only"}}])
     11
     """
     texts = (
-        json.dumps({key: one[key] for key in _TOLD_TO_MODELS if key in one}, separators=(",", ":"), ensure_ascii=False)
+        json.dumps({key: one[key] for key in _MODEL_FIELDS if key in one}, separators=(",", ":"), ensure_ascii=False)
         for one in definitions
     )
     return sum(map(len, texts)) // _CHARACTERS_A_TOKEN
 
 
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a tool comes from: the server's key and the tool's own name there, both verbatim.
+    """The origin of a tool: the server's key and the tool's own name on that server, both verbatim.
 
-    ``server_id`` is unique in the catalogue even where two servers have one label; ``has_conflict`` tells whether
-    another server has a tool of the same name (seed 004, ``hasConflict``).
+    ``server_id`` is unique in the catalogue even if two servers have one label; ``has_conflict`` is whether another
+    server has a tool of the same name (seed 004, ``hasConflict``).
     """
 
     server: str
@@ -56,67 +51,66 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: identity, origin, and the definition (a tools/list entry, never changed).
+    """A tool: identity, origin, and definition (a tools/list entry, never changed).
 
-    ``presented`` is what the operator says in the place of the server: ``title``, ``description``, ``annotations``.
-    ``offered`` is the definition that the server gives now, where ``definition`` is an earlier one that was trusted
-    and is shown in its place.
+    ``presented`` are the operator's replacements for ``title``, ``description`` and ``annotations``. ``offered`` is the
+    definition that the server gives now if ``definition`` is an earlier, trusted one that is shown instead.
     """
 
     id: ToolId
     origin: Origin
     definition: Mapping[str, Any] = field(hash=False)
-    presented: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
+    presented: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     offered: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def current(self) -> Mapping[str, Any]:
-        """The definition that the server gives now: a call runs on it, whichever definition is shown."""
+        """The definition that the server gives now; calls run on it even if another one is shown."""
         return self.definition if self.offered is None else self.offered
 
     @property
     def digest(self) -> str:
-        """The digest of the current definition: pins and approvals are bound to it, and not to what is shown."""
+        """The digest of the current definition; pins and approvals are bound to it, not to the shown definition."""
         return definition_digest(self.current)
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """The definition as it is shown, and judged by: with the operator's words in the place of the server's."""
+        """The definition that clients and rules see: with the operator's replacements applied."""
         return overlaid(self.definition, self.presented) if self.presented else self.definition
 
     @property
     def repeatable(self) -> bool | None:
-        """The operator's word on whether a call may be sent again (``idempotentHint``); a server's own is not asked."""
-        said: bool | None = self.presented.get("annotations", {}).get("idempotentHint")
-        return said
+        """Whether the operator allows a call to be retried (``idempotentHint``); the server's own hint is ignored."""
+        hint: bool | None = self.presented.get("annotations", {}).get("idempotentHint")
+        return hint
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the server says about the tool beside its definition (``_meta``); empty if nothing."""
+        """The ``_meta`` of the definition; empty if the server sent none."""
         meta = self.definition.get("_meta")
         return meta if isinstance(meta, Mapping) else {}
 
 
-def overlaid(definition: Mapping[str, Any], words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a definition with an operator's words in it; each annotation counts by itself.
+def overlaid(definition: Mapping[str, Any], presented: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a copy of a definition with the operator's replacements; annotations are replaced one by one.
 
-    A title stands in the place of both that a server may give, or clients would go on to show the other one.
+    A title replaces both titles that a server may give; otherwise clients would still show the other one.
 
-    >>> told = overlaid({"name": "rm", "annotations": {"title": "Tidy", "readOnlyHint": True}}, {"title": "Delete"})
-    >>> told["annotations"]
+    >>> shown = overlaid({"name": "rm", "annotations": {"title": "Tidy", "readOnlyHint": True}}, {"title": "Delete"})
+    >>> shown["annotations"]
     {'title': 'Delete', 'readOnlyHint': True}
     """
-    said = definition.get("annotations")
-    notes = dict(said) if isinstance(said, Mapping) else {}
-    if "title" in words and "title" in notes:
-        notes["title"] = words["title"]
-    notes |= words.get("annotations", {})
-    return {**definition, **words, **({"annotations": notes} if notes else {})}
+    given = definition.get("annotations")
+    annotations = dict(given) if isinstance(given, Mapping) else {}
+    if "title" in presented and "title" in annotations:
+        annotations["title"] = presented["title"]
+    annotations |= presented.get("annotations", {})
+    return {**definition, **presented, **({"annotations": annotations} if annotations else {})}
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionNotice:
-    """Something about a server's list that its reader should know: ``duplicate`` or ``invalid``."""
+    """A notice about one tool of a server's list; the code is ``duplicate``, ``invalid`` or ``taken``."""
 
     code: str
     server: str

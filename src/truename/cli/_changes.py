@@ -14,7 +14,6 @@ from truename.migration import Certainty, ChangeKind, ToolChange, ToolChanges
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truename.conventions import Location
     from truename.migration import Pin
 
 __all__ = ["plain", "show_changes"]
@@ -62,7 +61,7 @@ def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
     parts += [styled(f"\n{printable(one)}", "dim") for one in _lines(change)]
     place = change.new.location if change.new is not None else None
     if place is not None and place.line:
-        parts += ["\n", styled(_place(place), "dim")]
+        parts += ["\n", styled(f"{place.file}:{place.line}", "dim")]
     if with_remedy:
         parts += ["\n", styled(change.remedy, "green")]
     return word, Text.assemble(*parts, overflow="fold")
@@ -75,10 +74,6 @@ def _lines(change: ToolChange) -> list[str]:
     lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
     left = len(change.details) - len(lines)
     return [*lines, f"and {left:,} more (--json lists all)"] if left else lines
-
-
-def _place(place: Location) -> str:
-    return f"{place.file}:{place.line}"
 
 
 def summary(changes: ToolChanges) -> str:

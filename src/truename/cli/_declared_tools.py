@@ -19,11 +19,11 @@ from truename.cli._workspace import without_gateway
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import TruenameError
 from truename.files.user import at_home
-from truename.lint import DeclaredTools, configured_at, read_declared
+from truename.lint import DeclaredTools, load_lint_configuration, read_declared
 from truename.lint.declared import joined
-from truename.lint.dumps import declared_by
+from truename.lint.dumps import parse_declarations
 from truename.lint.source_files import PYTHON
-from truename.migration import LOCK_FILE, pinned
+from truename.migration import LOCK_FILE, pins_of
 from truename.migration.lock import read_lock
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _asked(config: Config, source: str) -> tuple[DeclaredTools, list[str]]:
     for key in failed:
         say(styled("error: ", "bold red"), styled(str(answers[key])))
     lists = [(key, answer) for key, answer in answers.items() if key not in failed]
-    declarations, findings = declared_by(lists, source)
+    declarations, findings = parse_declarations(lists, source)
     said = config.identities
     known = tuple(replace(one, identity=said[one.server]) if one.server in said else one for one in declarations)
     return DeclaredTools(declarations=known, findings=tuple(findings), files=(source,)), failed
@@ -239,12 +239,12 @@ def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[P
 
     ``named_by`` is the file that names the sources where no command line does: they need consent then.
     """
-    taken = read_sources(sources, configured_at(Path.cwd()).settings.exclude, named_by=named_by)
+    taken = read_sources(sources, load_lint_configuration(Path.cwd()).settings.exclude, named_by=named_by)
     _check(taken.declared)
     if taken.failed:
         failed = ", ".join(taken.failed)
         raise UsageError(fact=f"{failed} could not be asked", advice="Start it by hand to see why.", code=_UPSTREAM)
-    return pinned(taken.declared.declarations)
+    return pins_of(taken.declared.declarations)
 
 
 def _is_lock(path: Path) -> bool:
@@ -252,11 +252,11 @@ def _is_lock(path: Path) -> bool:
 
 
 def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
-    declared = read_declared([path], exclude=configured_at(Path.cwd()).settings.exclude)
+    declared = read_declared([path], exclude=load_lint_configuration(Path.cwd()).settings.exclude)
     # Where they lie while they are looked at is nobody's concern.
     told = [replace(one, location=_called(one.location, path, source)) for one in declared.findings]
     _check(replace(declared, findings=tuple(told)))
-    return tuple(replace(pin, location=None) for pin in pinned(declared.declarations))
+    return tuple(replace(pin, location=None) for pin in pins_of(declared.declarations))
 
 
 def _called(place: Location | None, path: Path, source: str) -> Location | None:

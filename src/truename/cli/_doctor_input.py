@@ -25,18 +25,18 @@ from truename.clients.doctor import (
     ClientCase,
     ExaminedServer,
     ServerLists,
-    Startable,
-    about_files,
+    StartableServer,
     cases_of,
+    check_files,
     examine,
+    find_startable,
     general_dialects,
     servers_of,
-    startable,
     would_start,
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
-from truename.config.interpolate import read_env_file
+from truename.config.interpolate import VARIABLE, UnsetReference, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, TruenameError, excerpt
@@ -81,8 +81,8 @@ class DoctorInput:
 
     files: tuple[FoundFile, ...] = ()
     listings: tuple[ToolDump, ...] = ()
-    direct: tuple[Startable, ...] = ()
-    addresses: tuple[Startable, ...] = ()
+    direct: tuple[StartableServer, ...] = ()
+    addresses: tuple[StartableServer, ...] = ()
     searched: bool = False
     project: str = ""
 
@@ -97,11 +97,11 @@ def read_input(sources: Sequence[str], project: Path | None, environ: Mapping[st
         return DoctorInput(files=find(machine), searched=True, project=str(machine.project))
     files: list[FoundFile] = []
     listings: list[ToolDump] = []
-    direct: list[Startable] = []
-    addresses: list[Startable] = []
+    direct: list[StartableServer] = []
+    addresses: list[StartableServer] = []
     for source in sources:
         if is_address(source):
-            addresses.append(_address(source))
+            addresses.append(StartableServer(server=server_at(source), path=None, clients=(), of_project=False))
         elif (path := _there(source)).suffix.lower() == _TOML and _is_our_own(path):
             direct += _configured(path, environ)
         elif (dumped := _dumped(path)) is not None:
@@ -130,10 +130,6 @@ def _there(source: str) -> Path:
     return path.absolute()
 
 
-def _address(source: str) -> Startable:
-    return Startable(server=server_at(source), path=None, clients=(), of_project=False)
-
-
 def _is_our_own(path: Path) -> bool:
     try:
         return names_servers(path)
@@ -141,12 +137,12 @@ def _is_our_own(path: Path) -> bool:
         return False
 
 
-def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable]:
+def _configured(path: Path, environ: Mapping[str, str] | None) -> list[StartableServer]:
     config = read_configuration(path, environ)
     warn(config.warnings)
     shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
-        Startable(
+        StartableServer(
             server=server,
             path=path,
             clients=(),
@@ -199,7 +195,7 @@ def _with_keys_of_their_own(listings: Sequence[ToolDump]) -> Sequence[ToolDump]:
     return told
 
 
-def show_plan(plan: Sequence[Startable], *, most: int | None = None, error: bool = False) -> None:
+def show_plan(plan: Sequence[StartableServer], *, most: int | None = None, error: bool = False) -> None:
     """Print exactly what would be started or connected, secrets masked; with ``most``, its first characters."""
     rows = []
     for one in plan:
@@ -212,7 +208,7 @@ def show_plan(plan: Sequence[Startable], *, most: int | None = None, error: bool
     show_hanging(rows, indent=2, error=error)
 
 
-def consented(plan: Sequence[Startable]) -> bool | None:
+def consented(plan: Sequence[StartableServer]) -> bool | None:
     """Show what would be started and ask; None where there is nothing to start, or nobody to ask."""
     if not plan or not (sys.stdin.isatty() and output(error=True).is_terminal):
         return None
@@ -222,7 +218,7 @@ def consented(plan: Sequence[Startable]) -> bool | None:
     return sys.stdin.readline().strip().lower() in _YES
 
 
-def ask(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], list[Finding]]:
+def ask(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
     """Start the servers, each once, and return what they list; one that fails is a finding and stops no other.
 
     Raises `ModuleNotFoundError` if the gateway's packages are not installed.
@@ -251,7 +247,7 @@ def ask(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], list[F
     return answers, failures
 
 
-def _filled(one: Startable) -> ServerConfig:
+def _filled(one: StartableServer) -> ServerConfig:
     """Return the server with its references replaced as its client writes them. Raises `ConfigError`."""
     server = one.server
     if one.shape in _SHELLS and any("`" in text for text in _texts(server)):
@@ -277,38 +273,44 @@ def _filled(one: Startable) -> ServerConfig:
         raise ConfigError(
             file=str(path),
             key=server.key,
-            problem=_not_set(found.unset),
-            remedy=f"Set it, or write ${{{found.unset[0]}:-default}}.",
+            problem=unset_problem(found.unset),
+            remedy=found.unset[0].remedy,
         )
     return found
 
 
-def _not_set(names: Sequence[str]) -> str:
-    many = len(names) > 1
-    return f"the environment variable{'s' * many} {', '.join(names)} {'are' if many else 'is'} not set"
-
-
-def unavailable(plan: Iterable[Startable]) -> list[Finding]:
+def unavailable(plan: Iterable[StartableServer]) -> list[Finding]:
     """Return the findings about servers of Truename's own configurations that can't start as they are configured."""
-    remedy = "Set it where the gateway is started, or run `truename init --copy-secrets`."
     return [
         _failed(
-            one, ConfigError(file=str(one.path), key=one.server.key, problem=_not_set(one.server.unset), remedy=remedy)
+            one,
+            ConfigError(
+                file=str(one.path),
+                key=one.server.key,
+                problem=unset_problem(one.server.unset),
+                remedy=_unset_remedy(one.server.unset[0]),
+            ),
         )
         for one in plan
         if one.server.unset
     ]
 
 
+def _unset_remedy(reference: UnsetReference) -> str:
+    if VARIABLE.fullmatch(reference.name):
+        return "Set it where the gateway is started, or run `truename init --copy-secrets`."
+    return reference.remedy
+
+
 def _texts(server: ServerConfig) -> tuple[str, ...]:
     return (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
 
 
-def _refuse(one: Startable, hole: Hole) -> str:
+def _refuse(one: StartableServer, hole: Hole) -> str:
     raise _unfilled(one, f"{hole.said} is filled in by the client alone")
 
 
-def _unfilled(one: Startable, problem: str) -> ConfigError:
+def _unfilled(one: StartableServer, problem: str) -> ConfigError:
     return ConfigError(
         file=str(one.path or ""), key=one.server.key, problem=problem, remedy="Start it by hand, and give a dump."
     )
@@ -331,7 +333,7 @@ def _first(error: BaseException) -> TruenameError:
     raise error
 
 
-def _failed(one: Startable, error: TruenameError) -> Finding:
+def _failed(one: StartableServer, error: TruenameError) -> Finding:
     key = excerpt(one.server.key, 64)
     if isinstance(error, ConfigError):
         fact, remedy = f"Server {key} was not started: {error.problem}", error.remedy
@@ -369,8 +371,8 @@ class DoctorResult:
 
     intake: DoctorInput
     report: DoctorReport
-    unasked: tuple[Startable, ...] = ()
-    of_project: tuple[Startable, ...] = ()
+    unasked: tuple[StartableServer, ...] = ()
+    of_project: tuple[StartableServer, ...] = ()
     asked: int = 0
     declined: bool = False
 
@@ -422,7 +424,7 @@ def look(
     wanted = _ClientFilter(clients)
     intake = wanted.only(read_input(sources, project))
     answers, left = _dumped_answers(intake)
-    plan = {key: one for key, one in startable(intake.files).items() if key not in answers}
+    plan = {key: one for key, one in find_startable(intake.files).items() if key not in answers}
     held = {key: one for key, one in plan.items() if intake.searched and one.of_project}
     own = {key: one for key, one in plan.items() if key not in held}
     own |= {("direct", str(one.path), one.server.key): one for one in intake.direct if not one.server.unset}
@@ -437,9 +439,10 @@ def look(
     # Dumps beside the files of a client are meant for that client.
     meant = wanted.dialects or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
     cases += _general(intake, left, answers, meant)
+    of_nobody = [found for found in intake.files if not found.file.client]
     return DoctorResult(
         intake=intake,
-        report=examine(cases, [*failures, *about_files(_of_nobody(intake), dialects.get("universal"))]),
+        report=examine(cases, [*failures, *check_files(of_nobody, dialects.get("universal"))]),
         unasked=tuple(one for key, one in own.items() if key not in agreed),
         of_project=tuple(held.values()),
         asked=len(agreed),
@@ -447,20 +450,16 @@ def look(
     )
 
 
-def _of_nobody(intake: DoctorInput) -> list[FoundFile]:
-    return [found for found in intake.files if not found.file.client]
-
-
 def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[ToolDump, ...]]:
     """Take dumps as the answers of the configured servers of the same keys; the other dumps are left."""
     by_key = {one.key: one for one in intake.listings}
-    plan = startable(intake.files)
+    plan = find_startable(intake.files)
     answers = {key: by_key[one.server.key].tools for key, one in plan.items() if one.server.key in by_key}
     used = {one.server.key for one in plan.values()}
     return answers, tuple(one for one in intake.listings if one.key not in used)
 
 
-def _asked(plan: Mapping[Identity, Startable]) -> tuple[dict[Identity, Any], list[Finding]]:
+def _asked(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
     try:
         return ask(plan)
     except ModuleNotFoundError as error:

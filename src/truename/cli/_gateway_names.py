@@ -13,9 +13,15 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 from truename.catalog import Catalog
 from truename.cli._errors import UsageError
 from truename.cli._rendering import say, styled
-from truename.clients.gateway_address import UpcomingNames, alone, alone_path, remembered, together
+from truename.clients.gateway_address import (
+    UpcomingNames,
+    alone_path,
+    names_alone,
+    names_together,
+    tools_in_ledger,
+)
 from truename.config import Config, ServerConfig, Settings
-from truename.config.model import MEMORY
+from truename.config.field_types import MEMORY
 from truename.errors import TruenameError, excerpt
 from truename.files.user import at_home
 from truename.ledger import open_ledger
@@ -115,10 +121,10 @@ def new_names(config: Config, dump: str | None, *, client: str, url: str | None)
     ledger = _ledger(config)
     listed = _listed_in(dump, ledger, keys)
     shared = {"canonical": "native", "detect": client}.get(config.settings.names, "universal")
-    own = _made(partial(alone, listed, config, ledger, dialect=client)) if listed else {}
+    own = _made(partial(names_alone, listed, config, ledger, dialect=client)) if listed else {}
     # Without a memory, names of all servers together can be told only from all of them.
     is_whole = ledger is not None or len(listed) == len(keys)
-    common = _made(partial(together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
+    common = _made(partial(names_together, listed, config, ledger, dialect=shared)) if listed and is_whole else {}
     missing = [key for key in keys if key not in own or key not in common]
     if url is None or not missing:
         return UpcomingNames(own, common)
@@ -140,7 +146,7 @@ def _ledger(config: Config) -> Ledger | None:
 
 
 def _listed_in(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {} if ledger is None else remembered(ledger)
+    found: dict[str, list[str]] = {} if ledger is None else tools_in_ledger(ledger)
     if dump is not None:
         given: dict[str, list[str]] = {}
         for tool in Catalog.from_file(at_home(dump)).values():

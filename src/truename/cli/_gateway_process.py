@@ -27,7 +27,8 @@ from truename.clients import Machine, find
 from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
 from truename.config.addresses import MAIN, path_of, servers_in
-from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector, traces_of
+from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector
+from truename.telemetry.setup import export_traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -158,7 +159,7 @@ def run(
     if not as_json:
         warn(config.warnings)
     bound = None if address is None else reserve(config, *address)
-    end_traces = traces_of(config.settings)
+    end_traces = export_traces(config.settings)
     reloads = Reloads(reread, config, as_json=as_json)
     telling: Telling = "json" if as_json else "all" if verbose else "short"
     ending = Ending(reloads.hang_up, as_json=as_json)

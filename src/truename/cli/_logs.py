@@ -9,10 +9,10 @@ import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from truename.audit import masked
+from truename.audit import redact_text
 from truename.cli._rendering import printable
 from truename.gateway import UpstreamError
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 
 if TYPE_CHECKING:
     from truename.cli._options import LogFormat, LogLevel
@@ -109,7 +109,7 @@ def _said(record: logging.LogRecord) -> str:
 
 
 def _bounded(text: str) -> str:
-    shown = masked(text[: 2 * _LONGEST])
+    shown = redact_text(text[: 2 * _LONGEST])
     return printable(shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}...")
 
 

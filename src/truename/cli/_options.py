@@ -1,6 +1,7 @@
 """Define the options that several commands share."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -9,10 +10,14 @@ __all__ = [
     "Aliases",
     "Client",
     "Configuration",
+    "CopySecrets",
+    "DryRun",
+    "Force",
     "JsonOutput",
     "LogFormat",
     "LogLevel",
     "NamingOptions",
+    "Out",
     "ServerName",
     "Source",
     "StateOption",
@@ -48,6 +53,21 @@ Aliases = Annotated[
         show_default=False,
         help="A short name for an integration: salesforce=sf. May be repeated.",
     ),
+]
+Out = Annotated[Path, Parameter(name="--out", help="The file to write.")]
+CopySecrets = Annotated[
+    bool,
+    Parameter(
+        name="--copy-secrets",
+        show_default=False,
+        help="Copy secrets into truename.env, which only you may read; else only ${REFERENCES} are written.",
+    ),
+]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", show_default=False, help="Print the configuration on stdout; write nothing.")
+]
+Force = Annotated[
+    bool, Parameter(name="--force", show_default=False, help="Replace what is there, which is kept as FILE.bak.")
 ]
 
 

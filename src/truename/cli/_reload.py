@@ -1,4 +1,4 @@
-"""Reload a configuration while the gateway runs, and say where it is wrong."""
+"""Reload the configuration of a running gateway, and report the lines of its errors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["Reloads", "files_of", "line_of", "warn", "warnings_of"]
 
 # Where settings stand under a key of their own.
 _SECTIONS: tuple[tuple[str, ...], ...] = ((), ("truename",))
-# A change counts when two looks saw the same.
+# A change is read when two looks in a row saw the same.
 _LOOK_EVERY: Final = 0.5
 # Standard output is the client's, where it is served.
 _TERMINALS: Final = (0, 2)
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the line of the key that an error names; None if there is none, or the error tells its line itself."""
+    """Return the line of the key that an error names; None if there is none, or the error names its line itself."""
     if not isinstance(error, ConfigError) or not error.key or error.key.startswith("line "):
         return None
     path = Path(error.file)
@@ -46,7 +46,7 @@ def line_of(error: Exception) -> int | None:
 
 
 def _path(value: Any, section: tuple[str, ...], key: str) -> tuple[str | int, ...]:
-    """Return the path to a dotted key, as far as it is there; keys may have dots themselves."""
+    """Return the path to a dotted key, as far as it exists; keys may contain dots themselves."""
     for step in section:
         value = value.get(step) if isinstance(value, dict) else None
     where: tuple[str | int, ...] = ()
@@ -92,19 +92,19 @@ def _placed(error: Exception, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def warn(warnings: Sequence[ConfigError]) -> None:
-    """Print what is probably not meant in a configuration."""
+    """Print probable mistakes in a configuration."""
     for one in warnings:
         where = f"{one.file}: {one.key}" if one.key else one.file
         say(styled("warning: ", "yellow"), f"{where}: {one.problem}. {one.remedy}")
 
 
 def warnings_of(warnings: Sequence[ConfigError]) -> list[dict[str, str]]:
-    """Return the same for programs."""
+    """Return probable mistakes in a configuration as JSON."""
     return [{"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy} for one in warnings]
 
 
 class Reloads:
-    """Keeps a gateway up with its configuration; ``reread`` reads it as at the start, options and all."""
+    """Reloads the configuration of a gateway; ``reread`` reads it as at the start, with the same options."""
 
     def __init__(self, reread: Reread, config: Config, *, as_json: bool) -> None:
         self._reread = reread
@@ -114,9 +114,9 @@ class Reloads:
         self._terminals = tuple(number for number in _TERMINALS if os.isatty(number))
 
     def hang_up(self) -> bool:
-        """Take SIGHUP: tell whether it asks for the configuration to be read anew, and not for the end.
+        """Handle SIGHUP: tell whether it requests a reload; otherwise the gateway stops.
 
-        It is the end where the terminal was closed, and where nothing is to be read anew.
+        It stops if the terminal was closed, or if reloading is off.
         """
         if self._mode == "off" or not all(map(os.isatty, self._terminals)):
             return False
@@ -124,7 +124,7 @@ class Reloads:
         return True
 
     async def keep_up(self, gateway: Gateway) -> None:
-        """Read the configuration anew when it is other or somebody asks, until cancelled."""
+        """Reload the configuration when its files change or SIGHUP requests it, until cancelled."""
         watch = Watch(lambda: (*files_of(gateway.config), *self._reread.watched))
         while True:
             with anyio.move_on_after(_LOOK_EVERY):
@@ -137,11 +137,11 @@ class Reloads:
         is_asked = self._wanted.is_set()
         is_read = False
         try:
-            # In a thread: a large ledger is looked at, and a file system may hang.
+            # In a thread: a large ledger is read, and a file system may hang.
             config = await anyio.to_thread.run_sync(watch.read, self._reread.read, abandon_on_cancel=True)
             is_read = True
             if config is None:
-                # Somebody is writing it: it is read when that is over.
+                # Somebody is writing it: it is read afterwards.
                 return
             self._wanted = anyio.Event()
             if (changed := await gateway.reload(config)) or is_asked:
@@ -155,7 +155,7 @@ class Reloads:
 
 
 def files_of(config: Config) -> tuple[Path, ...]:
-    """Return the files of which a configuration is made, there or not."""
+    """Return the files that a configuration is read from, whether they exist or not."""
     path = config.path
     if path is None:
         return ()

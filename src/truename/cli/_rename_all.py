@@ -14,7 +14,7 @@ from truename.cli._workspace import ToolWorkspace, differences, existing_state, 
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import open_ledger
-from truename.migration import enter_identities, plan_identities
+from truename.migration import plan_identities, record_identities
 from truename.policy import SqlApprovalStore
 from truename.storage import StateLocation
 from truename.trust import PinStore
@@ -150,7 +150,7 @@ def move_ids(source: str | None, state: str | None, until: str, *, dry_run: bool
     made = bool(plan.changes) and plan.ok and not dry_run
     if plan.changes and plan.ok:
         with _changing(location, dry_run=dry_run) as memory:
-            enter_identities(memory, plan, until=until)
+            record_identities(memory, plan, until=until)
     if made:
         _carry_pins(config, plan)
     if as_json:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell",
+    "count",
     "diff",
     "is_wide",
     "output",
@@ -220,3 +221,8 @@ def _spellings(secrets: Iterable[str]) -> list[str]:
     plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
     written = {json.dumps(secret, ensure_ascii=plain_only)[1:-1] for secret in plain for plain_only in (True, False)}
     return sorted(plain | written, key=len, reverse=True)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -9,7 +9,7 @@ from truename.cli._errors import UsageError
 from truename.clients.doctor import RULES as DOCTOR
 from truename.errors import excerpt
 from truename.lint.rules import RULES as LINT
-from truename.lint.rules import suggestion
+from truename.lint.rules import suggest_rule
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def rule_asked(word: str, among: Mapping[str, Rule] = RULEBOOK) -> Rule:
     named = word.strip()
     rule = RULEBOOK.get(named.upper()) or _BY_NAME.get(named.lower().replace("-", "_"))
     if rule is None:
-        raise UsageError(fact=f"no such rule: {excerpt(word, 64)}", advice=suggestion(named, among))
+        raise UsageError(fact=f"no such rule: {excerpt(word, 64)}", advice=suggest_rule(named, among))
     if rule.code not in among:
         raise UsageError(
             fact=f"{rule.code} {rule.name} is no rule of `truename lint`", advice=f"{found_by(rule)} looks for it."

@@ -117,15 +117,11 @@ def _entries(content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def _does(entry: Mapping[str, Any]) -> str:
-    told = [_connects(entry[name]) for name in _ADDRESSES if isinstance(entry.get(name), str)]
+    told = [f"connects to {entry[name]}" for name in _ADDRESSES if isinstance(entry.get(name), str)]
     if entry.get("command") is not None:
         told.append(_starts(entry))
     switched_off = " (disabled)" if entry.get("disabled") is True else ""
     return (" and ".join(told) or "does nothing") + switched_off
-
-
-def _connects(address: str) -> str:
-    return f"connects to {address}"
 
 
 def _starts(entry: Mapping[str, Any]) -> str:

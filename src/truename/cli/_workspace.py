@@ -80,7 +80,7 @@ def mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], ledger
         words += ["--state", ledger]
     return UsageError(
         code="style_mismatch",
-        fact=f"This ledger was begun with {recorded.difference(other)}, not with {other.difference(recorded)}",
+        fact=f"This ledger was created with {recorded.difference(other)}, not with {other.difference(recorded)}",
         advice=f"`{shlex.join(words)}` changes it, and the old names go on working. Or use another ledger "
         "(--state PATH).",
     )
@@ -164,7 +164,10 @@ class ToolWorkspace:
                 dialect,
                 style=style,
                 ledger=self.ledger,
-                overrides={name: _by_id(fixed) for name, fixed in self.settings.overrides.items()},
+                overrides={
+                    name: {ToolId.parse(id): one for id, one in fixed.items()}
+                    for name, fixed in self.settings.overrides.items()
+                },
                 server_name=self.settings.server_name,
             )
         except LedgerError as error:
@@ -183,7 +186,8 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     found = find_sources(sources)
     memory = _memory(found, making.state)
     recorded = memory.settings if memory is not None else None
-    settings = configured(adopted(_settings(found), recorded), making)
+    given = next((one.config.settings for one in found if one.config is not None), Settings())
+    settings = configured(adopted(given, recorded), making)
     if making.state is None and making.is_otherwise and recorded is not None:
         other = wanted(settings, recorded.style)
         if not recorded.same(other):
@@ -237,14 +241,6 @@ def existing_state(location: StateLocation) -> StateLocation:
         fact = f"no ledger found at {location.path}"
         raise UsageError(fact=fact, advice="`truename serve` begins one; check the path.")
     return location
-
-
-def _by_id(fixed: Mapping[str, str]) -> Mapping[ToolId | str, str]:
-    return {ToolId.parse(id): name for id, name in fixed.items()}
-
-
-def _settings(found: Iterable[Source]) -> Settings:
-    return next((one.config.settings for one in found if one.config is not None), Settings())
 
 
 def _memory(found: Sequence[Source], wanted: str | None) -> Ledger | None:

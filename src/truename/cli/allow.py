@@ -1,14 +1,14 @@
 """`truename allow`: consent to a configuration that is found and not named, as it is now."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from truename.cli._errors import UsageError
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, print_table, show, styled
-from truename.cli._sources import Disclosure, default_source, disclose, files_at, give, is_allowed, show_disclosed
+from truename.cli._sources import default_source, disclose, files_at, give, is_allowed, show_disclosed
 from truename.config.consent import Consent, ConsentStore, consent_key
 from truename.errors import ConfigError
 from truename.files.user import at_home
@@ -46,7 +46,8 @@ def allow(file: File = None, /, *, revoke: Revoke = False, every: List = False, 
     files = files_at(path)
     found, digest = disclose(files), give(path, files)
     if as_json:
-        print_json(_document(path, digest, found, [str(one) for one in files.paths]))
+        paths = [str(one) for one in files.paths]
+        print_json({"file": str(consent_key(path)), "digest": digest, "files": paths, **found.plain()})
         return 0
     beside = [one.name for one in files.paths if one != path.absolute()]
     what = f"{path}, with {', '.join(beside)}" if beside else str(path)
@@ -80,7 +81,3 @@ def _state(consent: Consent) -> str:
         return "allowed" if is_allowed(path, files_at(path), consent) else "changed"
     except (ConfigError, ExceptionGroup):
         return "changed"
-
-
-def _document(path: Path, digest: str, found: Disclosure, files: list[str]) -> dict[str, Any]:
-    return {"file": str(consent_key(path)), "digest": digest, "files": files, **found.plain()}

@@ -122,9 +122,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _ended(app(words, exit_on_error=False, print_error=False, result_action="return_value"))
+        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        return _refused(error, words)
+        from truename.cli._errors import report_usage  # noqa: PLC0415 - only when something is wrong
+
+        return report_usage(error, words)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -134,20 +137,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("TRUENAME_DEBUG") == "1":
             raise
-        return _failed(error, words)
+        from truename.cli._errors import report  # noqa: PLC0415 - only when something is wrong
 
-
-def _ended(result: object) -> int:
-    return result if isinstance(result, int) else 0
-
-
-def _refused(error: CycloptsError, words: Sequence[str]) -> int:
-    from truename.cli._errors import report_usage  # noqa: PLC0415 - only when something is wrong
-
-    return report_usage(error, words)
-
-
-def _failed(error: Exception, words: Sequence[str]) -> int:
-    from truename.cli._errors import report  # noqa: PLC0415 - only when something is wrong
-
-    return report(error, as_json="--json" in words)
+        return report(error, as_json="--json" in words)

@@ -10,7 +10,17 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from truename.audit import GENESIS, KINDS, Anchor, AuditRecord, LogDefect, anchor_file, recent, records_in, since
+from truename.audit import (
+    GENESIS,
+    KINDS,
+    Anchor,
+    AuditRecord,
+    LogDefect,
+    anchor_file,
+    read_records,
+    recent_records,
+    records_since,
+)
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, say, show, styled
@@ -111,7 +121,7 @@ def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int
     if not path.is_dir():
         return 0, Anchor(0, GENESIS), [_gone(path)]
     count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
-    for found in records_in(path, key, anchor=anchor_file(path), expected=expected):
+    for found in read_records(path, key, anchor=anchor_file(path), expected=expected):
         if isinstance(found, LogDefect):
             broken.append(found)
         else:
@@ -155,7 +165,7 @@ def tail(
 ) -> int:
     """Show the last records, and with --follow those that come. Exit status 1: there is none that can be read."""
     path, key = _place(source, journal)
-    found, place = recent(path, max(0, lines), key)
+    found, place = recent_records(path, max(0, lines), key)
     if place.offset and lines > 0 and not found:
         say(_UNREAD)
         return EXIT_FINDINGS
@@ -165,7 +175,7 @@ def tail(
         if not follow:
             return 0
         time.sleep(_PAUSE)
-        found, place = since(path, place, key)
+        found, place = records_since(path, place, key)
 
 
 @audit.command
@@ -188,7 +198,7 @@ def export(
     if table is not None:
         table.writeheader()
     broken = 0
-    for found in records_in(path, key):
+    for found in read_records(path, key):
         if isinstance(found, LogDefect):
             broken += 1
             say(styled("broken", "bold red"), f" {found}")

@@ -270,7 +270,7 @@ def address_of(config: Config, url: str) -> GatewayAddress:
     env_file = config.settings.env_file
     environ = {**(read_env_file(Path(env_file)) if env_file is not None else {}), **os.environ}
     made = EntryOrigins(config.path).has if config.path is not None else lambda _, __: False
-    return GatewayAddress(config=config, url=url, program=program(), environ=environ, was_made=made)
+    return GatewayAddress(config=config, url=url, program=program(), environ=environ, was_created_from=made)
 
 
 def _leaves(error: Exception) -> Sequence[Exception]:

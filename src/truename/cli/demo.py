@@ -108,7 +108,8 @@ def _show(number: int, scene: _DemoResult, told: dict[str, Any]) -> None:
         if (tool["server"], tool["tool"]) == scene.asked:
             _consequence(tool, len(scene.servers) > 1)
     truename = told["truename"]
-    show(styled("   under Truename", "bold"), f": {len(truename['shown'])} tools, {_lost(truename)} lost")
+    lost = len(truename["dropped"]) + len(truename["merged"])
+    show(styled("   under Truename", "bold"), f": {len(truename['shown'])} tools, {lost or 'none'} lost")
     for tool in told["tools"]:
         show("   ", styled(tool["truename"], "bold cyan"))
         show("       ", styled(f"runs {_place(scene, tool['runs'])}", "green"))
@@ -117,10 +118,6 @@ def _show(number: int, scene: _DemoResult, told: dict[str, Any]) -> None:
 
 def _place(scene: _DemoResult, tool: dict[str, str]) -> str:
     return f"{tool['server']}: {tool['tool']}" if len(scene.servers) > 1 else tool["tool"]
-
-
-def _lost(truename: dict[str, Any]) -> str:
-    return str(len(truename["dropped"]) + len(truename["merged"])).replace("0", "none")
 
 
 def _verdict(tool: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """`truename diff`: what has changed between two lists of tools, and whether it breaks somebody."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -10,8 +10,8 @@ from truename.cli._declared_tools import tools_at
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json
-from truename.migration import ToolChanges, renames_table
 from truename.migration import diff as compare
+from truename.migration import renames_table
 
 __all__ = ["diff"]
 
@@ -41,13 +41,9 @@ def diff(
         raise UsageError(fact="--map and --json both want stdout", advice="Give one of them.")
     changes = compare(tools_at(old), tools_at(new))
     if as_json:
-        print_json(_document(changes, old, new))
+        print_json({"schema": SCHEMA, "old": old, "new": new, **plain(changes)})
     elif as_map:
         sys.stdout.write(renames_table(changes))
     else:
         show_changes(changes, everything=everything)
     return EXIT_FINDINGS if (changes if strict else changes.breaking) else 0
-
-
-def _document(changes: ToolChanges, old: str, new: str) -> dict[str, Any]:
-    return {"schema": SCHEMA, "old": old, "new": new, **plain(changes)}

@@ -15,7 +15,7 @@ from truename.cli._options import JsonOutput
 from truename.cli._rendering import Cell, print_json, print_table, shortened, show, show_hanging, styled
 from truename.cli._sarif import result_of, sarif_log, write_sarif
 from truename.clients import FoundFile
-from truename.clients.doctor import RULES, Diagnosis, DoctorReport, Startable, ToolFate, would_start
+from truename.clients.doctor import RULES, Diagnosis, DoctorReport, StartableServer, ToolFate, would_start
 from truename.conventions import Finding, Location, Severity
 
 __all__ = ["doctor"]
@@ -105,7 +105,7 @@ def _show_unasked(looked: DoctorResult) -> None:
         show("")
 
 
-def _show_startable(plan: Sequence[Startable]) -> None:
+def _show_startable(plan: Sequence[StartableServer]) -> None:
     show_plan(plan[:_FILES], most=_COMMAND)
     if len(plan) > _FILES:
         show(styled(f"  and {len(plan) - _FILES} more (--json lists all)", "dim"))
@@ -311,7 +311,7 @@ def _file(found: FoundFile) -> dict[str, Any]:
     }
 
 
-def _startable(one: Startable) -> dict[str, Any]:
+def _startable(one: StartableServer) -> dict[str, Any]:
     told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
     return told | {"would_start": would_start(one.written or one.server), "project": one.of_project}
 
@@ -335,10 +335,10 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
             "lost": diagnosis.lost,
             "in_refused_files": diagnosis.unread,
             "uncertain": diagnosis.uncertain,
-            "changed": len(case.bare.changed),
+            "changed": len(case.direct.changed),
             "lost_through_truename": diagnosis.lost_through,
             # Those that merely fall with another are counted, not listed: there are as many as tools.
-            "fates": [_fate(one) for one in (*case.bare.lost, *case.bare.changed) if one.loss != "falls"],
+            "fates": [_fate(one) for one in (*case.direct.lost, *case.direct.changed) if one.loss != "falls"],
         }
     return told
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import JsonOutput
+from truename.cli._options import CopySecrets, DryRun, Force, JsonOutput, Out
 from truename.cli._proposal import (
     SERVER_NAME,
     ProposedFiles,
@@ -22,8 +22,7 @@ from truename.cli._proposal import (
     show_servers,
     show_variables,
 )
-from truename.cli._rendering import Cell, print_json, print_table, show, styled
-from truename.cli.init import CopySecrets, DryRun, Force, Out, count
+from truename.cli._rendering import Cell, count, print_json, print_table, show, styled
 from truename.clients import Machine
 from truename.clients.importers import KINDS, ImportedConfig, names_of, read_peer
 from truename.config import Settings

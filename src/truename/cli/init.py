@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import JsonOutput
+from truename.cli._options import CopySecrets, DryRun, Force, JsonOutput, Out
 from truename.cli._proposal import (
     SERVER_NAME,
     ProposedFiles,
@@ -23,36 +23,21 @@ from truename.cli._proposal import (
     show_servers,
     show_variables,
 )
-from truename.cli._rendering import print_json, say, say_error, show, styled
-from truename.clients import FoundFile, Machine, Sighting, find, read_source
-from truename.clients.selection import LOCAL, OF_PROJECT, seen_of
+from truename.cli._rendering import count, print_json, say, say_error, show, styled
+from truename.clients import ClientServer, FoundFile, Machine, find, read_source
+from truename.clients.selection import LOCAL, OF_PROJECT, found_entry
 from truename.config import Settings
 from truename.config.entries import FoundEntry
 from truename.config.proposal import Proposal, propose
 from truename.errors import ConfigError
 from truename.files.user import at_home
 
-__all__ = ["CopySecrets", "DryRun", "Force", "Out", "count", "gather", "init"]
+__all__ = ["gather", "init"]
 
 Source = Annotated[str, Parameter(help="A client's configuration file; without one, all that are on this machine.")]
-Out = Annotated[Path, Parameter(name="--out", help="The file to write.")]
 Project = Annotated[
     Path | None,
     Parameter(name="--project", help="A directory whose project files count too; else only those of the user."),
-]
-CopySecrets = Annotated[
-    bool,
-    Parameter(
-        name="--copy-secrets",
-        show_default=False,
-        help="Copy secrets into truename.env, which only you may read; else only ${REFERENCES} are written.",
-    ),
-]
-DryRun = Annotated[
-    bool, Parameter(name="--dry-run", show_default=False, help="Print the configuration on stdout; write nothing.")
-]
-Force = Annotated[
-    bool, Parameter(name="--force", show_default=False, help="Replace what is there, which is kept as FILE.bak.")
 ]
 _MOST = 5
 _HEAD = (
@@ -81,14 +66,15 @@ def gather(sources: Sequence[str], machine: Machine, *, project: bool) -> FoundS
     return _gathered(
         find(machine),
         machine,
-        lambda sighting, base: (
-            sighting.scope not in OF_PROJECT or (project and (sighting.scope != LOCAL or base == machine.project))
+        lambda client_server, base: (
+            client_server.scope not in OF_PROJECT
+            or (project and (client_server.scope != LOCAL or base == machine.project))
         ),
     )
 
 
 def _gathered(
-    found: Iterable[FoundFile], machine: Machine, counts: Callable[[Sighting, Path | None], bool]
+    found: Iterable[FoundFile], machine: Machine, counts: Callable[[ClientServer, Path | None], bool]
 ) -> FoundServers:
     seen: list[FoundEntry] = []
     unnamed: list[FoundEntry] = []
@@ -96,9 +82,9 @@ def _gathered(
     for one in found:
         if one.problem is not None:
             problems.setdefault(str(one.problem), one.problem)
-        for sighting in one.servers:
-            it = seen_of(sighting, one, machine).guarded
-            (seen if counts(sighting, it.base) else unnamed).append(it)
+        for client_server in one.servers:
+            it = found_entry(client_server, one, machine).guarded
+            (seen if counts(client_server, it.base) else unnamed).append(it)
     return FoundServers(seen=tuple(seen), problems=tuple(problems.values()), unnamed=tuple(unnamed))
 
 
@@ -225,8 +211,3 @@ def _document(
         "unnamed": [{"client": one.client, "file": one.file, "key": one.server.key} for one in gathered.unnamed],
         "next": _next(proposal, files.out),
     }
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -21,12 +21,12 @@ from truename.cli._rules import rules_asked
 from truename.cli._sarif import Result, sarif_log, write_sarif
 from truename.conventions import Convention, Finding, Severity
 from truename.files.user import at_home
-from truename.lint import RULES, LintConfiguration, configured_at, weigh
-from truename.lint.baseline import Baseline, read_baseline, written_baseline
-from truename.lint.excerpts import excerpt_of, place_of
-from truename.lint.fixes import Fix, replace_bytes, without_comments, without_entries
+from truename.lint import RULES, LintConfiguration, load_lint_configuration, weigh
+from truename.lint.baseline import Baseline, read_baseline, render_baseline
+from truename.lint.excerpts import find_excerpt, finding_place
+from truename.lint.fixes import Fix, remove_stale_entries, remove_unused_comments, replace_bytes
 from truename.lint.report import LintReport, WeighedFindings
-from truename.lint.source_files import PYTHON, from_here
+from truename.lint.source_files import PYTHON, relative_to_cwd
 
 __all__ = ["lint"]
 
@@ -146,7 +146,7 @@ def show_findings(findings: Sequence[Finding]) -> None:
     for one in findings:
         severity = styled(one.rule.severity.value, _STYLES[one.rule.severity])
         rule = styled(f"{one.rule.code} {one.rule.name}", "dim")
-        show(styled(place_of(one), "bold"), "  ", severity, "  ", rule)
+        show(styled(finding_place(one), "bold"), "  ", severity, "  ", rule)
         show("  ", styled(one.fact))
         _show_excerpt(one, width)
         show("  ", styled(one.remedy, "green"))
@@ -154,7 +154,7 @@ def show_findings(findings: Sequence[Finding]) -> None:
 
 
 def _show_excerpt(finding: Finding, width: int) -> None:
-    found = excerpt_of(finding, width - 2)
+    found = find_excerpt(finding, width - 2)
     if found is not None:
         console = output()
         name = styled(found.name, "bold")
@@ -239,7 +239,7 @@ def accept(
     made = report.entries(configured.base)
     gone = {one.fingerprint for one in report.stale}
     kept = [one for one in held.entries if one.fingerprint not in gone] if held is not None else []
-    after = written_baseline([*kept, *made])
+    after = render_baseline([*kept, *made])
     before = held.raw if held is not None else None
     if after != before:
         replace_bytes(Fix(path=path, before=before, after=after, done=()))
@@ -256,8 +256,8 @@ def accept(
 
 def mend(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
     """Return what can be mended safely, and with ``write`` do it. Raises `ConfigError` before anything is written."""
-    found = list(without_comments(report.unused))
-    entries = without_entries(held, report.stale) if held is not None else None
+    found = list(remove_unused_comments(report.unused))
+    entries = remove_stale_entries(held, report.stale) if held is not None else None
     fixes = tuple(found if entries is None else [*found, entries])
     if write:
         for fix in fixes:
@@ -277,7 +277,7 @@ def _baseline_path(configured: LintConfiguration, option: str | None) -> tuple[P
     if option is not None:
         return at_home(option), True
     is_named = bool(configured.settings.baseline or configured.convention.baseline)
-    return from_here(configured.baseline), is_named
+    return relative_to_cwd(configured.baseline), is_named
 
 
 def print_annotations(findings: Iterable[Finding]) -> None:
@@ -340,7 +340,7 @@ def lint(
     named = sources or _sources(configured)
     with collecting_later():
         file = configured.settings_file
-        named_by = None if sources or file is None else from_here(file)
+        named_by = None if sources or file is None else relative_to_cwd(file)
         taken = read_sources(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
         report = weigh(
             taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
@@ -350,7 +350,7 @@ def lint(
     wanted = mend(report, held, write=fix and not diff) if fix or diff else ()
     fixes = () if diff else wanted
     if fixes:
-        report = report.without_mended()
+        report = report.without_fixed()
     if sarif is not None:
         write_sarif(sarif_log(_results(report), RULES.values(), Path.cwd(), more=_MORE), sarif)
     if as_json:
@@ -368,7 +368,7 @@ def lint(
 
 
 def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) -> LintConfiguration:
-    found = configured_at(Path.cwd())
+    found = load_lint_configuration(Path.cwd())
     convention = found.convention if preset is None else Convention.of(preset)
     more = tuple(dialects.get(name).name for name in clients)
     if more:
@@ -380,7 +380,7 @@ def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) 
 
 def _sources(configured: LintConfiguration) -> tuple[str, ...]:
     named = configured.settings.sources
-    return tuple(one if is_address(one) else str(from_here(configured.base / one)) for one in named) or _HERE
+    return tuple(one if is_address(one) else str(relative_to_cwd(configured.base / one)) for one in named) or _HERE
 
 
 def _renaming(report: LintReport, taken: DeclaredSources, sources: tuple[str, ...]) -> str:

@@ -16,11 +16,11 @@ from truename.cli._options import JsonOutput
 from truename.cli._project_settings import settings_here
 from truename.cli._rendering import print_json, say, show, styled
 from truename.errors import ConfigError
-from truename.files import dress, obstacle, sync_directory, write_new
+from truename.files import copy_metadata, find_obstacle, sync_directory, write_new
 from truename.files.user import at_home
-from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated, version_parts
+from truename.migration import LOCK_FILE, Lock, ToolChanges, is_lock, stated_versions, version_parts
 from truename.migration import diff as compare
-from truename.migration.lock import decoded_lock, lock_bytes
+from truename.migration.lock import parse_lock, read_lock_bytes
 
 __all__ = ["lock"]
 
@@ -54,12 +54,12 @@ class ExistingLock:
     def __init__(self, path: Path) -> None:
         """Read the file. Raises `ConfigError` for one that can't be read, or that is no lock at all."""
         self.path = path
-        self.raw = lock_bytes(path) if os.path.lexists(path) else None
+        self.raw = read_lock_bytes(path) if os.path.lexists(path) else None
         self.lock: Lock | None = None
         self.fault: ConfigError | None = None
         if self.raw is not None:
             try:
-                self.lock = decoded_lock(self.raw, str(path))
+                self.lock = parse_lock(self.raw, str(path))
             except ConfigError as error:
                 self.fault = error
 
@@ -74,7 +74,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
     path, raw = before.path, lock.text().encode()
     if raw == before.raw:
         return
-    found = obstacle(path, before.raw)
+    found = find_obstacle(path, before.raw)
     if found is not None:
         raise _fault(path, found.problem, found.remedy or "Nothing was written.")
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
@@ -83,7 +83,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
         if before.raw is None:
             temporary.chmod(_MODE)
         else:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except OSError as error:
         raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error
@@ -105,12 +105,12 @@ def protocol_here() -> str:
     if settings.protocol_file == _EVERY:
         return ""
     files = _files(settings.protocol_file)
-    found = {version: file for file in files for version in stated(_text(file), settings.protocol_pattern)}
+    found = {version: file for file in files for version in stated_versions(_text(file), settings.protocol_pattern)}
     if len(found) > 1:
         told = ", ".join(f"{version} ({file})" for version, file in sorted(found.items()))
         raise UsageError(
             fact=f"the protocol version is stated in several ways: {told}",
-            advice="Mend the files, or say --protocol VERSION.",
+            advice="Correct the files, or say --protocol VERSION.",
         )
     return next(iter(found), "")
 

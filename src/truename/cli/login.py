@@ -6,7 +6,7 @@ import anyio
 from cyclopts import Parameter
 
 from truename.auth.network.fetch import FetchError, web
-from truename.auth.outbound.authorization import logged_in
+from truename.auth.outbound.authorization import log_in
 from truename.cli._audit import witnessed
 from truename.cli._errors import EXIT_UPSTREAM
 from truename.cli._logins import ForWhom, ServerKey, arranged, login_of, of_whom
@@ -51,7 +51,7 @@ def login(
     async def entered(said: Login, config: Config) -> None:
         with arranged(config, address, said) as kept:
             async with web(config.settings.allow_addresses) as fetch:
-                had = await logged_in(kept, fetch, tell, port=port, seconds=timeout, may_move=new_issuer)
+                had = await log_in(kept, fetch, tell, port=port, seconds=timeout, may_move=new_issuer)
             with witnessed(config, "credential", "logged_in", [{"who": principal, "server": server}]):
                 kept.keep(principal, *had)
 

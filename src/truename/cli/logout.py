@@ -4,7 +4,7 @@ import anyio
 
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.oauth import TokenResponse
-from truename.auth.outbound.authorization import logged_out
+from truename.auth.outbound.authorization import log_out
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.cli._audit import witnessed
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM
@@ -53,7 +53,7 @@ async def _revoked(kept: LoginRegistrations, said: Login, had: TokenResponse, co
     """Have the tokens revoked; return why they are not, if so."""
     async with web(config.settings.allow_addresses) as fetch:
         try:
-            is_known = await logged_out(said, had, kept.within(fetch))
+            is_known = await log_out(said, had, kept.within(fetch))
         except FetchError as error:
             return str(error)
     return None if is_known else "the authorization server has no way to revoke them"

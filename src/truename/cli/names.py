@@ -6,14 +6,13 @@ from typing import Annotated, Any, Final, NamedTuple
 from cyclopts import Parameter
 
 from truename.catalog import Catalog, Tool
-from truename.catalog.globs import fits_id
 from truename.cli._comparison import ClientOutcome, Compared, client_outcomes, collapses, in_words
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, is_wide, output, print_json, print_table, say, show, styled
 from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
 from truename.config.mentions import idle
-from truename.config.visibility import why_searched
+from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable
@@ -69,8 +68,8 @@ def given(scene: ToolWorkspace, table: NameTable, *, search: bool) -> GivenName:
     if not why:
         return GivenName("", tuple(table))
     own = _own(table)
-    pinned = [id for id in table if any(fits_id(glob, id) for glob in settings.pinned)]
-    return GivenName(why, tuple(pinned if most is None else pinned[: max(0, most - len(own))]), own)
+    listed, _ = pinned_tools(table.items(), len(own), settings, most)
+    return GivenName(why, tuple(id for id, _ in listed), own)
 
 
 def _definitions(table: NameTable) -> list[Mapping[str, object]]:

@@ -21,7 +21,7 @@ from truename.cli.connect import (
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by
 from truename.clients.permissions import GatewayTool, proposed_rules
-from truename.clients.selection import choose
+from truename.clients.selection import select_servers
 from truename.config.render import render_rules
 
 __all__ = ["policy"]
@@ -58,12 +58,13 @@ def from_client(
     address = address_of(config, checked_url(url))
     machine = Machine.here(project)
     mine = [found for found in find(machine) if found.file.client == client]
-    choice = choose([found for found in mine if found.servers], address, machine)
+    choice = select_servers([found for found in mine if found.servers], address, machine)
     dialect = config_files(client)[0].dialect
     own = known_tools(config, catalog)
     shown = new_names(config, catalog, client=dialect, url=None)
     servers = [
-        GatewayTool(one.key, one.upstream, {name: name for name in own.get(one.upstream, ())}) for one in choice.taken
+        GatewayTool(one.key, one.upstream, {name: name for name in own.get(one.upstream, ())})
+        for one in choice.selected
     ]
     for one in choice.already:
         only, several = shown_by(one.server)

@@ -30,17 +30,17 @@ from truename.migration import (
     RenameProposal,
     Survey,
     apply,
-    conventional,
     decision_record,
-    enter,
-    file_name,
     next_number,
     plan,
-    promises,
+    plan_entries,
+    propose_by_convention,
+    propose_underscored,
     read_map,
+    record_entries,
+    record_file_name,
     recover,
     survey,
-    underscored,
     undo,
 )
 from truename.naming import STYLES
@@ -284,7 +284,7 @@ def _styled(style: str, sources: Sequence[str]) -> RenameRequest:
 
 def _proposer(style: str) -> Callable[[Iterable[str]], RenameProposal]:
     if style == _UNDERSCORE:
-        return underscored
+        return propose_underscored
     if style == _CONVENTION:
         return _by(_own_convention())
     if style in _PRESETS:
@@ -299,7 +299,7 @@ def _proposer(style: str) -> Callable[[Iterable[str]], RenameProposal]:
 
 
 def _by(convention: Convention) -> Callable[[Iterable[str]], RenameProposal]:
-    return lambda names: conventional(names, convention)
+    return lambda names: propose_by_convention(names, convention)
 
 
 def _own_convention() -> Convention:
@@ -456,20 +456,20 @@ def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today:
         protocol=found.protocol,
         reason=reason,
     )
-    path = directory / file_name(done.plan, number)
+    path = directory / record_file_name(done.plan, number)
     return replace(done, record=path, survey=found.with_file(path, decision_record(done.plan, decision)))
 
 
 def _made(done: RenameResult, found: Survey, ledger: Ledger | None) -> RenameResult:
     """Change the files, then tell the ledger; where it can't be told, the files are given back."""
-    entries, unknown = promises(done.plan.renames, ledger) if ledger is not None else ((), ())
+    entries, unknown = plan_entries(done.plan.renames, ledger) if ledger is not None else ((), ())
     note = {"renames": dict(done.plan.renames), "ledger": bool(entries)}
     with _progress() as told:
         applied = apply(found.changes, _state(), note=note, on_step=told)
     protocol = found.protocol.new if found.protocol is not None else ""
     if ledger is not None:
         try:
-            enter(ledger, entries, until=done.until, clean_break=done.clean_break, protocol=protocol)
+            record_entries(ledger, entries, until=done.until, clean_break=done.clean_break, protocol=protocol)
         except BaseException:
             if applied.originals is not None:
                 undo(_state(), Path.cwd())

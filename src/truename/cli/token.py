@@ -7,9 +7,16 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from truename.auth.authorization_server.sessions import SignInSession, ended, signed_in
+from truename.auth.authorization_server.sessions import SignInSession, end_sessions, load_sessions
 from truename.auth.inbound.authentication import token_store
-from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of, fresh, named_id, readable_name
+from truename.auth.inbound.static_tokens import (
+    StaticToken,
+    StaticTokenStore,
+    create_token,
+    digest_of,
+    is_token_name,
+    token_id,
+)
 from truename.cli._audit import witnessed
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
@@ -58,11 +65,11 @@ def add(
     as_json: JsonOutput = False,
 ) -> int:
     """Make a token, and print it this once."""
-    if not readable_name(name):
+    if not is_token_name(name):
         advice = "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '@', '+', '-'."
         raise UsageError(fact=f"{excerpt(name)} can't be a name", advice=advice)
     until = None if expires is None else (datetime.now(UTC) + _span(expires)).timestamp()
-    text, kept = fresh(name, groups=_words(groups), scopes=_words(scopes), expires=until)
+    text, kept = create_token(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
         config = configuration(source)
         with _store(config) as store, witnessed(config, "access", "token_made", [_noted(kept)]):
@@ -84,7 +91,7 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     config, now = configuration(source), time.time()
     with token_store(config) as store:
         tokens = sorted(store.now().values(), key=lambda one: (one.name, one.made, one.id))
-    sessions = signed_in(config)
+    sessions = load_sessions(config)
     if as_json:
         listed = [{**_plain(one), "expired": not one.is_good(now)} for one in tokens]
         print_json({"tokens": listed, "sign_ins": [_plain_session(one) for one in sessions]})
@@ -106,17 +113,17 @@ def revoke(which: Which, source: Configuration | None = None, /, *, as_json: Jso
     """Revoke a token or a sign-in, or all of somebody's. Running gateways refuse it from then on."""
     config = configuration(source)
     store = _store(config)
-    id = named_id(which) or which
+    id = token_id(which) or which
     found = [one for one in store.now().values() if id in {one.id, one.name}]
     if configured := [one for one in found if store.is_configured(one.id)]:
         advice = "Take it out of [access.tokens], and start the gateway again."
         raise UsageError(fact=f"the token of {configured[0].name} stands in the configuration", advice=advice)
-    sessions = [one for one in signed_in(config) if id in {one.id, one.name}]
+    sessions = [one for one in load_sessions(config) if id in {one.id, one.name}]
     with witnessed(config, "access", "revoked", [*map(_noted, found), *map(_noted, sessions)]):
         if found:
             store.revoke(frozenset(one.id for one in found))
         if sessions:
-            ended(config, [one.id for one in sessions])
+            end_sessions(config, [one.id for one in sessions])
     if as_json:
         print_json({"revoked": [_plain(one) for one in found], "ended": [_plain_session(one) for one in sessions]})
     elif found or sessions:
@@ -164,7 +171,7 @@ def _span(text: str) -> timedelta:
 
 
 def _hash(text: str) -> str:
-    return f"tn1:{named_id(text)}:{digest_of(text)}"
+    return f"tn1:{token_id(text)}:{digest_of(text)}"
 
 
 def _show_lines(kept: StaticToken, text: str) -> None:

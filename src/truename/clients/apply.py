@@ -1,4 +1,4 @@
-"""Apply a plan file by file, and undo it: the bytes as they were, or only our own edits."""
+"""Apply a connection plan to a client's files, and undo it: restore the original bytes, or revert only our edits."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from truename.editing import (
     Backup,
     Document,
     KeyPath,
+    apply_edits,
     backups,
+    cannot_edit,
     check_file,
     digest,
-    edited,
-    left_alone,
+    edit,
+    is_same_value,
     merge,
-    reached,
     remove_file,
     replace_file,
-    replayed,
-    same,
+    value_at,
 )
 from truename.errors import ConfigError, excerpt
 
@@ -40,16 +40,16 @@ __all__ = ["Disconnection", "check", "connect", "disconnect", "plan_disconnectio
 
 CONNECT: Final = "connect"
 DISCONNECT: Final = "disconnect"
-# Where an entry says what it leads to.
+# Fields of an entry that say which server it starts or connects to.
 _TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "cmd", "args")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disconnection:
-    """What `disconnect` would do: the steps, the backups that are then done with, and files that are left alone.
+    """A plan to disconnect a client: a step for each file, and the backups to discard afterwards.
 
-    ``exact`` are the files that get the very bytes which they had, ``left`` those with a problem: their backups stay.
-    ``secrets`` are texts that must not be shown.
+    ``exact`` are the files whose original bytes are restored; ``left`` are files that can't be changed (see
+    ``problems``), whose backups are kept. ``secrets`` are texts to mask in output.
     """
 
     client: str
@@ -63,14 +63,14 @@ class Disconnection:
 
 
 def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) -> Disconnection:
-    """Return how to undo what `connect` did to the files of a client; nothing is changed.
+    """Plan how to undo what `connect` changed in a client's files. Changes nothing.
 
-    A file that can't be given back (broken, read-only, a link, gone) is among the ``problems``, with the place of its
-    backup.
+    A file that can't be restored (invalid, read-only, a link, deleted) is reported in ``problems``, with the path of
+    its backup.
     """
     named = _file_names(client)
     made = [one for one in backups(environ, client=client) if one.action == CONNECT]
-    # Whoever could write a record must not be able to have any file replaced by it.
+    # A forged backup record must not be able to replace arbitrary files: only a client's own file names are accepted.
     done = [one for one in made if any(fnmatchcase(one.path.name, name) for name in named)]
     by_path = {path: tuple(one for one in done if one.path == path) for path in dict.fromkeys(o.path for o in done)}
     steps: list[PlanStep] = []
@@ -102,7 +102,7 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
 def _file_names(client: str) -> frozenset[str]:
     rows = [file for file in (*config_files(client), *name_files()) if file.client == client]
     patterns = [pattern for file in rows for listed in file.paths.values() for pattern in listed]
-    # One that a variable names as a whole may be called anything.
+    # A pattern that ends in a variable can be any file name.
     return frozenset("*" if pattern.endswith("}") else PureWindowsPath(pattern).name for pattern in patterns)
 
 
@@ -114,7 +114,7 @@ def _secrets(client: str, step: PlanStep) -> Iterator[str]:
 
 
 def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tuple[PlanStep | None, bool]:
-    """Undo the changes of one file, the newest first, in memory; tell whether all of it is as it was to the byte."""
+    """Undo the changes of one file in memory, newest first; return the step, and whether the bytes are the original."""
     format_ = _format(changes[0])
     document = _current(path, format_)
     now: Document | None = document if document.exists else None
@@ -127,14 +127,14 @@ def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tup
             raw = change.original()
             now = None if raw is None else Document.parse(raw, path, format_)
         elif now is None:
-            raise left_alone(path, "it is gone", "Nothing was changed; if it is to be there, copy its backup back.")
+            raise cannot_edit(path, "it no longer exists", "Nothing was changed; copy its backup back if it is needed.")
         else:
             now, is_exact = _in_place(now, change, notes), False
     after = None if now is None else now.raw
     if after == (document.raw if document.exists else None):
         return None, is_exact
     check_file(document)
-    what = "as it was" if is_exact else "our own edits are undone"
+    what = "restored" if is_exact else "only our edits are reverted"
     return PlanStep(path=path, before=document, after=after, changes=(FileChange(where=(), what=what),)), is_exact
 
 
@@ -148,18 +148,18 @@ def _current(path: Path, format_: str) -> Document:
     try:
         return Document.read(path, format_)
     except ConfigError as error:
-        raise left_alone(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
+        raise cannot_edit(path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key) from error
 
 
 def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
-    """Undo one change in a file that somebody changed since; what they did to the same things stays."""
+    """Revert one change in a file that was edited since; entries that others edited stay as they are now."""
     raw = change.original()
     before = {} if raw is None else Document.parse(raw, now.path, now.format).value
     try:
-        after = replayed(before, from_plain(change.note["edits"]))
+        after = apply_edits(before, from_plain(change.note["edits"]))
         entries = [tuple(where) for where in change.note["entries"]]
     except (LookupError, TypeError, ValueError) as error:
-        raise left_alone(now.path, "the record of what was changed can't be read") from error
+        raise cannot_edit(now.path, "the record of what was changed can't be read") from error
     theirs = now.value
     for where in entries:
         theirs = _without_ours(theirs, before, after, where)
@@ -167,30 +167,33 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
     for where in entries:
         if any(place[: len(where)] == where for place in contested):
             merged = _restored(merged, where, theirs)
-            fact = f"{excerpt(str(where[-1]))} in {now.path} was changed since, so it stays as it is now"
-            advice = f"What it was before is in {change.copy}."
+            fact = f"{excerpt(str(where[-1]))} in {now.path} was edited after `truename connect`, so it was kept"
+            advice = f"Its original is in {change.copy}."
             notes.append(PlanNote(kind="left", subject=str(where[-1]), fact=fact, advice=advice))
-    return edited(now, merged)
+    return edit(now, merged)
 
 
 def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
-    """Have an entry that was added, and got more fields since, go as if it had got none: it still leads to us."""
+    """Reset an entry that we added and others extended to what we wrote, so that the merge removes it.
+
+    This applies only while the entry still points at the gateway.
+    """
     ours, found = _entry(after, where), _entry(theirs, where)
     if _entry(before, where) is not ABSENT or not isinstance(ours, dict) or not isinstance(found, dict):
         return theirs
     targets = [key for key in _TARGETS if key in ours]
-    if targets and all(same(ours[key], found.get(key, ABSENT)) for key in targets):
-        return replayed(theirs, [(_place(theirs, where), ours)])
+    if targets and all(is_same_value(ours[key], found.get(key, ABSENT)) for key in targets):
+        return apply_edits(theirs, [(_place(theirs, where), ours)])
     return theirs
 
 
 def _entry(value: Any, where: KeyPath) -> Any:
-    return reached(value, _place(value, where))
+    return value_at(value, _place(value, where))
 
 
 def _place(value: Any, where: KeyPath) -> KeyPath:
-    """Return the place of an entry by its key: in a list, the one that has this name, or the one after the last."""
-    holder = reached(value, where[:-1])
+    """Return the path of an entry by its key: in a list, the index of the item with this name, else the next index."""
+    holder = value_at(value, where[:-1])
     if not isinstance(holder, list):
         return where
     names = [item.get("name") if isinstance(item, dict) else None for item in holder]
@@ -198,31 +201,31 @@ def _place(value: Any, where: KeyPath) -> KeyPath:
 
 
 def _restored(merged: Any, where: KeyPath, theirs: Any) -> Any:
-    """Have an entry go on as somebody left it, or stay away if they took it out."""
+    """Keep an entry as others left it: with their value, or removed if they removed it."""
     place, kept = _place(merged, where), _entry(theirs, where)
-    if kept is ABSENT and reached(merged, place) is ABSENT:
+    if kept is ABSENT and value_at(merged, place) is ABSENT:
         return merged
-    return replayed(merged, [(place, kept)])
+    return apply_edits(merged, [(place, kept)])
 
 
 def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:
     oldest = changes[-1]
-    where = f" What it was before is in {oldest.copy}." if oldest.before is not None else ""
+    where = f" The original is in {oldest.copy}." if oldest.before is not None else ""
     return ConfigError(
         code=error.code, file=error.file, key=error.key, problem=error.problem, remedy=f"{error.remedy}{where}"
     )
 
 
 def check(plan: ConnectionPlan) -> None:
-    """Raise `ConfigError` (``left_alone``) if a file of the plan is one that would not be touched."""
+    """Raise `ConfigError` (``left_alone``) if a file of the plan can't be changed."""
     for step in plan.steps:
         check_file(step.before)
 
 
 def connect(plan: ConnectionPlan, environ: Mapping[str, str] | None = None) -> tuple[Backup, ...]:
-    """Make the changes of a plan and return the backups. All files are looked at before the first is changed.
+    """Apply a plan and return the backups. All files are checked before the first is changed.
 
-    Files that hold names only come first: should it end half-way, connecting again does the rest.
+    Files without server entries are changed first: after an interruption, connecting again completes the plan.
     Raises `ConfigError` (``left_alone``).
     """
     check(plan)
@@ -231,7 +234,7 @@ def connect(plan: ConnectionPlan, environ: Mapping[str, str] | None = None) -> t
 
 
 def disconnect(undoing: Disconnection, environ: Mapping[str, str] | None = None) -> None:
-    """Undo what is to be undone, and let go of the backups that are then done with. Raises `ConfigError`."""
+    """Carry out a disconnection and discard the backups that are no longer needed. Raises `ConfigError`."""
     by_path = {step.path: step for step in undoing.steps}
     for path, done in undoing.backups.items():
         if path in undoing.left:
@@ -258,7 +261,7 @@ def _undo(step: PlanStep, client: str, done: tuple[Backup, ...], environ: Mappin
         remove_file(step.before, client=client, action=DISCONNECT, environ=environ, made=made)
     else:
         replace_file(step.before, step.after, client=client, action=DISCONNECT, environ=environ)
-    # One is enough to take a disconnection back; each holds whatever secrets the file does.
+    # Only the newest backup of a disconnection is kept: each holds the secrets of the file.
     for backup in former:
         with contextlib.suppress(OSError):
             backup.discard()

@@ -1,4 +1,4 @@
-"""Plan the gateway's entry in a client's own configuration, before anything is touched."""
+"""Plan the changes that connect a client to the gateway. Planning changes no file."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from truename.clients.carrying import LeavingEntry, NameMove, beyond_text, carry, joined
+from truename.clients.carrying import LeavingEntry, NameMove, carry, join_lists, why_not_respelled
 from truename.clients.connection_notes import (
-    crowded,
-    foresee,
-    lists_about,
-    lost_settings,
-    other_files,
-    restricted,
-    searched_beside_lists,
+    crowded_notes,
+    former_address,
+    how_to_list_tools,
+    limiting_names,
+    limits_offered_tools,
+    lost_setting_notes,
+    other_file_notes,
+    predict_losses,
+    search_bypasses_lists,
     stdio_notes,
-    to_know,
     token_notes,
-    unforeseen,
-    way_of,
+    unverified_notes,
 )
-from truename.clients.gateway_address import WAY, ShownAddress, entry_for, shown_by
+from truename.clients.gateway_address import ADDRESS_FIELDS, ShownAddress, entry_for, shown_by
 from truename.clients.kept_names import matches
 from truename.clients.plan import ConnectionPlan, FileChange, PlanDraft, PlanNote
 from truename.clients.selection import (
     OWN_SCOPES,
     SelectedServer,
     ServerSelection,
-    choose,
     document_of,
-    doubtful_forms,
+    doubtful_form_notes,
+    editable_files,
     secrets_of,
-    usable,
+    select_servers,
 )
 from truename.clients.server_entries import speaks_http
 from truename.clients.table import config_files
-from truename.editing import ABSENT, Document, KeyPath, left_alone, reached
+from truename.editing import ABSENT, Document, KeyPath, cannot_edit, value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from truename.clients.connection_notes import ForeseenNames
-    from truename.clients.find import FoundFile, Sighting
+    from truename.clients.connection_notes import PredictedLosses
+    from truename.clients.find import ClientServer, FoundFile
     from truename.clients.gateway_address import GatewayAddress, NewNames, UpcomingNames
     from truename.clients.kept_names import KeptName
     from truename.clients.machine import Machine
@@ -54,23 +54,23 @@ if TYPE_CHECKING:
 __all__ = ["ConnectRequest", "Entries", "plan_connection"]
 
 _LONGEST: Final = 200
-# Paths and prose: a directory of projects may be called as a server is.
+# Paths and prose are skipped: a directory may have the name of a server.
 _PROSE: Final = re.compile(r"[/\\\s]")
-# A hook's pattern that is about all tools of all servers holds for a common entry too.
+# A hook's pattern for all tools of all servers still applies to a common entry.
 _EVERYTHING: Final = frozenset({"", "mcp__"})
 _PATTERN: Final = "matcher"
 _JOIN: Final = "__"
 
 
-def mentions(files: Sequence[FoundFile], key: str) -> bool:
-    """Tell whether files may be about a server beyond its entry and the names that are known to be kept there.
+def is_mentioned(files: Sequence[FoundFile], key: str) -> bool:
+    """Return whether files may mention a server in places that ``table.json`` does not list.
 
-    Clients keep lists that no table has. A text that has the key as a word is taken for a mention, and so is a hook
-    whose pattern has the sign in it by which clients join key and name.
+    A text that contains the server's key as a word counts as a mention, and so does the pattern of a hook that
+    contains the separator of key and tool name.
     """
     spelt = "|".join(re.escape(one) for one in {key, re.sub(r"[^A-Za-z0-9]", "_", key)})
     word = re.compile(rf"(?<![A-Za-z0-9])(?:{spelt})(?![A-Za-z0-9])", re.IGNORECASE)
-    # One file is found once for each row that is about it.
+    # A file is found once for each row of the table that matches it.
     known = {(kept.path, kept.where) for found in files for kept in found.kept}
     entries = {(one.path, one.where) for found in files for one in found.servers}
     values = {found.path: found.document.value for found in files if found.document is not None}
@@ -85,7 +85,7 @@ def mentions(files: Sequence[FoundFile], key: str) -> bool:
 
 
 def _texts(value: Any, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the texts of a tree, keys of objects too, with their places; those of servers' entries are left out."""
+    """Yield the strings of a value, including keys of objects, with their paths; server entries are skipped."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:
         place = (*where, key)
@@ -101,27 +101,27 @@ def _texts(value: Any, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[
 Entries: TypeAlias = Literal["best", "each", "one", "all"]
 
 _REFUSING: Final = frozenset({"deny", "without"})
-# In a file whose servers are a list, each entry has its key as a field.
+# In files whose servers are a list, each entry holds its key in this field.
 _NAMING: Final = frozenset({"name"})
-# Spelled out, these never let a later tool do more than it would have done.
+# As a list of today's tools, these effects never give a later tool more permission than before.
 _HARMLESS: Final = frozenset({"allow", "alias"})
 _ONE_ENTRY: Final = (
-    "Connect with --one: in one entry for all servers, each tool has a name of its own. Lists about whole servers or "
-    "patterns then have the names of today's tools: a tool that comes later is not in them."
+    "Connect with --one: in one entry for all servers, each tool has a unique name. Lists for whole servers or "
+    "patterns then name today's tools; tools added later are not in them."
 )
-# Forms in which servers are a list, and not an object by their keys.
+# Forms of entries whose servers are a list, not an object by key.
 _LISTED: Final = frozenset({"continue", "vibe"})
-# What a client wants at the top of a file that is new.
+# Top-level fields that a client requires in a new file.
 _HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "version": "1.0.0", "schema": "v1"}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectRequest:
-    """What is asked for: which client, which entries, over what, under which key, in which files.
+    """A request to connect a client: how many entries, which transport, under which key, in files of which scopes.
 
-    ``entries`` are one for ``each`` server, ``one`` for all servers of the client, one for ``all`` servers of the
-    gateway, or what is ``best``: one for each, but a common one where the client would lose tools or confuse them.
-    ``search`` is whether its addresses search the tools.
+    ``entries`` is ``each`` (one entry per server), ``one`` (one for all servers of the client), ``all`` (one for all
+    servers of the gateway) or ``best``: one per server, except that servers share an entry where the client would
+    lose or confuse tools. ``name`` is the key of the common entry; ``search`` uses addresses with tool search.
     """
 
     client: str
@@ -133,373 +133,403 @@ class ConnectRequest:
 
 
 def plan_connection(
-    machine: Machine, found: Iterable[FoundFile], address: GatewayAddress, wish: ConnectRequest, names: UpcomingNames
+    machine: Machine, found: Iterable[FoundFile], address: GatewayAddress, request: ConnectRequest, names: UpcomingNames
 ) -> ConnectionPlan:
-    """Return what to change in the files of one client; nothing is changed.
+    """Plan the changes that connect one client; nothing is changed.
 
-    ``names`` are those at the new addresses, as far as they are known.
-    Raises `ConfigError` for a file that can't be used, a key that is taken, a client that keeps no file, and one with
-    lists of tools that a search would go around.
+    ``names`` are the tool names at the new addresses, as far as they are known. Raises `ConfigError` for a file that
+    can't be changed, a key that is taken, a client that has no configuration file, and a client with lists of tools
+    that tool search would bypass.
     """
-    mine = [one for one in found if one.file.client == wish.client]
-    files = usable(mine, wish.scopes)
-    choice = choose(files, address, machine)
+    client_files = [one for one in found if one.file.client == request.client]
+    files = editable_files(client_files, request.scopes)
+    choice = select_servers(files, address, machine)
 
-    def making() -> _Making:
-        return _Making(machine=machine, mine=mine, files=files, address=address, wish=wish, names=names, choice=choice)
+    def new_builder() -> _PlanBuilder:
+        return _PlanBuilder(
+            machine=machine,
+            client_files=client_files,
+            files=files,
+            address=address,
+            request=request,
+            names=names,
+            choice=choice,
+        )
 
-    making().require_no_lists()
-    if wish.entries in {"one", "all"}:
-        return making().plan(choice.taken)
-    single = making()
-    joinable = [one for one in choice.taken if single.is_joinable(one)] if single.grants_nothing_in_common() else []
-    if wish.entries == "each" or not joinable or not (lost := single.lost(())) or single.lost(joinable) >= lost:
-        return single.plan(())
-    return making().plan(joinable)
+    new_builder().require_no_lists()
+    if request.entries in {"one", "all"}:
+        return new_builder().plan(choice.selected)
+    separate = new_builder()
+    joinable = (
+        [one for one in choice.selected if separate.is_joinable(one)] if separate.grants_nothing_in_common() else []
+    )
+    if (
+        request.entries == "each"
+        or not joinable
+        or not (lost := separate.count_lost(()))
+        or separate.count_lost(joinable) >= lost
+    ):
+        return separate.plan(())
+    return new_builder().plan(joinable)
 
 
-class _Making:
-    """One plan in the making."""
+class _PlanBuilder:
+    """A builder of one plan."""
 
     def __init__(
         self,
         *,
         machine: Machine,
-        mine: Sequence[FoundFile],
+        client_files: Sequence[FoundFile],
         files: Sequence[FoundFile],
         address: GatewayAddress,
-        wish: ConnectRequest,
+        request: ConnectRequest,
         names: UpcomingNames,
         choice: ServerSelection,
     ) -> None:
-        self._machine, self._mine, self._files = machine, mine, files
-        self._address, self._wish, self._names, self._choice = address, wish, names, choice
-        self._way = {"stdio": wish.stdio, "search": wish.search}
-        self._is_searched = wish.search or address.config.settings.tool_search != "off"
-        self._lists = tuple(lists_about(mine, choice))
-        self._kinds = config_files(wish.client)
+        self._machine, self._client_files, self._files = machine, client_files, files
+        self._address, self._request, self._names, self._choice = address, request, names, choice
+        self._transport = {"stdio": request.stdio, "search": request.search}
+        self._is_searched = request.search or address.config.settings.tool_search != "off"
+        self._lists = tuple(limiting_names(client_files, choice))
+        self._kinds = config_files(request.client)
         self._draft = PlanDraft()
-        # Common entries that are there already, under whatever key.
-        self._commons = [one for one in choice.already if shown_by(one.server).only is None]
-        self._name = self._commons[0].server.key if self._commons else wish.name
-        self._notes = [*choice.notes, *doubtful_forms(files)]
+        # Existing entries that show several servers of the gateway, under any key.
+        self._common_entries = [one for one in choice.already if shown_by(one.server).only is None]
+        self._name = self._common_entries[0].server.key if self._common_entries else request.name
+        self._notes = [*choice.notes, *doubtful_form_notes(files)]
 
     def require_no_lists(self) -> None:
-        """Raise `ConfigError` where tools would be searched, and the client keeps lists of tools."""
+        """Raise `ConfigError` if tool search would bypass the client's lists of tools."""
         if self._is_searched and self._lists:
-            raise searched_beside_lists(self._wish.client, self._lists, is_asked=self._wish.search)
+            raise search_bypasses_lists(self._request.client, self._lists, is_asked=self._request.search)
 
     def is_joinable(self, one: SelectedServer) -> bool:
-        """Tell whether a server can share an entry so that no list of its client means less, today or tomorrow.
+        """Return whether a server can share an entry without weakening any list of its client.
 
-        What names single tools follows them. A denial, question or hook for a glob, and a list of what alone is
-        offered, would be spelled out as they stand today: tools that come later would not be in them.
+        Lists of single tools can be translated. A deny, ask or hook rule for a glob, and a list of offered tools,
+        would become a list of today's tools, and would not cover tools that are added later.
         """
-        if one.upstream not in self._names.together or self._has_settings(one):
+        if one.upstream not in self._names.together or self._has_other_fields(one):
             return False
-        move = self._joining(one)
+        move = self._move_to_common(one)
         names = move.names or {}
-        if mentions(self._mine, one.key):
+        if is_mentioned(self._client_files, one.key):
             return False
-        for found in self._mine:
+        for found in self._client_files:
             for kept in found.kept:
                 if not matches(kept, one.key, None):
                     continue
                 texts, problem = carry(kept, [move])
-                if problem or not self._can_respell(found) or beyond_text(kept, _value(found)):
+                if problem or not self._can_respell(found) or why_not_respelled(kept, _file_value(found)):
                     return False
                 if kept.effect not in _HARMLESS and (kept.tool not in names or len(texts) != 1):
                     return False
         return True
 
-    def _has_settings(self, one: SelectedServer) -> bool:
-        """Tell whether an entry says more than the way to its server, and which single tools are left out."""
-        former = reached(document_of(one.found).value, one.sighting.where)
+    def _has_other_fields(self, one: SelectedServer) -> bool:
+        """Return whether an entry has fields that a common entry can't take over."""
+        former = value_at(document_of(one.found).value, one.client_server.where)
         follows = {kind.path[0] for kind in one.found.file.entry if kind.effect != "only"}
-        return not isinstance(former, dict) or bool(former.keys() - WAY - follows - _NAMING)
+        return not isinstance(former, dict) or bool(former.keys() - ADDRESS_FIELDS - follows - _NAMING)
 
     def grants_nothing_in_common(self) -> bool:
-        """Tell whether a server that joins the common entry gets nothing that was meant for others.
+        """Return whether a server that joins the common entry gains no permission that was meant for others.
 
-        The client may trust that entry, or keep a permission for all of its tools, from an earlier connection.
+        After an earlier connection the client may trust that entry, or hold a permission for all of its tools.
         """
-        known = {wire for one in self._commons for wire in self._common(shown_by(one.server).servers)}
-        kept = [one for found in self._mine for one in found.kept if matches(one, self._name, None)]
-        settings = (self._draft.value(document_of(found), one.where) for found, one in self._commons_found())
-        is_alone = {one.server.key for one in self._met()} <= {self._name} and len(self._commons) < 2
-        is_read = not any(found.problem for found in self._mine)
-        is_plain = all((WAY | _NAMING).issuperset(one) for one in settings)
+        known = {wire for one in self._common_entries for wire in self._common_names(shown_by(one.server).servers)}
+        kept = [one for found in self._client_files for one in found.kept if matches(one, self._name, None)]
+        settings = (self._draft.value(document_of(found), one.where) for found, one in self._files_with_common_entry())
+        is_alone = {one.server.key for one in self._all_common_entries()} <= {self._name} and len(
+            self._common_entries
+        ) < 2
+        is_read = not any(found.problem for found in self._client_files)
+        is_plain = all((ADDRESS_FIELDS | _NAMING).issuperset(one) for one in settings)
         return is_alone and is_read and is_plain and all(one.tool in known for one in kept)
 
-    def _met(self) -> Iterator[Sighting]:
-        """Yield the common entries in all files of the client, also in those that are not changed."""
-        for found in self._mine:
+    def _all_common_entries(self) -> Iterator[ClientServer]:
+        """Yield the common entries in all files of the client, including files that are not to be changed."""
+        for found in self._client_files:
             for one in found.servers:
-                if self._address.is_met(one.server) and shown_by(one.server).only is None:
+                if self._address.points_here(one.server) and shown_by(one.server).only is None:
                     yield one
 
-    def _commons_found(self) -> Iterator[tuple[FoundFile, Sighting]]:
-        return ((found, one) for found in self._files for one in found.servers if one in self._commons)
+    def _files_with_common_entry(self) -> Iterator[tuple[FoundFile, ClientServer]]:
+        return ((found, one) for found in self._files for one in found.servers if one in self._common_entries)
 
-    def lost(self, joined: Sequence[SelectedServer]) -> int:
-        """Return how many tools the client could not call for certain, if these servers shared an entry."""
-        return sum(one.count for one in self._foreseen(joined))
+    def count_lost(self, joined: Sequence[SelectedServer]) -> int:
+        """Return how many tools the client could not reliably call if these servers shared an entry."""
+        return sum(one.count for one in self._predict_losses(joined))
 
-    def _foreseen(self, joined: Sequence[SelectedServer]) -> list[ForeseenNames]:
-        return foresee(self._kinds[0].dialect, self._shown(joined)) if self._kinds else []
+    def _predict_losses(self, joined: Sequence[SelectedServer]) -> list[PredictedLosses]:
+        return predict_losses(self._kinds[0].dialect, self._shown_names(joined)) if self._kinds else []
 
-    def _shown(self, joined: Sequence[SelectedServer]) -> dict[str, list[str]]:
-        """Return the names that the client is going to see, by its own keys."""
+    def _shown_names(self, joined: Sequence[SelectedServer]) -> dict[str, list[str]]:
+        """Return the tool names that the client is going to see, by its own server keys."""
         shown: dict[str, list[str]] = {}
-        for sighting in self._choice.already:
-            there = shown_by(sighting.server)
-            shown[sighting.server.key] = self._common(there.servers) if there.only is None else self._own(there.only)
-        for one in self._choice.taken:
+        for client_server in self._choice.already:
+            there = shown_by(client_server.server)
+            shown[client_server.server.key] = (
+                self._common_names(there.servers) if there.only is None else self._own_names(there.only)
+            )
+        for one in self._choice.selected:
             if one not in joined:
-                shown[one.key] = self._own(one.upstream)
-        if joined or self._wish.entries == "all":
-            shown[self._name] = self._common(self._servers(joined))
+                shown[one.key] = self._own_names(one.upstream)
+        if joined or self._request.entries == "all":
+            shown[self._name] = self._common_names(self._common_servers(joined))
         return {key: names for key, names in shown.items() if names}
 
-    def _own(self, upstream: str) -> list[str]:
+    def _own_names(self, upstream: str) -> list[str]:
         return list(self._names.alone.get(upstream, {}).values())
 
-    def _common(self, upstreams: Iterable[str] | None) -> list[str]:
+    def _common_names(self, upstreams: Iterable[str] | None) -> list[str]:
         names = self._names.together
         return [wire for key in (names if upstreams is None else upstreams) for wire in names.get(key, {}).values()]
 
-    def _servers(self, joined: Iterable[SelectedServer]) -> tuple[str, ...] | None:
-        """Return the servers that the common entry is to show, with those that it shows already; None for all.
+    def _common_servers(self, joined: Iterable[SelectedServer]) -> tuple[str, ...] | None:
+        """Return the servers that the common entry shows, including those that it shows already; None for all.
 
-        In another file it shows the same: of two entries with one key, clients see the nearest alone.
+        The entry is the same in every file: of two entries with one key, clients use only the nearest.
         """
-        there = [shown_by(one.server).servers for one in self._commons]
-        if self._wish.entries == "all" or None in there:
+        there = [shown_by(one.server).servers for one in self._common_entries]
+        if self._request.entries == "all" or None in there:
             return None
         known = [key for keys in there for key in keys or ()]
         return tuple(dict.fromkeys((*known, *(one.upstream for one in joined))))
 
     def plan(self, joining: Sequence[SelectedServer]) -> ConnectionPlan:
-        """Give these servers one entry, and each other one the address of its own."""
-        joined = [one for one in joining if self._is_known(one)]
-        single = [one for one in self._choice.taken if one not in joining]
-        for one in single:
-            self._enter_single(one)
+        """Return the plan in which these servers share one entry and each other server keeps its own."""
+        joined = [one for one in joining if self._may_join(one)]
+        separate = [one for one in self._choice.selected if one not in joining]
+        for one in separate:
+            self._enter_separately(one)
         containers: defaultdict[tuple[Any, KeyPath], list[SelectedServer]] = defaultdict(list)
         for one in joined:
-            containers[one.sighting.path, one.sighting.where[:-1]].append(one)
-        common = ShownAddress(servers=self._servers(joined))
+            containers[one.client_server.path, one.client_server.where[:-1]].append(one)
+        common = ShownAddress(servers=self._common_servers(joined))
         for (_, where), group in containers.items():
-            self._join(group, where, common)
-        is_first = not self._choice.taken and not self._choice.already
-        if is_first and self._wish.entries in {"one", "all"}:
-            self._begin()
-        moves = [*map(self._joining, joined), *(self._move(one, one.key, self._names.alone) for one in single)]
-        self._carry(moves, skipped=joined)
-        untold = dict.fromkeys(one.key for one in single if one.upstream not in self._names.alone)
-        self._notes += unforeseen(untold, answers=self._address.answers)
-        return self._plan(joined, single)
+            self._join_group(group, where, common)
+        is_first = not self._choice.selected and not self._choice.already
+        if is_first and self._request.entries in {"one", "all"}:
+            self._add_first_entry()
+        moves = [*map(self._move_to_common, joined), *(self._move(one, one.key, self._names.alone) for one in separate)]
+        self._replace_kept_names(moves, skipped=joined)
+        unlisted = dict.fromkeys(one.key for one in separate if one.upstream not in self._names.alone)
+        self._notes += unverified_notes(unlisted, answers=self._address.answers)
+        return self._plan(joined, separate)
 
-    def _enter_single(self, one: SelectedServer) -> None:
-        server = self._address.server(one.key, ShownAddress(only=one.upstream), file=one.found.file, **self._way)
-        document, where = document_of(one.found), one.sighting.where
+    def _enter_separately(self, one: SelectedServer) -> None:
+        server = self._address.server(one.key, ShownAddress(only=one.upstream), file=one.found.file, **self._transport)
+        document, where = document_of(one.found), one.client_server.where
         entry = entry_for(server, one.found.file.shape, self._draft.value(document, where))
-        change = FileChange(where=where, what=f"server {one.key}", old=way_of(one), new=_told(server))
+        change = FileChange(
+            where=where, what=f"server {one.key}", old=former_address(one), new=_address_or_command(server)
+        )
         self._draft.enter(document, where, one.key, entry, change)
 
-    def _plan(self, joined: Sequence[SelectedServer], single: Sequence[SelectedServer]) -> ConnectionPlan:
-        kinds, taken = self._kinds, [*joined, *single]
+    def _plan(self, joined: Sequence[SelectedServer], separate: Sequence[SelectedServer]) -> ConnectionPlan:
+        kinds, selected = self._kinds, [*joined, *separate]
         steps = tuple(self._draft.steps())
         if steps:
-            is_http = not self._wish.stdio and any(speaks_http(kind.shape) for kind in kinds)
+            is_http = not self._request.stdio and any(speaks_http(kind.shape) for kind in kinds)
             self._notes += token_notes(kinds, self._address) if is_http else stdio_notes(kinds)
-        if joined and self._wish.entries == "best":
-            self._notes += self._why_joined(joined)
+        if joined and self._request.entries == "best":
+            self._notes += self._joined_notes(joined)
         self._notes += [
-            PlanNote(kind="names", subject=one.rules.name, fact=one.text, advice=self._against_losses())
-            for one in self._foreseen(joined)
+            PlanNote(kind="names", subject=one.rules.name, fact=one.text, advice=self._advice_about_losses())
+            for one in self._predict_losses(joined)
             if one.count
         ]
         if kinds and not self._is_searched:
-            number = sum(map(len, self._shown(joined).values()))
-            self._notes += crowded(kinds[0].dialect, number, has_lists=bool(self._lists))
-        self._notes += other_files(self._mine, self._files)
-        reload = next((one.found.file.reload for one in taken), kinds[0].reload if kinds else "")
+            number = sum(map(len, self._shown_names(joined).values()))
+            self._notes += crowded_notes(kinds[0].dialect, number, has_lists=bool(self._lists))
+        self._notes += other_file_notes(self._client_files, self._files)
+        reload = next((one.found.file.reload for one in selected), kinds[0].reload if kinds else "")
         return ConnectionPlan(
-            client=self._wish.client,
-            title=kinds[0].title if kinds else self._wish.client,
+            client=self._request.client,
+            title=kinds[0].title if kinds else self._request.client,
             steps=steps,
             notes=tuple(dict.fromkeys(self._notes)),
-            servers=tuple(dict.fromkeys(one.key for one in taken)),
+            servers=tuple(dict.fromkeys(one.key for one in selected)),
             joined=tuple(dict.fromkeys(one.key for one in joined)),
-            upstreams=tuple(dict.fromkeys(one.upstream for one in taken)),
+            upstreams=tuple(dict.fromkeys(one.upstream for one in selected)),
             already=tuple(dict.fromkeys(one.server.key for one in self._choice.already)),
             reload=reload,
-            secrets=frozenset(secrets_of(sighting.server for one in self._mine for sighting in one.servers)),
+            secrets=frozenset(
+                secrets_of(client_server.server for one in self._client_files for client_server in one.servers)
+            ),
         )
 
-    def _why_joined(self, joined: Sequence[SelectedServer]) -> Iterator[PlanNote]:
+    def _joined_notes(self, joined: Sequence[SelectedServer]) -> Iterator[PlanNote]:
         keys = dict.fromkeys(one.key for one in joined)
-        for foreseen in self._foreseen(()):
+        for foreseen in self._predict_losses(()):
             if foreseen.count:
-                told = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
-                fact = f"{told}. With an entry for each, {foreseen.text}"
-                yield PlanNote(kind="info", subject=self._name, fact=fact, advice="--each keeps an entry for each.")
+                servers = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
+                fact = f"{servers}. With one entry per server, {foreseen.text}"
+                yield PlanNote(kind="info", subject=self._name, fact=fact, advice="--each keeps one entry per server.")
 
-    def _against_losses(self) -> str:
-        """Return what to do about tools that are lost; "" where there is nothing."""
-        if self._wish.entries in {"one", "all"}:
+    def _advice_about_losses(self) -> str:
+        """Return the advice about lost tools; "" if there is none."""
+        if self._request.entries in {"one", "all"}:
             return ""
-        if self._choice.already and not self._choice.taken:
-            return f"`truename disconnect {self._wish.client}`, and connect it again: a common entry can end that."
+        if self._choice.already and not self._choice.selected:
+            return f"`truename disconnect {self._request.client}` and connect it again: a common entry can avoid that."
         return _ONE_ENTRY
 
-    def _joining(self, one: SelectedServer) -> NameMove:
+    def _move_to_common(self, one: SelectedServer) -> NameMove:
         return self._move(one, self._name, self._names.together)
 
     def _move(self, one: SelectedServer, new_key: str, names: NewNames) -> NameMove:
-        places = {(other.sighting.path, other.sighting.where) for other in self._choice.taken}
+        places = {(other.client_server.path, other.client_server.where) for other in self._choice.selected}
         stays = new_key != one.key and any(
-            sighting.server.key == one.key and (sighting.path, sighting.where) not in places
-            for found in self._mine
-            for sighting in found.servers
+            client_server.server.key == one.key and (client_server.path, client_server.where) not in places
+            for found in self._client_files
+            for client_server in found.servers
         )
         shown = names.get(one.upstream)
         return NameMove(key=one.key, new_key=new_key, names=shown, stays=stays, dialect=one.found.file.dialect)
 
-    def _is_known(self, one: SelectedServer) -> bool:
-        """Tell whether a server may go into the one entry: nothing that its client keeps about it would be lost."""
-        move = self._joining(one)
-        about = [kept for found in self._mine for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")]
+    def _may_join(self, one: SelectedServer) -> bool:
+        """Return whether a server may join the common entry without losing a rule of its client; note why not."""
+        move = self._move_to_common(one)
+        about = [
+            kept for found in self._client_files for kept in found.kept if carry(kept, [move]) != ((kept.text,), "")
+        ]
         refused = [kept for kept in about if kept.tool is None and kept.effect in _REFUSING]
         if refused:
-            fact = f"{excerpt(one.key)} is refused by {refused[0].path}, so it stays as it is"
+            fact = f"{excerpt(one.key)} is denied by {refused[0].path}, so it was left unchanged"
             self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact))
-        elif any(restricted(found, common) for found, common in self._commons_found()):
-            fact = f"{excerpt(one.key)} stays as it is: {excerpt(self._name)} says which tools it offers"
+        elif any(limits_offered_tools(found, common) for found, common in self._files_with_common_entry()):
+            fact = f"{excerpt(one.key)} was left unchanged: {excerpt(self._name)} limits the tools that it offers"
             advice = "Add its tools there by hand, or connect it with --each."
             self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact, advice=advice))
-        elif (about or restricted(one.found, one.sighting)) and move.names is None:
-            fact = f"{excerpt(one.key)} stays as it is: names of its tools are kept, and which it has is not known"
-            to_do = to_know(answers=self._address.answers)
-            advice = f"{to_do[:1].upper()}{to_do[1:]}, or give a list of them (--catalog DUMP)."
+        elif (about or limits_offered_tools(one.found, one.client_server)) and move.names is None:
+            fact = (
+                f"{excerpt(one.key)} was left unchanged: the client has lists of its tools, and its tools are unknown"
+            )
+            to_do = how_to_list_tools(answers=self._address.answers)
+            advice = f"{to_do[:1].upper()}{to_do[1:]}, or pass a list of them (--catalog DUMP)."
             self._notes.append(PlanNote(kind="left", subject=one.key, fact=fact, advice=advice))
         else:
             return True
         return False
 
-    def _join(self, group: Sequence[SelectedServer], where: KeyPath, common: ShownAddress) -> None:
+    def _join_group(self, group: Sequence[SelectedServer], where: KeyPath, common: ShownAddress) -> None:
         found = group[0].found
         document, shape, name = document_of(found), found.file.shape, self._name
         servers = []
         for one in group:
-            place = one.sighting.where
-            inside = [kept for kept in one.found.kept if kept.path == one.sighting.path and _is_below(kept, place)]
-            servers.append(LeavingEntry(self._joining(one), self._draft.value(document, place), place, inside))
-        server = self._address.server(name, common, file=found.file, **self._way)
-        there = [one for one in self._commons if (one.path, one.where[:-1]) == (document.path, where)]
-        for sighting in there:
-            former = self._draft.value(document, sighting.where)
-            entry = joined(entry_for(server, shape, former), servers, found.file)
+            place = one.client_server.where
+            inside = [kept for kept in one.found.kept if kept.path == one.client_server.path and _is_below(kept, place)]
+            servers.append(LeavingEntry(self._move_to_common(one), self._draft.value(document, place), place, inside))
+        server = self._address.server(name, common, file=found.file, **self._transport)
+        there = [one for one in self._common_entries if (one.path, one.where[:-1]) == (document.path, where)]
+        for client_server in there:
+            former = self._draft.value(document, client_server.where)
+            entry = join_lists(entry_for(server, shape, former), servers, found.file)
             change = FileChange(
-                where=sighting.where, what=f"server {name}", old=_told(sighting.server), new=_told(server)
+                where=client_server.where,
+                what=f"server {name}",
+                old=_address_or_command(client_server.server),
+                new=_address_or_command(server),
             )
-            self._draft.enter(document, sighting.where, name, entry, change)
-        for one in sorted(group, key=lambda one: str(one.sighting.where[-1]).zfill(9), reverse=True):
-            place = one.sighting.where
-            change = FileChange(where=place, what=f"server {one.key}", old=way_of(one))
+            self._draft.enter(document, client_server.where, name, entry, change)
+        for one in sorted(group, key=lambda one: str(one.client_server.where[-1]).zfill(9), reverse=True):
+            place = one.client_server.where
+            change = FileChange(where=place, what=f"server {one.key}", old=former_address(one))
             self._draft.enter(document, place, one.key, ABSENT, change)
         if not there:
-            entry = joined(entry_for(server, shape), servers, found.file)
-            self._enter(document, where, entry, _told(server))
-        self._notes += lost_settings(group, entry)
+            entry = join_lists(entry_for(server, shape), servers, found.file)
+            self._add_entry(document, where, entry, _address_or_command(server))
+        self._notes += lost_setting_notes(group, entry)
 
-    def _begin(self) -> None:
-        """Put the entry where the client looks for servers: it has none that could show the place."""
+    def _add_first_entry(self) -> None:
+        """Add the common entry to the file where the client looks for servers; it has no server yet."""
         found = next((one for one in self._files if "*" not in one.file.key), None)
-        file = found.file if found else self._new_kind()
-        server = self._address.server(self._name, ShownAddress(), file=file, **self._way)
-        if self._wish.entries == "one":
-            fact = f"{file.title} has no servers of its own, so the entry shows all servers of the gateway"
+        file = found.file if found else self._kind_of_new_file()
+        server = self._address.server(self._name, ShownAddress(), file=file, **self._transport)
+        if self._request.entries == "one":
+            fact = f"{file.title} has no servers, so the entry shows all servers of the gateway"
             self._notes.append(PlanNote(kind="info", subject=self._name, fact=fact))
         if found is not None:
             document = document_of(found)
         else:
             path = file.target(self._machine)
             if path is None:
-                raise _without_file(self._wish.client, file)
+                raise _without_file(self._request.client, file)
             document = Document.empty(path, file.format)
             for key, value in _HEADS.get(file.client, {}).items():
                 self._draft.put(document, (key,), value)
         entry = entry_for(server, file.shape)
         if file.shape in _LISTED and self._draft.value(document, file.key) in (ABSENT, None):
             self._draft.put(document, file.key, [])
-        self._enter(document, file.key, entry, _told(server))
+        self._add_entry(document, file.key, entry, _address_or_command(server))
 
-    def _new_kind(self) -> ConfigFile:
-        kinds = config_files(self._wish.client)
+    def _kind_of_new_file(self) -> ConfigFile:
+        kinds = config_files(self._request.client)
         usable_kinds = [
             kind
             for kind in kinds
-            if kind.scope in self._wish.scopes and not kind.legacy and "*" not in kind.key and kind.format != "shell"
+            if kind.scope in self._request.scopes and not kind.legacy and "*" not in kind.key and kind.format != "shell"
         ]
         if not usable_kinds:
-            raise _without_file(self._wish.client, kinds[0] if kinds else None)
+            raise _without_file(self._request.client, kinds[0] if kinds else None)
         return next((kind for kind in usable_kinds if kind.target(self._machine)), usable_kinds[0])
 
-    def _enter(self, document: Document, where: KeyPath, entry: dict[str, Any], new: str) -> None:
+    def _add_entry(self, document: Document, where: KeyPath, entry: dict[str, Any], new: str) -> None:
         holder = self._draft.value(document, where)
         name = self._name
         listed = isinstance(holder, list)
-        taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
-        if taken or (isinstance(holder, dict) and name in holder):
-            raise left_alone(
-                document.path, f"it has a server {excerpt(name)} already", "Choose another key with --name."
+        is_taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
+        if is_taken or (isinstance(holder, dict) and name in holder):
+            raise cannot_edit(
+                document.path, f"it already has a server {excerpt(name)}", "Choose another key with --name."
             )
         place = (*where, len(holder) if listed else name)
         self._draft.enter(document, place, name, entry, FileChange(where=place, what=f"server {name}", new=new))
 
-    def _carry(self, moves: Sequence[NameMove], skipped: Sequence[SelectedServer]) -> None:
-        """Respell the names that the client keeps, the last of a list first: one may become several."""
-        gone = [(one.sighting.path, one.sighting.where) for one in skipped]
-        for found in self._mine:
-            for kept in sorted(found.kept, key=_place, reverse=True):
+    def _replace_kept_names(self, moves: Sequence[NameMove], skipped: Sequence[SelectedServer]) -> None:
+        """Replace the tool names in the client's files, from the end of each list, since one may become several."""
+        gone = [(one.client_server.path, one.client_server.where) for one in skipped]
+        for found in self._client_files:
+            for kept in sorted(found.kept, key=_sort_key, reverse=True):
                 if not any(kept.path == path and _is_below(kept, where) for path, where in gone):
-                    self._carry_name(found, kept, moves)
+                    self._replace_kept_name(found, kept, moves)
 
-    def _carry_name(self, found: FoundFile, kept: KeptName, moves: Sequence[NameMove]) -> None:
+    def _replace_kept_name(self, found: FoundFile, kept: KeptName, moves: Sequence[NameMove]) -> None:
         texts, problem = carry(kept, moves)
         if texts != (kept.text,) and any(move.key == kept.server != move.new_key for move in moves):
-            problem = problem or beyond_text(kept, _value(found))
+            problem = problem or why_not_respelled(kept, _file_value(found))
         subject = f"{kept.text} in {kept.path}"
         if problem:
-            fact = f"{excerpt(kept.text)} in {kept.path} stays as it is: {problem}"
-            self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice="Look at it by hand."))
+            fact = f"{excerpt(kept.text)} in {kept.path} was left unchanged: {problem}"
+            self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice="Check it by hand."))
         elif texts != (kept.text,):
             new = ", ".join(texts)
             if found.document is None or not self._can_respell(found):
-                fact = f"{excerpt(kept.text)} in {kept.path} means nothing to this client any more"
-                note = PlanNote(kind="names", subject=subject, fact=fact, advice=f"Write {new} there.")
+                fact = f"{excerpt(kept.text)} in {kept.path} matches no tool of this client any more"
+                note = PlanNote(kind="names", subject=subject, fact=fact, advice=f"Replace it with {new}.")
                 self._notes.append(note)
                 return
             try:
                 change = FileChange(where=kept.where, what=f"name {kept.text}", old=kept.text, new=new)
                 self._draft.respell(found.document, kept, texts, change)
             except ValueError as error:
-                fact = f"{excerpt(kept.text)} in {kept.path} could not be carried over: {error}"
-                self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice=f"Write {new} there."))
+                fact = f"{excerpt(kept.text)} in {kept.path} could not be replaced: {error}"
+                self._notes.append(PlanNote(kind="names", subject=subject, fact=fact, advice=f"Replace it with {new}."))
 
     def _can_respell(self, found: FoundFile) -> bool:
-        is_mine = found.file.scope in self._wish.scopes or ".local." in found.path.name
+        is_mine = found.file.scope in self._request.scopes or ".local." in found.path.name
         return is_mine and found.document is not None and found.file.format != "markdown"
 
 
-def _told(server: ServerConfig) -> str:
-    """Return the way to a server in one line, for people."""
+def _address_or_command(server: ServerConfig) -> str:
+    """Return the URL or command line of a server."""
     return server.url or " ".join([server.command or "", *server.args])
 
 
-def _value(found: FoundFile) -> Any:
+def _file_value(found: FoundFile) -> Any:
     return None if found.document is None else found.document.value
 
 
@@ -507,7 +537,7 @@ def _is_below(kept: KeptName, where: KeyPath) -> bool:
     return kept.where[: len(where)] == where
 
 
-def _place(kept: KeptName) -> list[tuple[int, str, int]]:
+def _sort_key(kept: KeptName) -> list[tuple[int, str, int]]:
     return [(0, "", step) if isinstance(step, int) else (1, step, 0) for step in kept.where]
 
 
@@ -517,6 +547,6 @@ def _without_file(client: str, file: ConfigFile | None) -> ConfigError:
         code="left_alone",
         file=client,
         key="",
-        problem="it keeps its servers in no file that can be changed",
+        problem="it has no configuration file that can be changed",
         remedy=how or "Add the gateway's address by hand.",
     )

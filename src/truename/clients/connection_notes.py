@@ -1,4 +1,4 @@
-"""Tell what a connection means for a client: names it would lose, lists it must search, entries it keeps."""
+"""Notes about a connection plan: tools that the client would lose, lists that it bypasses, entries left unchanged."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
-from truename.clients.gateway_address import TOKEN, WAY, client_of, entry_for, reference
+from truename.clients.gateway_address import ADDRESS_FIELDS, TOKEN_VARIABLE, client_of, entry_for, token_reference
 from truename.clients.kept_names import matches
 from truename.clients.plan import PlanNote
 from truename.clients.selection import READ_ONLY, SelectedServer, document_of
-from truename.editing import ABSENT, reached
+from truename.editing import ABSENT, value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.find import FoundFile, Sighting
+    from truename.clients.find import ClientServer, FoundFile
     from truename.clients.gateway_address import GatewayAddress
     from truename.clients.selection import ServerSelection
     from truename.clients.table import ConfigFile
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 Tool = tuple[str, str]
 
 __all__ = [
-    "ForeseenNames",
-    "crowded",
-    "foresee",
-    "lists_about",
-    "lost_settings",
-    "other_files",
-    "restricted",
-    "searched_beside_lists",
+    "PredictedLosses",
+    "crowded_notes",
+    "former_address",
+    "how_to_list_tools",
+    "limiting_names",
+    "limits_offered_tools",
+    "lost_setting_notes",
+    "other_file_notes",
+    "predict_losses",
+    "search_bypasses_lists",
     "stdio_notes",
-    "to_know",
     "token_notes",
-    "unforeseen",
-    "way_of",
+    "unverified_notes",
 ]
 
-# Programs that read the same files and treat names otherwise.
+# Programs that read the files of another client, and treat names differently.
 _READERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"continue": ("continue-cli",), "codex-cli": ("codex-code-mode",), "qwen-code": ("qwen-code-deferred",)}
 )
@@ -52,10 +52,10 @@ _MAX_FORESEEN: Final = 4
 
 
 @dataclass(frozen=True)
-class ForeseenNames:
-    """What one program makes of the tools of its servers: those that it can't call, and those that it may not call.
+class PredictedLosses:
+    """The tools that one program could not call (``lost``), or not reliably (``uncertain``).
 
-    ``uncertain`` are tools that share a name in this program, and which of them a call runs is not known.
+    Uncertain tools share a name in this program, and it is unknown which of them a call runs.
     """
 
     rules: Dialect
@@ -66,32 +66,31 @@ class ForeseenNames:
 
     @property
     def count(self) -> int:
-        """How many tools are not certain to be called."""
+        """The number of tools that can't be called reliably."""
         return len(self.lost) + len(self.uncertain)
 
     @property
     def text(self) -> str:
-        """A sentence without its full stop; "" where every tool can be called."""
+        """The losses as a sentence without a full stop; "" if every tool can be called."""
         title, outcome = self.rules.title, self.outcome
         clauses = []
         if self.lost:
-            told = _some([_told(tool, outcome) for tool in self.lost])
-            clauses.append(f"{title} can't call {len(self.lost)} of {self.tools} tools this way: {told}")
+            tools = _first_few([_describe_loss(tool, outcome) for tool in self.lost])
+            clauses.append(f"{title} can't call {len(self.lost)} of {self.tools} tools this way: {tools}")
         if self.uncertain:
-            told = _some([f"{excerpt(name)} of {excerpt(server)}" for server, name in self.uncertain])
-            shared = f"{len(self.uncertain)} of {self.tools} tools share a name"
+            tools = _first_few([f"{excerpt(name)} of {excerpt(server)}" for server, name in self.uncertain])
             clauses.append(
-                f"{title} is shown names that mean several tools, and which one it calls is not known: "
-                f"{shared} ({told})"
+                f"In {title}, {len(self.uncertain)} of {self.tools} tools share a name with another tool, "
+                f"and it is unknown which one a call runs ({tools})"
             )
         return ". ".join(clauses)
 
 
-def foresee(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[ForeseenNames]:
-    """Return what each program that reads the client's files makes of its servers' tools.
+def predict_losses(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[PredictedLosses]:
+    """Predict the lost tools for each program that reads the client's files.
 
-    ``servers`` are the names at the new addresses by the client's keys. Nothing is returned for a client whose
-    treatment of names is not known.
+    ``servers`` maps the client's server keys to the tool names at the new addresses. The list is empty for a client
+    whose treatment of names is unknown.
     """
     if client_of(dialect) is None:
         return []
@@ -101,25 +100,25 @@ def foresee(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[Foreseen
     for rules in map(dialects.get, (dialect, *_READERS.get(dialects.get(dialect).name, ()))):
         outcome = rules.simulate_all(listed)
         gone = [tool for tool in tools if tool not in outcome.shown]
-        uncertain = () if _is_certain(rules) else tuple(one for one in gone if _shares(one, outcome))
+        uncertain = () if _is_certain(rules) else tuple(one for one in gone if _shares_name(one, outcome))
         lost = tuple(one for one in gone if one not in uncertain)
-        found.append(ForeseenNames(rules, len(tools), lost, uncertain, outcome))
+        found.append(PredictedLosses(rules, len(tools), lost, uncertain, outcome))
     return found
 
 
-def unforeseen(keys: Iterable[str], *, answers: bool) -> Iterator[PlanNote]:
-    """Yield that nothing can be foreseen of servers whose tools are not known; ``answers``: a gateway is there."""
-    told = ", ".join(map(excerpt, keys))
-    if told:
-        fact = f"Could not list the tools of {told}; their names were not verified"
-        advice = f"To have that done, {to_know(answers=answers)}, or give a list of them (--catalog DUMP)."
-        yield PlanNote(kind="info", subject=told, fact=fact, advice=advice)
+def unverified_notes(keys: Iterable[str], *, answers: bool) -> Iterator[PlanNote]:
+    """Yield a note about servers whose tools are unknown; ``answers`` tells whether the gateway is running."""
+    servers = ", ".join(map(excerpt, keys))
+    if servers:
+        fact = f"Could not list the tools of {servers}; their names were not verified"
+        advice = f"To verify them, {how_to_list_tools(answers=answers)}, or pass a list of tools (--catalog DUMP)."
+        yield PlanNote(kind="info", subject=servers, fact=fact, advice=advice)
 
 
-def to_know(*, answers: bool) -> str:
-    """Return what to do where the gateway did not tell of a server's tools."""
+def how_to_list_tools(*, answers: bool) -> str:
+    """Return the advice for a server whose tools the gateway did not list."""
     if answers:
-        return "see why the gateway that answers does not list them (its output says which servers failed)"
+        return "check why the running gateway does not list them (its output names the servers that failed)"
     return "start the gateway first (`truename serve`)"
 
 
@@ -127,16 +126,16 @@ def _is_certain(rules: Dialect) -> bool:
     return _UNKNOWN not in {rules.mangling.equal, rules.mangling.across or rules.mangling.equal}
 
 
-def _shares(tool: Tool, outcome: Simulation[Tool]) -> bool:
+def _shares_name(tool: Tool, outcome: Simulation[Tool]) -> bool:
     return any(tool in group for group in outcome.merged.values())
 
 
-def _some(texts: Sequence[str]) -> str:
+def _first_few(texts: Sequence[str]) -> str:
     more = f", and {len(texts) - _MAX_FORESEEN} more" if len(texts) > _MAX_FORESEEN else ""
     return f"{', '.join(texts[:_MAX_FORESEEN])}{more}"
 
 
-def _told(tool: Tool, outcome: Simulation[Tool]) -> str:
+def _describe_loss(tool: Tool, outcome: Simulation[Tool]) -> str:
     server, name = tool
     what = f"{excerpt(name)} of {excerpt(server)}"
     shown = next((text for text, group in outcome.merged.items() if tool in group), None)
@@ -150,35 +149,35 @@ def _told(tool: Tool, outcome: Simulation[Tool]) -> str:
     return f"{what} (a call {'may run' if winner is None else 'runs'} {named or 'nothing'})"
 
 
-# A call through `call_tool` goes around these: a permission that denies or asks, a list of the tools that are offered
-# or left out, a hook.
+# Effects that a call through `call_tool` bypasses: permissions that deny or ask, lists of offered or hidden tools,
+# hooks.
 LIMITING: Final = frozenset({"deny", "ask", "only", "without", "hook"})
 _MAX_SEARCHING: Final = 3
 
 
-def restricted(found: FoundFile, sighting: Sighting) -> bool:
-    """Tell whether an entry says which tools it offers, if only that it offers none."""
-    former = None if found.document is None else reached(found.document.value, sighting.where)
-    return any(reached(former, kind.path) is not ABSENT for kind in found.file.entry if kind.effect == "only")
+def limits_offered_tools(found: FoundFile, client_server: ClientServer) -> bool:
+    """Return whether an entry has a list of the tools that it offers, even an empty one."""
+    former = None if found.document is None else value_at(found.document.value, client_server.where)
+    return any(value_at(former, kind.path) is not ABSENT for kind in found.file.entry if kind.effect == "only")
 
 
-def lists_about(mine: Sequence[FoundFile], choice: ServerSelection) -> Iterator[tuple[str, Path]]:
-    """Yield what of a client's lists limits its servers at the gateway, and in which file."""
-    servers = [*(one.sighting for one in choice.taken), *choice.already]
+def limiting_names(client_files: Sequence[FoundFile], choice: ServerSelection) -> Iterator[tuple[str, Path]]:
+    """Yield the names in a client's lists that limit its servers at the gateway, each with its file."""
+    servers = [*(one.client_server for one in choice.selected), *choice.already]
     keys = dict.fromkeys(one.server.key for one in servers)
-    for found in mine:
+    for found in client_files:
         for kept in found.kept:
             if kept.effect in LIMITING and any(matches(kept, key, None) for key in keys):
                 yield kept.text, kept.path
         for one in found.servers:
-            if one in servers and restricted(found, one):
+            if one in servers and limits_offered_tools(found, one):
                 yield f"tools of {one.server.key}", one.path
 
 
-def searched_beside_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_asked: bool) -> ConfigError:
-    """Return why a client with lists of tools can't be given an address that searches."""
+def search_bypasses_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_asked: bool) -> ConfigError:
+    """Return the error for a client whose lists of tools an address with tool search would bypass."""
     texts: dict[str, Path] = dict(lists)
-    told = ", ".join(map(excerpt, list(texts)[:_MAX_SEARCHING]))
+    named = ", ".join(map(excerpt, list(texts)[:_MAX_SEARCHING]))
     more = f" and {len(texts) - _MAX_SEARCHING} more" if len(texts) > _MAX_SEARCHING else ""
     why = "with --search" if is_asked else "as tool_search is set"
     instead = (
@@ -188,46 +187,46 @@ def searched_beside_lists(client: str, lists: Iterable[tuple[str, Path]], *, is_
         code="searched_beside_lists",
         file=str(next(iter(texts.values()))),
         key="",
-        problem=f"it limits the tools of {client} ({told}{more}), and {why} the model could call each of them",
-        remedy=f"{instead}. To have the gateway say what these lists say: truename policy from-client {client}",
+        problem=f"it limits the tools of {client} ({named}{more}), and {why} the model could call each of them",
+        remedy=f"{instead}. To turn these lists into rules of the gateway: truename policy from-client {client}",
     )
 
 
-def crowded(dialect: str, number: int, *, has_lists: bool) -> Iterator[PlanNote]:
-    """Yield that a client gets more tools than it is known to take."""
+def crowded_notes(dialect: str, number: int, *, has_lists: bool) -> Iterator[PlanNote]:
+    """Yield a note if a client gets more tools than it accepts."""
     rules = dialects.get(dialect)
     if rules.max_tools is None or number <= rules.max_tools:
         return
-    fact = f"{rules.title} takes {rules.max_tools:,} tools, and these are {number:,}"
-    advice = "Connect with --search: few tools are listed, and the others searched."
+    fact = f"{rules.title} accepts {rules.max_tools:,} tools, and would get {number:,}"
+    advice = "Connect with --search: few tools are listed, and the model searches the others."
     if has_lists:
-        advice = "Switch off servers that it does not need, or show it fewer tools with a profile."
+        advice = "Disable servers that it does not need, or show it fewer tools with a profile."
     yield PlanNote(kind="crowded", subject=rules.name, fact=fact, advice=advice)
 
 
-_READ_ONLY_ADVICE = "It was left unchanged: another owner manages it."
+_READ_ONLY_ADVICE = "It was left unchanged: an administrator or a plugin manages it."
 _LEGACY_ADVICE = "It was left unchanged: the client reads its servers from another file now."
-_PROJECT_ADVICE = "It is not changed; --scope project does that, for everybody who has the file."
+_PROJECT_ADVICE = "It was left unchanged; --scope project changes it, for everybody who uses the file."
 
 
-def way_of(one: SelectedServer) -> str:
-    """Return how a server was reached so far, in short: arguments and queries may be secret."""
-    server = one.sighting.server
+def former_address(one: SelectedServer) -> str:
+    """Return the former URL or command of a server without arguments and query, which may hold secrets."""
+    server = one.client_server.server
     if server.url is not None:
         return server.url.partition("?")[0]
     return " ".join([server.command or "", *(["..."] if server.args else [])])
 
 
-def lost_settings(group: Iterable[SelectedServer], entry: Mapping[str, Any]) -> Iterator[PlanNote]:
-    """Yield the settings of single servers that the one entry in their place does not have."""
+def lost_setting_notes(group: Iterable[SelectedServer], entry: Mapping[str, Any]) -> Iterator[PlanNote]:
+    """Yield a note for each server whose own settings are not in the common entry."""
     for one in group:
-        former = reached(document_of(one.found).value, one.sighting.where)
-        told = entry_for(one.sighting.server, one.found.file.shape)
-        kept = entry.keys() | told.keys() | WAY
+        former = value_at(document_of(one.found).value, one.client_server.where)
+        written = entry_for(one.client_server.server, one.found.file.shape)
+        kept = entry.keys() | written.keys() | ADDRESS_FIELDS
         lost = [key for key in former if key not in kept] if isinstance(former, dict) else []
         if lost:
-            fact = f"{excerpt(one.key)} had settings of its own: {', '.join(map(excerpt, lost))}"
-            advice = "The one entry does not have them; set them there if they are for all."
+            fact = f"The common entry lacks settings of {excerpt(one.key)}: {', '.join(map(excerpt, lost))}"
+            advice = "Set them in the common entry if they suit all of its servers."
             yield PlanNote(kind="info", subject=one.key, fact=fact, advice=advice)
 
 
@@ -236,31 +235,31 @@ def token_notes(kinds: Sequence[ConfigFile], address: GatewayAddress) -> Iterato
     if not asks_for_token(address.config):
         return
     client = kinds[0].client
-    if reference(client) is None:
-        fact = "The gateway asks for a token, and this client is not known to read one from the environment"
+    if token_reference(client) is None:
+        fact = "The gateway requires a token, and this client is not known to read one from the environment"
         advice = "Write the header Authorization: Bearer TOKEN into its entries, or connect with --stdio."
     else:
-        fact = f"The gateway asks for a token, which the entries take from {TOKEN}"
-        advice = f"Set {TOKEN} where the client is started."
+        fact = f"The gateway requires a token, which the entries read from {TOKEN_VARIABLE}"
+        advice = f"Set {TOKEN_VARIABLE} in the environment of the client."
     yield PlanNote(kind="token", subject=client, fact=fact, advice=advice)
 
 
 def stdio_notes(kinds: Sequence[ConfigFile]) -> Iterator[PlanNote]:
-    """Yield what to see to where the client starts the gateway, which it does in an environment of its own."""
+    """Yield a note about the environment in which the client starts the gateway."""
     fact = "The client starts the gateway itself"
-    advice = "What the configuration takes from the environment has to be set there too, or stand in its env_file."
+    advice = "Set the variables that the configuration uses in the client's environment too, or in its env_file."
     yield PlanNote(kind="info", subject=kinds[0].client, fact=fact, advice=advice)
 
 
-def other_files(mine: Iterable[FoundFile], files: Sequence[FoundFile]) -> Iterator[PlanNote]:
-    """Yield the files with servers that were not asked for, and those whose names can't be looked at."""
-    for one in mine:
+def other_file_notes(client_files: Iterable[FoundFile], files: Sequence[FoundFile]) -> Iterator[PlanNote]:
+    """Yield a note for each file with servers outside of the chosen scopes, and for each file that can't be read."""
+    for one in client_files:
         if one.problem is not None and one not in files:
-            fact = f"{one.path} can't be read ({one.problem.problem}), so no name in it was carried over"
+            fact = f"{one.path} can't be read ({one.problem.problem}), so the tool names in it were not updated"
             yield PlanNote(kind="file", subject=str(one.path), fact=fact, advice=one.problem.remedy)
         if one.servers and one not in files:
-            keys = ", ".join(excerpt(sighting.server.key) for sighting in one.servers)
-            fact = f"{one.path} ({one.file.scope}) has servers too: {keys}"
+            keys = ", ".join(excerpt(client_server.server.key) for client_server in one.servers)
+            fact = f"{one.path} ({one.file.scope}) also has servers: {keys}"
             advice = _READ_ONLY_ADVICE if one.file.scope in READ_ONLY else ""
             if one.file.scope == "project":
                 advice = _PROJECT_ADVICE

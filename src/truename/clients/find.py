@@ -1,4 +1,4 @@
-"""Find every client's files on a machine, with the servers and the tool names in them."""
+"""Find the configuration files of all clients on a machine, with the servers and tool names in them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
     from truename.editing import Document
 
-__all__ = ["FoundFile", "Sighting", "find", "read_source", "root_of_plugin"]
+__all__ = ["ClientServer", "FoundFile", "find", "read_source", "root_of_plugin"]
 
 PLUGIN: Final = "plugin.json"
 _MARK: Final = ".claude-plugin"
@@ -34,12 +34,12 @@ _LONGEST: Final = 1_000
 
 
 def root_of_plugin(file: Path) -> Path:
-    """Return the folder of the plugin that a file belongs to: what ``${CLAUDE_PLUGIN_ROOT}`` means in it."""
+    """Return the directory of the plugin that a file belongs to: the value of ``${CLAUDE_PLUGIN_ROOT}``."""
     return next((folder for folder in file.parents if (folder / _MARK).is_dir()), file.parent)
 
 
 def files_of_plugin(file: Path, value: Any) -> tuple[Path, ...]:
-    """Return the JSON files that stand in place of servers in a ``plugin.json``; only those inside the plugin."""
+    """Return the JSON files to which ``mcpServers`` of a ``plugin.json`` refers; only those inside the plugin."""
     named = value.get("mcpServers") if isinstance(value, dict) else None
     texts = named[:_MOST] if isinstance(named, list) else [named]
     root = root_of_plugin(file)
@@ -64,12 +64,12 @@ _FORMATS: Final[Mapping[str, str]] = {
 }
 _VARIABLE: Final = re.compile(r"\$\{\w+:-|\}")
 _BASE: Final = re.compile(r"(?:~|%\w+%|<\w+>)?/?")
-_ANY: Final = ConfigFile(
+_SHARED_FORM: Final = ConfigFile(
     client="", title="MCP configuration", dialect="universal", scope="user", format="json", shape="any", paths={},
     key=("mcpServers",), also=((),),
 )  # fmt: skip
-# Keys that belong to one client's form, and the client; the first that leads to servers tells.
-_TELLING: Final = (
+# Keys that only one client uses, and the client; the first key under which there are servers decides.
+_DISTINCTIVE_KEYS: Final = (
     (("amp.mcpServers",), "amp"),
     (("context_servers",), "zed"),
     (("servers",), "vscode"),
@@ -81,16 +81,16 @@ _TELLING: Final = (
 
 
 def guessed_format(path: Path) -> str:
-    """Return the format that a file's name promises; what promises nothing is JSON."""
+    """Return the format of a file by its name; JSON with comments if the name does not tell."""
     if path.name in {"crushrc", ".crushrc"}:
         return "shell"
     return _FORMATS.get(path.suffix.lower(), "jsonc")
 
 
 def guessed_files(path: Path, value: Any) -> tuple[ConfigFile, ...]:
-    """Return the rows that a file belongs to, of one client, and at least one.
+    """Return the rows of the table that match a file: at least one, all of one client.
 
-    A name that is a client's own counts if what is inside fits; many call their file ``mcp.json``.
+    The name decides if the content fits it, otherwise the content: several clients name their file ``mcp.json``.
     """
     named = _by_name(path)
     fitting = tuple(file for file in named if not file.shape or entries_of(file, value))
@@ -101,7 +101,7 @@ def guessed_files(path: Path, value: Any) -> tuple[ConfigFile, ...]:
 
 def _by_name(path: Path) -> tuple[ConfigFile, ...]:
     steps = path.absolute().parts
-    rows = [(len(tail), file) for tail, file in _tails() if _ends_with(steps, tail)]
+    rows = [(len(tail), file) for tail, file in _path_endings() if _ends_with(steps, tail)]
     best = max((length for length, _ in rows), default=0)
     found = [file for length, file in rows if length == best]
     once = {id(file): file for file in found if file.client == found[0].client}
@@ -113,8 +113,8 @@ def _ends_with(steps: tuple[str, ...], tail: tuple[str, ...]) -> bool:
 
 
 @cache
-def _tails() -> tuple[tuple[tuple[str, ...], ConfigFile], ...]:
-    """Return the ends of all paths by which a file can be known, wherever the home or the project lies."""
+def _path_endings() -> tuple[tuple[tuple[str, ...], ConfigFile], ...]:
+    """Return the path endings that identify a file, independent of the home and project directories."""
     found = [(steps, file) for file in (*config_files(), *name_files()) for steps in _steps(file)]
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for steps, file in found:
@@ -131,7 +131,7 @@ def _steps(file: ConfigFile) -> set[tuple[str, ...]]:
 
 
 def _by_content(value: Any) -> ConfigFile:
-    for key, client in _TELLING:
+    for key, client in _DISTINCTIVE_KEYS:
         if any(_holds_servers(group) for _, group in reach(value, key)):
             return next(file for file in config_files(client) if file.key == key)
     if isinstance(value, dict):
@@ -140,12 +140,12 @@ def _by_content(value: Any) -> ConfigFile:
         if "mcp_servers" in value:
             return config_files("mistral-vibe" if isinstance(value["mcp_servers"], list) else "codex")[0]
         if "mcpServers" not in value and isinstance(value.get("mcp"), dict):
-            return _under_mcp(value["mcp"])
-    return _ANY
+            return _by_entries_of_mcp(value["mcp"])
+    return _SHARED_FORM
 
 
-def _under_mcp(group: dict[str, Any]) -> ConfigFile:
-    """Tell apart three clients that have their servers under ``mcp``."""
+def _by_entries_of_mcp(group: dict[str, Any]) -> ConfigFile:
+    """Tell VS Code, opencode and Crush apart, which all keep their servers under ``mcp``."""
     if isinstance(group.get("servers"), dict):
         return next(file for file in config_files("vscode") if file.key == ("mcp", "servers"))
     kinds = {
@@ -162,8 +162,8 @@ _PROJECT: Final = "project"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
-    """A server in a client's file; ``where`` leads to its entry, ``left_out`` are fields that `server` can't tell."""
+class ClientServer:
+    """A server in a client's file: the path to its entry, and the entry's fields that `ServerConfig` can't hold."""
 
     client: str
     scope: str
@@ -175,17 +175,17 @@ class Sighting:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFile:
-    """A file that is there: its servers and kept names, or the ``problem`` for which it can't be read.
+    """An existing file of a client: its servers and tool names, or the ``problem`` why it can't be read.
 
-    A file that is no document (a shell script, Markdown) has neither document nor problem. One file is found once for
-    each row that is about it: for Claude Code's user and local scopes, and for each client that reads ``.mcp.json``.
+    A shell script or a Markdown file has neither document nor problem. A file is returned once for each row of the
+    table that matches it: for Claude Code's user and local scopes, and for each client that reads ``.mcp.json``.
     """
 
     file: ConfigFile
     path: Path
     document: Document | None = None
     problem: ConfigError | None = None
-    servers: tuple[Sighting, ...] = ()
+    servers: tuple[ClientServer, ...] = ()
     kept: tuple[KeptName, ...] = ()
 
 
@@ -195,38 +195,38 @@ class _FileLookup(NamedTuple):
 
 
 def find(machine: Machine) -> tuple[FoundFile, ...]:
-    """Return what is there of all clients, in the order of the table; never an error, whatever the files hold."""
+    """Return the existing files of all clients, in the order of the table. Raises nothing, whatever the files hold."""
     reader = FileReader()
     rows = (*config_files(), *name_files())
-    looks = (look for file in rows for look in _looks(file, machine, reader))
-    return _with_kept(_once(looks))
+    lookups = (look for file in rows for look in _read_files(file, machine, reader))
+    return _with_kept(_without_duplicates(lookups))
 
 
 def read_source(path: Path) -> FoundFile:
-    """Return what a file holds that somebody named: of which client it is, its name tells or else its content.
+    """Read one file; its name or else its content tells to which client it belongs.
 
-    A file in a form that belongs to nobody alone (``mcpServers``) has a row without a client. One that names no
-    servers has a ``problem``, as one that can't be read.
+    A form that several clients share (``mcpServers``) gets a row without a client. A file without servers has a
+    ``problem``, like one that can't be read.
     """
     loaded = FileReader().load(path, guessed_format(path))
-    merged = _with_kept(_look(file, path, loaded) for file in guessed_files(path, loaded.value))
+    merged = _with_kept(_read_file(file, path, loaded) for file in guessed_files(path, loaded.value))
     servers = {one.where: one for found in reversed(merged) for one in reversed(found.servers)}
     kept = dict.fromkeys(name for found in merged for name in found.kept)
     problem = loaded.problem
     if problem is None and not servers and not kept:
         remedy = "Give a client's configuration, or a list of tools."
-        problem = ConfigError(file=str(path), key="", problem="it names no MCP servers", remedy=remedy)
+        problem = ConfigError(file=str(path), key="", problem="it has no MCP servers", remedy=remedy)
     return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
 
 
-def _once(looks: Iterable[_FileLookup]) -> Iterator[_FileLookup]:
-    """Yield each file once for its client: from the home, a project's pattern leads to the user's own file."""
-    looks = tuple(looks)
-    users = {_same_file(one.found) for one in looks if one.found.file.scope != _PROJECT}
-    yield from (one for one in looks if one.found.file.scope != _PROJECT or _same_file(one.found) not in users)
+def _without_duplicates(lookups: Iterable[_FileLookup]) -> Iterator[_FileLookup]:
+    """Drop project files that are also the user's own: in the home directory the patterns of both match one file."""
+    lookups = tuple(lookups)
+    users = {_file_identity(one.found) for one in lookups if one.found.file.scope != _PROJECT}
+    yield from (one for one in lookups if one.found.file.scope != _PROJECT or _file_identity(one.found) not in users)
 
 
-def _same_file(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
+def _file_identity(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
     try:
         path = str(found.path.resolve())
     except (OSError, RuntimeError, ValueError):
@@ -234,23 +234,23 @@ def _same_file(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
     return found.file.client, path, found.file.key, bool(found.file.shape)
 
 
-def _looks(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_FileLookup]:
+def _read_files(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_FileLookup]:
     found, unfinished = file.search(machine)
     paths = dict.fromkeys(found)
     for path in found:
         if path.name == PLUGIN:
             paths.update(dict.fromkeys(files_of_plugin(path, reader.load(path, file.format).value)))
-    yield from (_look(file, path, reader.load(path, file.format)) for path in paths)
+    yield from (_read_file(file, path, reader.load(path, file.format)) for path in paths)
     for folder in unfinished:
-        problem = "it has more in it than is searched, so files may be missing"
+        problem = "it has too many files to search, so some may be missing"
         remedy = "Name the files that you need."
-        fault = ConfigError(file=str(folder), key="", problem=problem, remedy=remedy)
-        yield _FileLookup(FoundFile(file=file, path=folder, problem=fault), None)
+        error = ConfigError(file=str(folder), key="", problem=problem, remedy=remedy)
+        yield _FileLookup(FoundFile(file=file, path=folder, problem=error), None)
 
 
-def _look(file: ConfigFile, path: Path, loaded: LoadedFile) -> _FileLookup:
+def _read_file(file: ConfigFile, path: Path, loaded: LoadedFile) -> _FileLookup:
     servers = tuple(
-        Sighting(
+        ClientServer(
             client=file.client,
             scope=file.scope,
             path=path,
@@ -264,17 +264,17 @@ def _look(file: ConfigFile, path: Path, loaded: LoadedFile) -> _FileLookup:
     return _FileLookup(found, loaded.value)
 
 
-def _with_kept(looks: Iterable[_FileLookup]) -> tuple[FoundFile, ...]:
-    """Fill in the kept names: they can be taken apart only when all servers of their client are known."""
-    looks = tuple(looks)
+def _with_kept(lookups: Iterable[_FileLookup]) -> tuple[FoundFile, ...]:
+    """Add the kept names: parsing them requires the keys of all servers of their client."""
+    lookups = tuple(lookups)
     known: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for found, _ in looks:
-        known[found.file.client].update(dict.fromkeys(sighting.server.key for sighting in found.servers))
-    return tuple(_kept(found, value, known[found.file.client]) for found, value in looks)
+    for found, _ in lookups:
+        known[found.file.client].update(dict.fromkeys(client_server.server.key for client_server in found.servers))
+    return tuple(_with_kept_names(found, value, known[found.file.client]) for found, value in lookups)
 
 
-def _kept(found: FoundFile, value: Any, servers: Iterable[str]) -> FoundFile:
+def _with_kept_names(found: FoundFile, value: Any, servers: Iterable[str]) -> FoundFile:
     if value is None or not (found.file.kept or found.file.entry):
         return found
-    entries = [(sighting.server.key, sighting.where) for sighting in found.servers]
+    entries = [(client_server.server.key, client_server.where) for client_server in found.servers]
     return replace(found, kept=kept_names(found.file, found.path, value, entries, servers))

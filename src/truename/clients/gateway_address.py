@@ -1,4 +1,4 @@
-"""Give a client the address of the gateway, and tell which names it will see there."""
+"""Addresses of the gateway for a client, and the tool names that the client sees there."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ NewNames = Mapping[str, Mapping[str, str]]
 Overrides = Mapping[str, Mapping[ToolId | str, str]]
 
 __all__ = [
+    "ADDRESS_FIELDS",
     "ONLY_STYLE",
-    "TOKEN",
-    "WAY",
+    "TOKEN_VARIABLE",
     "GatewayAddress",
     "ShownAddress",
     "UpcomingNames",
-    "alone",
     "alone_path",
     "client_of",
     "entry_for",
-    "reference",
-    "remembered",
+    "names_alone",
+    "names_together",
     "shown_by",
-    "together",
+    "token_reference",
+    "tools_in_ledger",
 ]
 
 _EVERYONES: Final = "universal"
-# As the gateway shows one server.
+# The style of the gateway's view of one server.
 ONLY_STYLE: Final = "on-conflict"
-# The ledger's word for a second server of the same key, which no configuration has.
+# Marks a second server with the same key in a ledger; no key of a configuration contains it.
 _REPEATED: Final = "\x1f"
 
 
 @dataclass(frozen=True)
 class UpcomingNames:
-    """The names at the gateway as far as they are known: of servers `alone`, and of those that are shown `together`."""
+    """The known tool names at the gateway: at each server's own address, and at addresses that show several servers."""
 
     alone: NewNames
     together: NewNames
 
 
-def remembered(ledger: Ledger) -> dict[str, list[str]]:
-    """Return the tools that a ledger has seen, by server key: also those that are not there at the moment."""
+def tools_in_ledger(ledger: Ledger) -> dict[str, list[str]]:
+    """Return the tools on record in a ledger by server key, including tools that are absent at present."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for server, name in ledger.bindings():
         if _REPEATED not in server:
@@ -76,7 +76,7 @@ def remembered(ledger: Ledger) -> dict[str, list[str]]:
 
 
 def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
-    """Return the address of one server, for a client of this dialect: its names are as long as this client takes them.
+    """Return the path that shows one server, with names for a client of this dialect.
 
     >>> alone_path("my server", "claude-code"), alone_path("my server", "universal")
     ('/mcp/for/claude-code/only/my%20server', '/mcp/only/my%20server')
@@ -85,15 +85,15 @@ def alone_path(server: str, dialect: str, *, search: bool = False) -> str:
 
 
 def client_of(dialect: str) -> str | None:
-    """Return the client that an address is to name; None for one of which nothing is known."""
+    """Return the client to name in an address; None for a client without rules of its own."""
     name = dialects.get(dialect).name
     return None if name == _EVERYONES else name
 
 
-def alone(
+def names_alone(
     listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
-    """Return the names under `alone_path`, for each server that is listed.
+    """Return the tool names at each server's own address (`alone_path`).
 
     Raises what `truename.naming.project` raises.
     """
@@ -108,10 +108,10 @@ def alone(
     return MappingProxyType(names)
 
 
-def together(
+def names_together(
     listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
-    """Return the names of all servers under one address: ``/mcp``, or ``/mcp/for/CLIENT``.
+    """Return the tool names of all servers at ``/mcp`` or ``/mcp/for/CLIENT``.
 
     Raises what `truename.naming.project` raises.
     """
@@ -153,7 +153,7 @@ def _names(
     except LedgerError as error:
         if error.code != "style_mismatch":
             raise
-        # The gateway restyles a server's own view when it starts; until then there is nothing to go by.
+        # The gateway restyles a server's own view when it starts; until then its recorded names don't apply.
         table = make()
     names: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for id, wire in table.items():
@@ -171,8 +171,8 @@ def _server_name(settings: Settings, ledger: Ledger | None) -> str:
 _ALONE: Final = "/only/"
 _ONLY: Final = "--only"
 _SERVER: Final = "--server"
-TOKEN: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
-# How each client writes an environment variable in a header: run or documented; one that is missing has no known way.
+TOKEN_VARIABLE: Final = "TRUENAME_TOKEN"  # noqa: S105 - a variable's name
+# How each client writes an environment variable in a header, by running it or by its documentation.
 _REFERENCES: Final[Mapping[str, str]] = {
     "amp": "${%s}",
     "claude-code": "${%s}",
@@ -197,8 +197,8 @@ _REFERENCES: Final[Mapping[str, str]] = {
     "windsurf": "${env:%s}",
     "windsurf-jetbrains": "${env:%s}",
 }
-# What an entry says of the way to its server; everything else in it (lists of tools, times, trust) stays.
-WAY: Final = frozenset(
+# Fields that say how to reach a server; all other fields of an entry (lists of tools, timeouts, trust) are kept.
+ADDRESS_FIELDS: Final = frozenset(
     {
         *(
             "command",
@@ -221,27 +221,27 @@ WAY: Final = frozenset(
 
 
 class ShownAddress(NamedTuple):
-    """Which of the gateway's servers an entry shows: ``only`` one, under its own names, or these ``servers``.
+    """The servers of the gateway that an entry shows: ``only`` one, under its own names, or several.
 
-    These, or all if they are None, have the names that are unique among all servers of the gateway.
+    ``servers`` (None: all) are shown under names that are unique among all servers of the gateway.
     """
 
     only: str | None = None
     servers: tuple[str, ...] | None = None
 
 
-def reference(client: str) -> str | None:
-    """Return how this client writes the environment variable of the token, None where no way is known."""
+def token_reference(client: str) -> str | None:
+    """Return this client's reference to the environment variable of the token, None if its syntax is unknown."""
     form = _REFERENCES.get(client)
-    return None if form is None else form % TOKEN
+    return None if form is None else form % TOKEN_VARIABLE
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayAddress:
-    """Where the gateway is: its configuration, the URL that it serves at, and the program that starts it.
+    """The gateway's configuration, its base URL, and the program that starts it.
 
-    ``answers`` is whether it was reached there; ``environ`` is what references stand for; ``was_made`` tells whether a
-    server was made of a client's entry.
+    ``answers`` tells whether it is running; ``environ`` resolves references in clients' entries; ``was_created_from``
+    tells whether a server of the configuration was created from a client's entry.
     """
 
     config: Config
@@ -249,10 +249,10 @@ class GatewayAddress:
     program: str
     answers: bool = False
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-    was_made: Callable[[str, FoundEntry], bool] = field(default=lambda _, __: False, repr=False)
+    was_created_from: Callable[[str, FoundEntry], bool] = field(default=lambda _, __: False, repr=False)
 
     def server(self, key: str, shown: ShownAddress, *, file: ConfigFile, stdio: bool, search: bool) -> ServerConfig:
-        """Return what a client is to have under ``key``; ``search`` has its tools searched there."""
+        """Return the server entry for a client: the gateway's URL, or the command that starts it over stdio."""
         if stdio or not speaks_http(file.shape):
             asked = ["--search"] if search else []
             if shown.only is not None:
@@ -263,26 +263,26 @@ class GatewayAddress:
         path = path_of(search=search, servers=shown.servers)
         if shown.only is not None:
             path = alone_path(shown.only, file.dialect, search=search)
-        token = reference(file.client) if asks_for_token(self.config) else None
+        token = token_reference(file.client) if asks_for_token(self.config) else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
 
-    def is_met(self, server: ServerConfig) -> bool:
-        """Tell whether a client's server is this gateway already."""
+    def points_here(self, server: ServerConfig) -> bool:
+        """Return whether a client's server entry already points at this gateway."""
         if server.url is not None:
             mine = f"{self.url}/mcp"
             return server.url == mine or server.url.startswith(f"{mine}/")
         words = server.args[:2]
         return server.command == self.program and words == ("serve", str(self.config.path))
 
-    def is_elsewhere(self, server: ServerConfig) -> bool:
-        """Tell whether a client's server looks like this gateway at another address."""
+    def points_elsewhere(self, server: ServerConfig) -> bool:
+        """Return whether a client's server entry looks like this gateway at another address."""
         before, only, key = (server.url or "").rpartition(_ALONE)
         return bool(only) and "/mcp" in before and unquote(key) in {one.key for one in self.config.servers}
 
 
 def shown_by(server: ServerConfig) -> ShownAddress:
-    """Return what an entry that leads to a gateway shows its client.
+    """Return the servers that an entry which points at a gateway shows.
 
     >>> shown_by(ServerConfig(key="tn", url="http://127.0.0.1:8750/mcp/servers/git,mail")).servers
     ('git', 'mail')
@@ -296,12 +296,12 @@ def shown_by(server: ServerConfig) -> ShownAddress:
 
 
 def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:
-    """Return the entry in the client's own form; what a former one says of other things than the way stays."""
+    """Return the entry in the client's form, keeping a former entry's fields except those about how to reach it."""
     fresh = write_entry(shape, server)
     if not isinstance(former, dict):
         return fresh
-    kept = {key: value for key, value in former.items() if key not in WAY}
-    # In the order of the former entry, so that what stays also stays where it is.
+    kept = {key: value for key, value in former.items() if key not in ADDRESS_FIELDS}
+    # In the order of the former entry, so that kept fields stay in place.
     mixed = {key: kept.get(key, fresh.get(key)) for key in former if key in kept or key in fresh}
     mixed |= {key: value for key, value in fresh.items() if key not in mixed}
     found = read_entry(shape, server.key, mixed)

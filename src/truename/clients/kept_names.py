@@ -1,4 +1,4 @@
-"""Read the tool names that clients keep in their files: allow lists, approvals, hooks, policies and agents."""
+"""Read the tool names in clients' files: allow lists, approvals, hooks, policies and agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Where = tuple[str | int, ...]
 
-__all__ = ["SPELLINGS", "KeptName", "kept_names", "matches", "parts", "respelled"]
+__all__ = ["SPELLINGS", "KeptName", "kept_names", "matches", "respell", "split_name"]
 
 _ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 _SUFFIX: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)?\Z")
@@ -27,10 +27,11 @@ _LONGEST: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSpelling:
-    """``tool`` is the template of one tool's name, ``whole`` are those that mean all tools of a server.
+    """A way in which clients write tool names.
 
-    ``argument``: something in parentheses may follow. ``split``: an unknown server ends at the first separator;
-    else such a name can't be taken apart. ``pattern``: names are regular expressions.
+    ``tool`` is the template of one tool, ``whole`` are templates of all tools of a server. ``argument``: text in
+    parentheses may follow. ``split``: the key of an unknown server ends at the first separator; otherwise such a name
+    can't be parsed. ``pattern``: names are regular expressions.
     """
 
     name: str
@@ -41,13 +42,13 @@ class KeptSpelling:
     pattern: bool = False
 
     @property
-    def is_bare(self) -> bool:
-        """Whether a name of this spelling says nothing about its server."""
+    def is_without_server(self) -> bool:
+        """Whether names of this spelling do not include their server."""
         return not any("{server}" in template for template in (self.tool, *self.whole))
 
 
 class KeptNameParts(NamedTuple):
-    """What a name is made of: ``template.format(server=..., tool=...) + suffix``; without a tool the whole server."""
+    """A parsed name: ``template.format(server=..., tool=...) + suffix``; ``tool`` is None for a whole server."""
 
     server: str | None
     tool: str | None
@@ -87,8 +88,8 @@ SPELLINGS: Final[Mapping[str, KeptSpelling]] = {
 
 
 @lru_cache(maxsize=4096)
-def variants(name: str) -> tuple[str, ...]:
-    """Return a name as it stands, and as clients write it whose names have letters, digits, ``_`` and ``-`` only.
+def sanitized_forms(name: str) -> tuple[str, ...]:
+    """Return a name and its forms in clients that replace other characters than letters, digits, ``_`` and ``-``.
 
     >>> variants("claude.ai  Foo")
     ('claude.ai  Foo', 'claude_ai__Foo', 'claude_ai_Foo')
@@ -97,8 +98,8 @@ def variants(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, plain, re.sub("_+", "_", plain))))
 
 
-def parts(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> KeptNameParts | None:
-    """Take a kept name apart, or return None for one that is not spelled so: most often a tool of the client itself.
+def split_name(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> KeptNameParts | None:
+    """Parse a kept name; return None if it does not have this spelling, as the client's built-in tools.
 
     >>> parts("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
     'git_hub'
@@ -108,17 +109,17 @@ def parts(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> Kep
     if not text or len(text) > _LONGEST:
         return None
     if spelling.pattern and text.startswith("^"):
-        found = parts(text[1:], spelling, servers)
+        found = split_name(text[1:], spelling, servers)
         return found._replace(template="^" + found.template) if found and found.template else found
-    whole, suffix = _without_suffix(text, spelling)
-    if spelling.is_bare:
+    whole, suffix = _split_suffix(text, spelling)
+    if spelling.is_without_server:
         return (
             KeptNameParts(None, None, "*") if whole in spelling.whole else KeptNameParts(None, whole, "{tool}", suffix)
         )
-    return _known(spelling, tuple(servers)).of(whole, suffix) or _split(whole, suffix, spelling)
+    return _known(spelling, tuple(servers)).of(whole, suffix) or _parse_unknown(whole, suffix, spelling)
 
 
-def _without_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
+def _split_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
     if spelling.pattern and text.endswith("$"):
         return text[:-1], "$"
     if not spelling.argument or not (found := _SUFFIX.search(text)) or not found.start():
@@ -127,7 +128,7 @@ def _without_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
 
 
 class _KnownServers:
-    """The known servers by what names of theirs begin with: a name is looked up, not compared with each of them."""
+    """An index of the known servers by the prefixes of their names, so that a name is looked up instead of compared."""
 
     def __init__(self, spelling: KeptSpelling, servers: Iterable[str]) -> None:
         before, _, self._after = spelling.tool.partition("{tool}")
@@ -135,7 +136,7 @@ class _KnownServers:
         self._wholes: dict[str, tuple[str, str]] = {}
         self._starts: dict[str, str] = {}
         for server in sorted(servers, key=len, reverse=True):
-            for written in variants(server):
+            for written in sanitized_forms(server):
                 for template in spelling.whole:
                     self._wholes.setdefault(template.format(server=written), (server, template))
                 if before:
@@ -143,7 +144,7 @@ class _KnownServers:
         self._lengths = sorted({len(start) for start in self._starts}, reverse=True)
 
     def of(self, text: str, suffix: str) -> KeptNameParts | None:
-        """Take a name apart that is of one of them."""
+        """Parse a name of one of the known servers."""
         if text in self._wholes:
             server, template = self._wholes[text]
             return KeptNameParts(server, None, template, suffix)
@@ -160,8 +161,8 @@ def _known(spelling: KeptSpelling, servers: tuple[str, ...]) -> _KnownServers:
     return _KnownServers(spelling, servers)
 
 
-def _split(text: str, suffix: str, spelling: KeptSpelling) -> KeptNameParts | None:
-    """Take a name apart whose server is not known."""
+def _parse_unknown(text: str, suffix: str, spelling: KeptSpelling) -> KeptNameParts | None:
+    """Parse a name of an unknown server."""
     if not spelling.split:
         return KeptNameParts(None, text, "", suffix)
     for template, pattern in _patterns(spelling):
@@ -189,13 +190,13 @@ _WILD: Final = re.compile(r"[*?]")
 
 @dataclass(frozen=True, kw_only=True)
 class KeptName:
-    """A name in a client's file. Without a ``tool`` it means the whole ``server``; either may hold globs.
+    """A tool name in a client's file. Without a ``tool`` it means the whole ``server``; both may contain globs.
 
-    ``where`` leads to the text: to a value, or to a key if ``is_key``. ``within`` is the whole text where the name is
-    only a piece of it, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is the server's key where it is known, and
-    None where a name can't be taken apart (opencode's ``a_b_c``).
-    ``effect`` is allow, deny or ask (a permission), only or without (what is offered), hook, alias or setting.
-    ``opaque``: a regular expression that is not understood here; what it matches can't be said, so it has neither.
+    ``where`` is the path to the text: a value, or a key if ``is_key``. ``within`` is the whole text of which the name
+    is one alternative, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is None if the name can't be parsed
+    (opencode's ``a_b_c``). ``effect`` is allow, deny or ask (a permission), only or without (lists of offered or
+    hidden tools), hook, alias or setting. ``opaque``: a regular expression that is too complex to analyse; its server
+    and tool are None.
     """
 
     text: str
@@ -213,10 +214,10 @@ class KeptName:
 
 
 def matches(kept: KeptName, server: str, tool: str | None, shown: str | None = None) -> bool:
-    """Tell whether a kept name means this tool, or with None: may mean anything of this server.
+    """Return whether a kept name matches a tool or, with ``tool=None``, may match any tool of the server.
 
-    ``shown`` is the tool as its client shows it, if that is known. What is opaque may mean anything of any server, but
-    no certain tool.
+    ``shown`` is the name under which the client shows the tool, if known. An opaque name may match any server, but
+    matches no single tool.
 
     >>> from pathlib import Path
     >>> kept = KeptName(text="mcp__a__get_*", spelling="mcp__server__tool", path=Path(), where=(), server="a",
@@ -225,22 +226,22 @@ def matches(kept: KeptName, server: str, tool: str | None, shown: str | None = N
     (True, False, True)
     """
     spelling = SPELLINGS[kept.spelling]
-    pattern = glob_of(kept.text.removesuffix(kept.suffix), regular=spelling.pattern)
+    pattern = to_glob(kept.text.removesuffix(kept.suffix), regular=spelling.pattern)
     if kept.opaque or pattern is None:
         return tool is None
-    if spelling.is_bare:
-        return _means_bare(kept, pattern, server, tool)
-    if pattern in _wholes(spelling, server) or (shown is not None and like(shown, pattern)):
+    if spelling.is_without_server:
+        return _matches_bare(kept, pattern, server, tool)
+    if pattern in _whole_server_globs(spelling, server) or (shown is not None and like(shown, pattern)):
         return True
     if tool is None or not spelling.tool:
-        return _may_mean(kept, pattern, server, spelling)
+        return _may_match(kept, pattern, server, spelling)
     return any(like(form, pattern) for form in _forms(spelling, server, tool))
 
 
-def respelled(kept: KeptName, server: str, tool: str | None) -> str:
-    """Return the text that means the same for another server, and for another tool if one is given.
+def respell(kept: KeptName, server: str, tool: str | None) -> str:
+    """Return the text of a kept name for another server, and for another tool if one is given.
 
-    A whole server stays a whole server, and a glob that takes the new name in stays as it is.
+    A name for a whole server remains one, and a glob that matches the new name is kept.
 
     >>> from pathlib import Path
     >>> kept = KeptName(text="@git/*", spelling="@server/tool", path=Path(), where=(), server="git", tool=None,
@@ -251,16 +252,18 @@ def respelled(kept: KeptName, server: str, tool: str | None) -> str:
     if kept.opaque or (server == kept.server and tool == kept.tool):
         return kept.text
     spelling = SPELLINGS[kept.spelling]
-    if kept.server is None and tool is None and not spelling.is_bare:
+    if kept.server is None and tool is None and not spelling.is_without_server:
         return kept.text
     template = kept.template or (spelling.tool if tool or kept.tool else spelling.whole[0])
     if kept.tool is None and tool is not None:
         template = ("^" if template.startswith("^") else "") + spelling.tool if spelling.tool else template
-    return template.format(server=_owner(kept, server, spelling), tool=_tool(kept, tool, spelling)) + kept.suffix
+    return (
+        template.format(server=_new_server(kept, server, spelling), tool=_new_tool(kept, tool, spelling)) + kept.suffix
+    )
 
 
-def glob_of(text: str, *, regular: bool) -> str | None:
-    """Return a kept text as a glob; None for a regular expression that is more than one.
+def to_glob(text: str, *, regular: bool) -> str | None:
+    """Return a kept text as a glob; None for a regular expression that is not equivalent to one.
 
     >>> glob_of("^mcp__a__.*", regular=True), glob_of("mcp__(a|b)__.*", regular=True)
     ('mcp__a__*', None)
@@ -271,48 +274,52 @@ def glob_of(text: str, *, regular: bool) -> str | None:
     return None if _NOT_SIMPLE.search(simple) else simple.replace(".", "?")
 
 
-def _means_bare(kept: KeptName, pattern: str, server: str, tool: str | None) -> bool:
+def _matches_bare(kept: KeptName, pattern: str, server: str, tool: str | None) -> bool:
     owned = kept.server is None or _covers(kept.server, server, regular=False)
-    return owned and (tool is None or any(like(one, pattern) for one in variants(tool)))
+    return owned and (tool is None or any(like(one, pattern) for one in sanitized_forms(tool)))
 
 
-def _may_mean(kept: KeptName, pattern: str, server: str, spelling: KeptSpelling) -> bool:
+def _may_match(kept: KeptName, pattern: str, server: str, spelling: KeptSpelling) -> bool:
     if kept.server is not None:
         return _covers(kept.server, server, regular=spelling.pattern)
-    # It could not be taken apart: it begins as a name of this server does, or is a glob that allows it.
+    # An unparsed name matches if it begins with the server's prefix, or is a glob that could.
     start = spelling.tool.partition("{tool}")[0]
-    starts = [start.format(server=owner) for owner in variants(server)]
+    starts = [start.format(server=owner) for owner in sanitized_forms(server)]
     literal = _WILD.split(pattern)[0]
     return any(literal.startswith(one) or (literal != pattern and one.startswith(literal)) for one in starts)
 
 
 def _forms(spelling: KeptSpelling, server: str, tool: str) -> Iterator[str]:
-    return (spelling.tool.format(server=owner, tool=one) for owner in variants(server) for one in variants(tool))
+    return (
+        spelling.tool.format(server=owner, tool=one)
+        for owner in sanitized_forms(server)
+        for one in sanitized_forms(tool)
+    )
 
 
-def _wholes(spelling: KeptSpelling, server: str) -> set[str]:
-    texts = (template.format(server=owner) for template in spelling.whole for owner in variants(server))
-    return {glob for text in texts if (glob := glob_of(text, regular=spelling.pattern)) is not None}
+def _whole_server_globs(spelling: KeptSpelling, server: str) -> set[str]:
+    texts = (template.format(server=owner) for template in spelling.whole for owner in sanitized_forms(server))
+    return {glob for text in texts if (glob := to_glob(text, regular=spelling.pattern)) is not None}
 
 
-def _owner(kept: KeptName, server: str, spelling: KeptSpelling) -> str:
-    # A piece that covers every server goes on covering them.
+def _new_server(kept: KeptName, server: str, spelling: KeptSpelling) -> str:
+    # A glob that matches the new server is kept.
     known = kept.server or ""
     return known if _WILD.search(known) and _covers(known, server, regular=spelling.pattern) else server
 
 
-def _tool(kept: KeptName, tool: str | None, spelling: KeptSpelling) -> str | None:
+def _new_tool(kept: KeptName, tool: str | None, spelling: KeptSpelling) -> str | None:
     if tool is None or kept.tool is None or not _WILD.search(kept.tool):
         return kept.tool if tool is None else tool
-    glob = glob_of(kept.tool, regular=spelling.pattern)
+    glob = to_glob(kept.tool, regular=spelling.pattern)
     return kept.tool if glob is not None and like(tool, glob) else tool
 
 
 def _covers(kept: str, server: str, *, regular: bool) -> bool:
-    if kept in variants(server):
+    if kept in sanitized_forms(server):
         return True
-    pattern = glob_of(kept, regular=regular) if _WILD.search(kept) else None
-    return pattern is not None and any(like(one, pattern) for one in variants(server))
+    pattern = to_glob(kept, regular=regular) if _WILD.search(kept) else None
+    return pattern is not None and any(like(one, pattern) for one in sanitized_forms(server))
 
 
 _MOST: Final = 10_000
@@ -328,8 +335,8 @@ _EFFECTS: Final[Mapping[object, str]] = {
 }
 
 
-class _Spot(NamedTuple):
-    """A text that may be a kept name: where it stands, what stands there with it, and the server that is said."""
+class _FoundText(NamedTuple):
+    """A text that may be a tool name: its path, the value at that path, and the server that the path names."""
 
     where: Where
     text: str
@@ -339,7 +346,7 @@ class _Spot(NamedTuple):
 
 
 class _NamesReader(NamedTuple):
-    """The file that is read, and the servers that are known."""
+    """The file that is read, and the known servers."""
 
     path: Path
     value: Any
@@ -349,109 +356,115 @@ class _NamesReader(NamedTuple):
 def kept_names(
     file: ConfigFile, path: Path, value: Any, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
 ) -> tuple[KeptName, ...]:
-    """Return the tool names in a file; ``entries`` are its servers with places, ``servers`` all known servers.
+    """Return the tool names in a file, without the client's built-in tools.
 
-    What is a tool of the client itself is left out.
+    ``entries`` are the file's servers with their paths, ``servers`` the keys of all known servers of the client.
     """
     reading = _NamesReader(path, value, tuple(servers))
-    inside = (name for key, where in entries for place in file.entry for name in _in_entry(place, reading, key, where))
-    beside = (name for place in file.kept for name in _at(place, reading))
+    inside = (
+        name for key, where in entries for place in file.entry for name in _read_entry(place, reading, key, where)
+    )
+    beside = (name for place in file.kept for name in _read_place(place, reading))
     names = (name for both in (inside, beside) for name in both if not _is_builtin(file, name))
     return tuple(islice(names, _MOST))
 
 
-def _in_entry(place: ConfigPlace, reading: _NamesReader, key: str, where: Where) -> Iterator[KeptName]:
+def _read_entry(place: ConfigPlace, reading: _NamesReader, key: str, where: Where) -> Iterator[KeptName]:
     entry = reading.value
     for step in where:
         entry = entry[step]
-    for spot in _reach(entry, place.path, where, key):
-        yield from _plain(spot, place.spelling, place.effect, reading)
+    for found_text in _find_texts(entry, place.path, where, key):
+        yield from _read_name(found_text, place.spelling, place.effect, reading)
 
 
-def _at(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]:
-    for spot in _reach(reading.value, place.path, (), None):
+def _read_place(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]:
+    for found_text in _find_texts(reading.value, place.path, (), None):
         if place.spelling == "policy":
-            yield from _rule(spot, reading)
+            yield from _read_rule(found_text, reading)
         elif place.effect == "hook":
-            yield from _hooked(spot, reading)
+            yield from _read_hook(found_text, reading)
         else:
-            yield from _plain(spot, place.spelling, _effect(place.effect, spot.value), reading)
+            yield from _read_name(found_text, place.spelling, _effect_of(place.effect, found_text.value), reading)
 
 
-def _plain(spot: _Spot, spelling: str, effect: str, reading: _NamesReader) -> Iterator[KeptName]:
-    found = parts(spot.text, SPELLINGS[spelling], reading.servers)
+def _read_name(found_text: _FoundText, spelling: str, effect: str, reading: _NamesReader) -> Iterator[KeptName]:
+    found = split_name(found_text.text, SPELLINGS[spelling], reading.servers)
     if found is not None:
-        owned = found if spot.server is None else found._replace(server=spot.server)
-        yield _name(spot, spelling, effect, reading.path, owned)
+        owned = found if found_text.server is None else found._replace(server=found_text.server)
+        yield _kept_name(found_text, spelling, effect, reading.path, owned)
 
 
-def _hooked(spot: _Spot, reading: _NamesReader) -> Iterator[KeptName]:
-    for piece in _pieces(spot.text):
-        known = glob_of(piece, regular=True) is not None
-        found = parts(piece, SPELLINGS[_HOOK], reading.servers) if known else None
-        yield _name(spot, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece)
+def _read_hook(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptName]:
+    for piece in _split_matcher(found_text.text):
+        known = to_glob(piece, regular=True) is not None
+        found = split_name(piece, SPELLINGS[_HOOK], reading.servers) if known else None
+        yield _kept_name(found_text, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece)
 
 
-def _pieces(matcher: str) -> tuple[str, ...]:
-    """Return the alternatives of a hook's matcher that are names of MCP tools; one with groups is not taken apart."""
+def _split_matcher(matcher: str) -> tuple[str, ...]:
+    """Split a hook's matcher into its alternatives that name MCP tools; a matcher with groups is not split."""
     if "mcp__" not in matcher or "(" in matcher:
         return (matcher,) if "mcp__" in matcher else ()
     return tuple(piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__"))
 
 
-def _rule(spot: _Spot, reading: _NamesReader) -> Iterator[KeptName]:
-    """Read one rule of Gemini CLI's policies: a tool's name, or a server's with or without its own name for a tool."""
-    rule = spot.value if isinstance(spot.value, dict) else {}
+def _read_rule(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptName]:
+    """Read one rule of Gemini CLI's policies: ``mcpName`` is a server, ``toolName`` a tool of it or a full name."""
+    rule = found_text.value if isinstance(found_text.value, dict) else {}
     effect = _EFFECTS.get(str(rule.get("decision")), "setting")
     server = rule.get("mcpName")
     server = server if isinstance(server, str) and server else None
     if server is not None:
-        at = _Spot((*spot.where, "mcpName"), server, None, server)
-        yield _name(at, "server", effect, reading.path, KeptNameParts(server, None, "{server}"))
-    for at in _reach(rule, ("toolName",), spot.where, server):
-        yield from _plain(at, "mcp_server_tool" if server is None else "tool", effect, reading)
+        at = _FoundText((*found_text.where, "mcpName"), server, None, server)
+        yield _kept_name(at, "server", effect, reading.path, KeptNameParts(server, None, "{server}"))
+    for at in _find_texts(rule, ("toolName",), found_text.where, server):
+        yield from _read_name(at, "mcp_server_tool" if server is None else "tool", effect, reading)
 
 
-def _name(spot: _Spot, spelling: str, effect: str, path: Path, found: KeptNameParts, piece: str = "") -> KeptName:  # noqa: PLR0917
-    text = piece or spot.text
+def _kept_name(  # noqa: PLR0917
+    found_text: _FoundText, spelling: str, effect: str, path: Path, found: KeptNameParts, piece: str = ""
+) -> KeptName:
+    text = piece or found_text.text
     return KeptName(
         text=text,
         spelling=spelling,
         path=path,
-        where=spot.where,
+        where=found_text.where,
         server=found.server,
         tool=found.tool,
         effect=effect,
-        is_key=spot.is_key,
-        within="" if text == spot.text else spot.text,
-        opaque=SPELLINGS[spelling].pattern and glob_of(text, regular=True) is None,
+        is_key=found_text.is_key,
+        within="" if text == found_text.text else found_text.text,
+        opaque=SPELLINGS[spelling].pattern and to_glob(text, regular=True) is None,
         template=found.template,
         suffix=found.suffix,
     )
 
 
-def _reach(value: Any, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_Spot]:
-    """Yield the texts at a path of keys; at its end a text, the texts of a list, or an object for who asked for it."""
+def _find_texts(value: Any, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_FoundText]:
+    """Yield the texts at a path of keys: a string, each string of a list, or an object with an empty text."""
     if not path:
-        yield from _end(value, where, server)
+        yield from _texts_at(value, where, server)
         return
     step, rest = path[0], path[1:]
     if step == "{name}":
-        yield from (_Spot((*where, key), str(key), item, server, is_key=True) for key, item in _items(value))
+        yield from (_FoundText((*where, key), str(key), item, server, is_key=True) for key, item in _items(value))
     elif step in {"*", "{server}"}:
         for key, item in _items(value):
-            yield from _reach(item, rest, (*where, key), str(key) if step == "{server}" else server)
+            yield from _find_texts(item, rest, (*where, key), str(key) if step == "{server}" else server)
     elif isinstance(value, dict) and step in value:
-        yield from _reach(value[step], rest, (*where, step), server)
+        yield from _find_texts(value[step], rest, (*where, step), server)
 
 
-def _end(value: Any, where: Where, server: str | None) -> Iterator[_Spot]:
+def _texts_at(value: Any, where: Where, server: str | None) -> Iterator[_FoundText]:
     if isinstance(value, str):
-        yield _Spot(where, value, value, server)
+        yield _FoundText(where, value, value, server)
     elif isinstance(value, dict):
-        yield _Spot(where, "", value, server)
+        yield _FoundText(where, "", value, server)
     elif isinstance(value, list):
-        yield from (_Spot((*where, at), item, item, server) for at, item in enumerate(value) if isinstance(item, str))
+        yield from (
+            _FoundText((*where, at), item, item, server) for at, item in enumerate(value) if isinstance(item, str)
+        )
 
 
 def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
@@ -460,11 +473,11 @@ def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _effect(effect: str, value: Any) -> str:
+def _effect_of(effect: str, value: Any) -> str:
     if effect != "by-value":
         return effect
-    told = value.get("default") if isinstance(value, dict) else value
-    return _EFFECTS.get(told, "setting") if isinstance(told, str | bool) else "setting"
+    decision = value.get("default") if isinstance(value, dict) else value
+    return _EFFECTS.get(decision, "setting") if isinstance(decision, str | bool) else "setting"
 
 
 def _is_builtin(file: ConfigFile, name: KeptName) -> bool:

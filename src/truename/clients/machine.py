@@ -1,4 +1,4 @@
-"""Describe the machine whose clients are read (system, home, environment), and expand path patterns on it, bounded."""
+"""The machine whose clients are examined (system, home, environment), and bounded expansion of path patterns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOST_FOUND: Final = 500
 _MOST_FOLDERS: Final = 5_000
 _MOST_ENTRIES: Final = 10_000
 _DEEPEST: Final = 8
-# Where installed plugins keep what is not theirs: large, and never a configuration.
+# Directories inside plugins that are large and hold no configuration.
 _SKIPPED: Final = frozenset({"node_modules", ".git", "__pycache__", ".venv"})
 
 
 def is_glob(pattern: str) -> bool:
-    """Tell whether a pattern has to be looked up."""
+    """Return whether a pattern contains ``*``."""
     return "*" in pattern
 
 
@@ -38,7 +38,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def like(text: str, pattern: str) -> bool:
-    """Tell whether a text is like a pattern in which ``*`` and ``?`` alone are special.
+    """Return whether a text matches a glob in which only ``*`` and ``?`` are special.
 
     >>> like("a[b]_c", "a[b]*"), like("abc", "a[b]c")
     (True, False)
@@ -47,9 +47,9 @@ def like(text: str, pattern: str) -> bool:
 
 
 def walk(base: Path, pattern: str) -> tuple[tuple[Path, ...], bool]:
-    """Return the files below a folder that a pattern means, in order, and whether these are all.
+    """Return the files below a directory that match a pattern, in order, and whether the search was complete.
 
-    No more are found, and no more folders searched, than can be looked at in a moment.
+    The number of results and of searched directories is limited.
     """
     budget = [_MOST_FOLDERS]
     found = tuple(islice(_below(base, pattern.split("/"), budget, 0), _MOST_FOUND + 1))
@@ -117,10 +117,10 @@ _WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where to look. Everything comes from its fields: a made-up home with an empty environment is complete.
+    """The directories and the environment in which to look for clients' files; nothing else is consulted.
 
-    ``root`` is where ``/etc``, ``/Library`` and ``Program Files`` hang, ``project`` the directory whose project files
-    count. A relative, overlong or broken value of a variable is ignored, as the XDG specification asks.
+    ``root`` holds ``/etc``, ``/Library`` and ``Program Files``; ``project`` is the directory whose project files are
+    read. A variable with a relative, overlong or invalid path is ignored, as the XDG specification requires.
 
     >>> machine = Machine(system="linux", home=Path("/h"), environ={"CODEX_HOME": "../x"}, project=Path("/p"))
     >>> [str(path) for path in machine.expand("${CODEX_HOME:-~/.codex}/config.toml")]
@@ -135,22 +135,22 @@ class Machine:
 
     @classmethod
     def here(cls, project: Path | None = None) -> Machine:
-        """Return the machine that this runs on; the project is the current directory unless another is given."""
+        """Return the present machine; the project defaults to the current directory."""
         home = Path.home()
         project = Path.cwd() if project is None else at_home(project).absolute()
         system: System = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")  # type: ignore[assignment]
         return cls(system=system, home=home, environ=dict(os.environ), project=project, root=Path(home.anchor or "/"))
 
     def expand(self, pattern: str) -> tuple[Path, ...]:
-        """Return the paths that a pattern means: one without globs whether it exists or not, others as they exist."""
+        """Return the paths that match a pattern; a pattern without globs is returned whether the path exists or not."""
         return self.search(pattern)[0]
 
     def existing(self, pattern: str) -> tuple[Path, ...]:
-        """Return what a pattern means and is there: also a broken link or a device, which are for a reader to tell."""
+        """Return the existing paths that match a pattern, including broken links and devices."""
         return tuple(path for path in self.expand(pattern) if is_there(path))
 
     def search(self, pattern: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        """Return the paths that a pattern means as `expand`, and the folders with more in them than is searched."""
+        """Return the paths as `expand` does, and the directories that were too large to search completely."""
         found: dict[Path, None] = {}
         unfinished: list[Path] = []
         for base, rest in self._bases(pattern):
@@ -161,7 +161,7 @@ class Machine:
         return tuple(found), tuple(unfinished)
 
     def _bases(self, pattern: str) -> Iterator[tuple[Path, str]]:
-        """Yield each beginning of a pattern as a path, and the rest that hangs below it."""
+        """Yield each base directory of a pattern, with the rest of the pattern below it."""
         if pattern.startswith("${"):
             yield from self._variable(pattern)
         elif pattern.startswith(("<up>/", "<repo>/")):
@@ -186,7 +186,7 @@ class Machine:
             yield from self._bases(default + rest)
 
     def _absolute(self, name: str) -> Path | None:
-        # Windows keeps the names of variables in capitals.
+        # On Windows, os.environ has variable names in capitals.
         value = self.environ.get(name) or self.environ.get(name.upper(), "")
         if not value or len(value) > _LONGEST or "\0" in value or not Path(value).is_absolute():
             return None
@@ -199,7 +199,7 @@ class Machine:
         return known or base / below
 
     def _upwards(self, *, to_repo: bool) -> Iterator[Path]:
-        """Yield the project and the folders above it, never beyond the machine's root or home."""
+        """Yield the project and its parents, up to the machine's root or home."""
         limits = (limit for limit in (self.root, self.home) if self.project.is_relative_to(limit))
         limit = next(limits, self.project)
         folders = [self.project, *self.project.parents][:_MOST_PARENTS]
@@ -220,12 +220,12 @@ def _braces(pattern: str) -> tuple[str, str]:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is anything at a path, if only a broken link."""
+    """Return whether a path exists, even as a broken link."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
     except OSError as error:
-        # A name too long for the file system is nowhere; what may not be looked at is there for all we know.
+        # A path without permission counts as existing; a name too long for the file system does not.
         return isinstance(error, PermissionError)
     return True

@@ -1,7 +1,7 @@
-"""Record, as digests, which client entries each server of a configuration was made from.
+"""Record, as keyed digests, from which clients' entries each server of a configuration was created.
 
-A configuration says ``${TOKEN}`` where a client has the token. While that variable is not set, only these digests tell
-whose server it is. They are keyed with a secret of the user's, so that nobody can try values out on them.
+The configuration has ``${TOKEN}`` where a client's entry has the token itself. While that variable is unset, only these
+digests can match the two. They are keyed with a secret of the user, so that tokens can't be guessed from them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST: Final = 1 << 24
 
 
 class EntryOrigins:
-    """What is kept for one configuration: by its server's key, the digests of the entries."""
+    """A store of the digests of one configuration, by server key."""
 
     def __init__(self, config: Path, environ: Mapping[str, str] | None = None) -> None:
         self._environ = environ
@@ -39,7 +39,7 @@ class EntryOrigins:
         self._known: Mapping[str, Any] | None = None
 
     def remember(self, entries: Mapping[str, Iterable[FoundEntry]]) -> None:
-        """Keep the entries of which each server was made, in the place of what was kept. Raises `OSError`."""
+        """Replace the stored digests by those of the entries that each server was created from. Raises `OSError`."""
         make_private(self._file.parent, self._environ)
         secret = _read(self._key)
         if len(secret) != _KEY_BYTES:
@@ -49,7 +49,7 @@ class EntryOrigins:
         _replace(self._file, json.dumps(found, indent=1).encode())
 
     def has(self, key: str, entry: FoundEntry) -> bool:
-        """Tell whether the server was made of this entry, as it is; False where that is not known."""
+        """Return whether the server was created from exactly this entry; False if nothing is stored."""
         if self._known is None:
             self._secret, self._known = _read(self._key), _parsed(_read(self._file))
         digests = self._known.get(key)

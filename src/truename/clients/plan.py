@@ -1,4 +1,4 @@
-"""Plan changes of a client's files as values, with their reasons. Planning changes nothing."""
+"""Values that describe planned changes of a client's files. Planning changes nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truename.clients.carrying import with_text
-from truename.editing import ABSENT, edited, edits, left_alone, reached, replayed, same
+from truename.clients.carrying import replace_name
+from truename.editing import ABSENT, apply_edits, cannot_edit, edit, find_edits, is_same_value, value_at
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["ConnectionPlan", "FileChange", "PlanDraft", "PlanNote", "PlanStep", 
 
 @dataclass(frozen=True, kw_only=True)
 class FileChange:
-    """One thing in a file that becomes another: ``old`` and ``new`` are short texts for people ("" for nothing)."""
+    """One change in a file; ``old`` and ``new`` are short descriptions ("" if added or removed)."""
 
     where: KeyPath
     what: str
@@ -32,10 +32,10 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanNote:
-    """Something that whoever reads the plan has to know: a sentence of fact, one of what to do, and what it is about.
+    """A note for the reader of a plan: a fact, advice, and the server, name or file that it is about.
 
-    ``kind`` is ``left`` (a server that stays as it is), ``names`` (a name that was not carried over), ``token``,
-    ``file`` (a file that can't be used) or ``info``.
+    ``kind`` is ``left`` (a server that was left unchanged), ``names`` (a tool name that was not replaced), ``token``,
+    ``file`` (a file that can't be used), ``crowded`` (too many tools) or ``info``.
     """
 
     kind: str
@@ -46,10 +46,10 @@ class PlanNote:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStep:
-    """One file: as it was read (an empty one is not there), its new bytes (None: it is to go), and what that changes.
+    """The change of one file: its document before, its new bytes (None: the file is deleted), and a description.
 
-    ``edits`` are the same changes as places and values, and ``entries`` the places of servers among them: kept with
-    the backup, so that they can be undone singly.
+    ``edits`` are the changes as paths and values, ``entries`` the paths of server entries among them; both are stored
+    with the backup, so that each can be reverted by itself.
     """
 
     path: Path
@@ -61,16 +61,17 @@ class PlanStep:
 
     @property
     def raw(self) -> bytes | None:
-        """The bytes that the file has now; None if it is not there."""
+        """The current bytes of the file; None if it does not exist."""
         return self.before.raw if self.before.exists else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionPlan:
-    """What `connect` or `disconnect` would do for one client.
+    """A plan of `connect` for one client.
 
-    ``joined`` are those of the ``servers`` that get one entry together, ``upstreams`` what the gateway calls them all;
-    ``already`` are the entries that lead to the gateway; ``secrets`` are texts that must not be shown.
+    ``servers`` are the keys that will point at the gateway, ``joined`` those among them that share one entry,
+    ``upstreams`` their keys at the gateway; ``already`` are entries that point at the gateway before. ``secrets`` are
+    texts to mask in output.
     """
 
     client: str
@@ -86,19 +87,19 @@ class ConnectionPlan:
 
 
 def plain(edits: Iterable[tuple[KeyPath, Any]]) -> list[dict[str, Any]]:
-    """Return edits as JSON can keep them."""
+    """Convert edits to JSON values."""
     return [
         {"where": list(where)} | ({} if value is ABSENT else {"value": value}) for where, value in edits
     ]  # fmt: skip
 
 
 def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[KeyPath, Any]]:
-    """Return edits from what `plain` made. Raises `KeyError` and `TypeError` for anything else."""
+    """Convert the result of `plain` back to edits. Raises `KeyError` and `TypeError` for anything else."""
     return [(tuple(one["where"]), one.get("value", ABSENT)) for one in kept]
 
 
 class PlanDraft:
-    """The files of one plan. What is put under one path adds up; nothing is written."""
+    """A draft of a plan: collects changes by file, without writing anything."""
 
     def __init__(self) -> None:
         self._documents: dict[Path, Document] = {}
@@ -107,41 +108,41 @@ class PlanDraft:
         self._entries: defaultdict[Path, list[KeyPath]] = defaultdict(list)
 
     def value(self, document: Document, where: KeyPath) -> Any:
-        """Return what is to be at a place, as far as is known by now; `ABSENT` for nothing."""
-        return reached(self._values.get(document.path, document.value), where)
+        """Return the planned value at a path, or `ABSENT`."""
+        return value_at(self._values.get(document.path, document.value), where)
 
     def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: FileChange) -> None:
-        """Have a server's entry at a place, or `ABSENT`: none. Raises `ConfigError` where there can be none."""
-        # By its key, also in a list: places in lists move.
+        """Set a server's entry, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
+        # By key even in a list, since indexes change.
         self._entries[document.path].append((*where[:-1], key))
         self.put(document, where, entry, change)
 
     def put(self, document: Document, where: KeyPath, value: Any, change: FileChange | None = None) -> None:
-        """Have a value at a place, or `ABSENT`: nothing. Raises `ConfigError` where there can be none."""
+        """Set a value, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
         try:
-            wanted = replayed(self._value(document), [(where, value)])
+            wanted = apply_edits(self._value(document), [(where, value)])
         except TypeError as error:
-            problem = f"what stands above {excerpt(str(where[-1]))} is no object and no list"
-            raise left_alone(document.path, problem, "Nothing was changed; mend the file by hand.") from error
+            problem = f"the parent of {excerpt(str(where[-1]))} is neither an object nor a list"
+            raise cannot_edit(document.path, problem, "Nothing was changed; fix the file by hand.") from error
         self._set(document, wanted, change)
 
     def respell(self, document: Document, kept: KeptName, texts: Sequence[str], change: FileChange) -> None:
-        """Have other texts in place of a name. Raises `ValueError` where that can't be."""
-        self._set(document, with_text(self._value(document), kept, texts), change)
+        """Replace a kept name by other texts. Raises `ValueError` if that is not possible."""
+        self._set(document, replace_name(self._value(document), kept, texts), change)
 
     def steps(self) -> Iterator[PlanStep]:
-        """Yield what is to be done, file by file; nothing for files that say it already. Raises `ConfigError`."""
+        """Yield one step per file whose value changes. Raises `ConfigError`."""
         for path, document in self._documents.items():
             wanted = self._values[path]
-            if same(document.value, wanted):
+            if is_same_value(document.value, wanted):
                 continue
-            after = edited(document, wanted)
+            after = edit(document, wanted)
             yield PlanStep(
                 path=path,
                 before=document,
                 after=after.raw,
                 changes=tuple(self._changes[path]),
-                edits=tuple(edits(document.value, wanted)),
+                edits=tuple(find_edits(document.value, wanted)),
                 entries=tuple(self._entries[path]),
             )
 

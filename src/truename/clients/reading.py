@@ -1,4 +1,4 @@
-"""Read the files of clients once each, in whatever form: documents, Markdown frontmatter, Crush's shell script."""
+"""Read each file of a client once: JSON, TOML and YAML documents, Markdown frontmatter, Crush's shell script."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ITEM: Final = re.compile(r"[ \t]*-[ \t]+([^\r\n]+)")
 
 
 def frontmatter(text: str) -> dict[str, Any]:
-    r"""Return the fields of a frontmatter: lists of texts, and objects of texts where a field has members.
+    r"""Parse the frontmatter of a Markdown file: fields are lists of strings, or objects of strings if indented.
 
-    A text with commas is a list, as clients take it; so is one in brackets.
+    A value is split at commas, with or without brackets, as clients do.
 
     >>> frontmatter("---\nname: x\ntools: Read, mcp__a__b\n---\n")["tools"]
     ['Read', 'mcp__a__b']
@@ -84,7 +84,7 @@ _PAIRS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def mcp_additions(script: str) -> dict[str, Any]:
-    """Return the script's servers as ``crush.json`` would have them, with ``$VAR`` and ``$(...)`` as they stand.
+    """Parse the ``mcp add`` commands of Crush's script into the form of ``crush.json``; ``$VAR``, ``$(...)`` stay.
 
     >>> mcp_additions("mcp add gh --type http --url $(curl evil) --disabled-tools a,b")["mcp"]["gh"]["url"]
     '$(curl evil)'
@@ -113,7 +113,7 @@ def _words(line: str) -> list[str]:
 
 
 def _guarded(line: str) -> str:
-    """Keep the words of ``$(...)`` together: what is inside is one text to us."""
+    """Replace blanks inside ``$(...)``, so that it stays one word."""
     depth, guarded = 0, []
     for at, character in enumerate(line):
         depth += character == "(" and (depth > 0 or line[at - 1 : at] == "$")
@@ -129,7 +129,8 @@ def _entry(words: list[str]) -> tuple[str, dict[str, Any]]:
     for word in rest:
         flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
         if word == "--":
-            _command(entry, list(rest))
+            if command := list(rest):
+                entry["command"], entry["args"] = command[0], command[1:]
         elif flag == "--disabled":
             entry["disabled"] = value != "false"
         elif flag:
@@ -137,11 +138,6 @@ def _entry(words: list[str]) -> tuple[str, dict[str, Any]]:
         else:
             name = name or value
     return name, entry
-
-
-def _command(entry: dict[str, Any], words: list[str]) -> None:
-    if words:
-        entry["command"], entry["args"] = words[0], words[1:]
 
 
 def _set(entry: dict[str, Any], flag: str, value: str) -> None:
@@ -156,13 +152,13 @@ def _set(entry: dict[str, Any], flag: str, value: str) -> None:
         entry.setdefault(field, {})[key.strip()] = text.strip()
 
 
-# Only the beginning of a text file can matter here: a frontmatter, or a script of hand-written lines.
+# Only the beginning of a Markdown file or script is read.
 _MOST_TEXT: Final = 1024 * 1024
 _TEXTS: Final[Mapping[str, Callable[[str], dict[str, Any]]]] = {"markdown": frontmatter, "shell": mcp_additions}
 
 
 class LoadedFile(NamedTuple):
-    """What a file holds: its value, with its document if it is one; or the problem."""
+    """A file's value with its document (None for scripts and Markdown), or the problem why it can't be read."""
 
     value: Any = None
     document: Document | None = None
@@ -170,13 +166,13 @@ class LoadedFile(NamedTuple):
 
 
 class FileReader:
-    """Reads each file once, however many clients have it."""
+    """A reader that loads each file once, however many clients use it."""
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[Path, str], LoadedFile] = {}
 
-    def load(self, path: Path, format: str) -> LoadedFile:  # noqa: A002 - the house's word
-        """Return what the file holds."""
+    def load(self, path: Path, format: str) -> LoadedFile:  # noqa: A002 - the word of table.json
+        """Return the content of a file, or the problem why it can't be read."""
         key = (path, format)
         if key not in self._loaded:
             self._loaded[key] = _load(path, format)

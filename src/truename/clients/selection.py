@@ -1,4 +1,4 @@
-"""Select which of a client's servers the gateway takes over, and say why it leaves the others."""
+"""Select the servers of a client that will go through the gateway, with a note for each server that will not."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from truename.clients.server_entries import entries_of, read_entry
 from truename.clients.table import config_files
 from truename.config.entries import FoundEntry, address, program, take_apart
 from truename.config.templates import Ref, spelling_of, translate
-from truename.editing import left_alone
+from truename.editing import cannot_edit
 from truename.errors import excerpt
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from truename.clients.find import FoundFile, Sighting
+    from truename.clients.find import ClientServer, FoundFile
     from truename.clients.gateway_address import GatewayAddress
     from truename.clients.machine import Machine
     from truename.config import ServerConfig
@@ -36,19 +36,19 @@ __all__ = [
     "READ_ONLY",
     "SelectedServer",
     "ServerSelection",
-    "choose",
-    "counterpart",
     "document_of",
-    "doubtful_forms",
+    "doubtful_form_notes",
+    "editable_files",
+    "find_counterpart",
+    "found_entry",
     "secrets_of",
-    "seen_of",
+    "select_servers",
     "servers_in",
-    "usable",
 ]
 
-# Stands for what is not known: no configuration holds a NUL.
+# An unknown part of a text, such as a reference to an unset variable; no configuration holds a NUL.
 _UNKNOWN: Final = re.compile(r"\0[^\0]*\0")
-# Fields with credentials that the gateway can't have from the entry.
+# Fields that get credentials in ways that the gateway does not have.
 _CREDENTIALS: Final = frozenset({"envFile", "headersHelper"})
 _MAIN: Final = frozenset({"command", "args", "url"})
 
@@ -60,9 +60,9 @@ class _Likeness(IntEnum):
 
 
 class ServerMatch(NamedTuple):
-    """The gateway's server that is a client's; or None, with the key of one that is near and where it differs.
+    """The gateway's server that equals a client's; or None, with the key of a similar one and the differing fields.
 
-    ``unset`` are the variables without which it can't be told whether the near one is it.
+    ``unset`` are variables without a value, because of which the similar server may or may not be the same.
     """
 
     server: ServerConfig | None
@@ -72,22 +72,22 @@ class ServerMatch(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """A server's texts as they are compared: by their place, what is not known is marked."""
+    """The strings of a server that are compared, by field, with unknown parts marked by NUL characters."""
 
     words: tuple[str, ...]
     others: Mapping[str, str]
 
 
-def counterpart(
+def find_counterpart(
     seen: FoundEntry,
     known: Iterable[ServerConfig],
     environ: Mapping[str, str],
-    was_made: Callable[[str, FoundEntry], bool] = lambda _, __: False,
+    was_created_from: Callable[[str, FoundEntry], bool] = lambda _, __: False,
 ) -> ServerMatch:
-    """Return the gateway's server that an entry is, the one of the same key first.
+    """Find the gateway's server that is the same as a client's entry, trying the one with the same key first.
 
-    ``environ`` has what the client's references stand for; ``was_made`` tells whether a server, by its key, was made of
-    the entry, which counts where a variable of that server has no value.
+    ``environ`` resolves the client's references. ``was_created_from`` tells whether a server was created from the
+    entry; it decides where a variable of that server has no value.
     """
     mine = _of_client(seen, environ)
     enabled = sorted((one for one in known if not one.disabled), key=lambda one: one.key != seen.server.key)
@@ -96,29 +96,29 @@ def counterpart(
         for exactly in (True, False)
         for one in enabled
     ]
-    untold = tuple(name for name in seen.left_out if name in _CREDENTIALS)
+    unreadable = tuple(name for name in seen.left_out if name in _CREDENTIALS)
     possible = [(one, places) for one, places in compared if _Likeness.OTHER not in places.values()]
-    if possible and untold:
-        return ServerMatch(None, possible[0][0].key, untold)
+    if possible and unreadable:
+        return ServerMatch(None, possible[0][0].key, unreadable)
     if same := next((one for one, places in possible if not places), None):
         return ServerMatch(same)
-    if made := next((one for one, _ in possible if was_made(one.key, seen)), None):
+    if made := next((one for one, _ in possible if was_created_from(one.key, seen)), None):
         return ServerMatch(made)
     if possible:
         one, places = possible[0]
-        return ServerMatch(None, one.key, tuple(places), one.unset)
+        return ServerMatch(None, one.key, tuple(places), tuple(reference.name for reference in one.unset))
     near = ((one, places) for one, places in compared if one.key == seen.server.key or not _MAIN & places.keys())
     return next((ServerMatch(None, one.key, tuple(places)) for one, places in near), ServerMatch(None))
 
 
 def _of_client(seen: FoundEntry, environ: Mapping[str, str]) -> _Texts:
-    def told(text: str) -> str:
+    def resolve(text: str) -> str:
         return "".join(
             part if isinstance(part, str) else _value(part, environ) if isinstance(part, Ref) else f"\0{part.said}\0"
             for part in translate(text, seen.spelling, seen.base)
         )
 
-    return _texts(seen.server, lambda text: told(text.replace("\0", "\ufffd")))
+    return _texts(seen.server, lambda text: resolve(text.replace("\0", "\ufffd")))
 
 
 def _value(part: Ref, environ: Mapping[str, str]) -> str:
@@ -129,25 +129,25 @@ def _value(part: Ref, environ: Mapping[str, str]) -> str:
 
 
 def _of_gateway(server: ServerConfig) -> _Texts:
-    def told(text: str) -> str:
-        for name in server.unset:
-            text = text.replace(f"${{{name}}}", f"\0${name}\0")
+    def resolve(text: str) -> str:
+        for reference in server.unset:
+            text = text.replace(f"${{{reference.name}}}", f"\0${reference.name}\0")
         return text
 
-    return _texts(server, told)
+    return _texts(server, resolve)
 
 
-def _texts(server: ServerConfig, told: Callable[[str], str]) -> _Texts:
+def _texts(server: ServerConfig, resolve: Callable[[str], str]) -> _Texts:
     if server.url is not None:
-        headers = {f"headers.{name.lower()}": told(value) for name, value in server.headers.items()}
-        return _Texts((), {"url": address(told(server.url)), **headers})
-    words = program([told(word) for word in (server.command or "", *server.args)])
-    env = {f"env.{name}": told(value) for name, value in server.env.items()}
-    return _Texts(words, {**env, **({"cwd": str(at_home(told(server.cwd)))} if server.cwd else {})})
+        headers = {f"headers.{name.lower()}": resolve(value) for name, value in server.headers.items()}
+        return _Texts((), {"url": address(resolve(server.url)), **headers})
+    words = program([resolve(word) for word in (server.command or "", *server.args)])
+    env = {f"env.{name}": resolve(value) for name, value in server.env.items()}
+    return _Texts(words, {**env, **({"cwd": str(at_home(resolve(server.cwd)))} if server.cwd else {})})
 
 
 def _compared(mine: _Texts, theirs: _Texts, base: str, *, exactly: bool) -> dict[str, _Likeness]:
-    """Return the places that are not known to be the same."""
+    """Return the fields that differ, or whose equality is unknown."""
     found: dict[str, _Likeness] = {}
     for at, (one, other) in enumerate(zip_longest(mine.words, theirs.words)):
         place = "args" if at else "command"
@@ -160,7 +160,7 @@ def _compared(mine: _Texts, theirs: _Texts, base: str, *, exactly: bool) -> dict
     if _is_elsewhere(mine.others.get("cwd")):
         found["cwd"] = _Likeness.UNKNOWN
     elif not exactly and "cwd" not in theirs.others and mine.others.get("cwd") == base:
-        # The client starts it in the project unasked, and so may the gateway.
+        # The client starts it in the project by default, and so does the gateway.
         found["cwd"] = _Likeness.SAME
     return {place: like for place, like in found.items() if like is not _Likeness.SAME}
 
@@ -174,7 +174,7 @@ def _likeness(one: str | None, other: str | None) -> _Likeness:
 
 
 def _covers(pattern: str, text: str) -> bool:
-    # Part by part instead of a regular expression: what strangers wrote must not cost more than its length.
+    # Part by part, in linear time: a regular expression could backtrack on hostile input.
     first, *parts = _UNKNOWN.split(pattern)
     if not parts or not text.startswith(first):
         return False
@@ -189,7 +189,7 @@ def _covers(pattern: str, text: str) -> bool:
 
 
 def _is_same_program(one: str, other: str) -> bool:
-    """Tell whether two commands are one program: one with its path, one as it is found."""
+    """Return whether two commands are the same program, at least one of them without a path."""
     bare = [name for name in (one, other) if "/" not in name and "\\" not in name]
     return bool(bare) and _stem(one) == _stem(other)
 
@@ -203,69 +203,69 @@ def _stem(command: str) -> str:
 
 
 def _is_elsewhere(directory: str | None) -> bool:
-    """Tell whether a client's directory is relative to wherever it was started."""
+    """Return whether a directory is relative to wherever the client was started."""
     return bool(directory) and not (
         PurePosixPath(directory or "").is_absolute() or PureWindowsPath(directory or "").is_absolute()
     )
 
 
-# Claude Code keeps what a user configured for one project in the user's own file.
+# Claude Code's scope for servers that a user configured for one project, kept in the user's own file.
 LOCAL: Final = "local"
 OF_PROJECT: Final = frozenset({"project", LOCAL})
 _PLUGIN: Final = "plugin"
 
 
-def seen_of(sighting: Sighting, found: FoundFile, machine: Machine) -> FoundEntry:
-    """Return a sighting in a file as a proposal takes it, with the directory in which its client would start it."""
-    base = _base(sighting, machine)
+def found_entry(client_server: ClientServer, found: FoundFile, machine: Machine) -> FoundEntry:
+    """Return a server in a file as a `FoundEntry`, with the directory in which its client starts it."""
+    base = _base_directory(client_server, machine)
     return FoundEntry(
-        client=sighting.client or "file",
+        client=client_server.client or "file",
         title=found.file.title or "file",
-        file=_short(sighting.path, machine.home),
-        where=_dotted(sighting.where),
-        server=_placed(sighting, base),
-        spelling=spelling_of(sighting.client),
+        file=_short_path(client_server.path, machine.home),
+        where=_dotted(client_server.where),
+        server=_with_cwd(client_server, base),
+        spelling=spelling_of(client_server.client),
         base=base,
-        left_out=sighting.left_out,
-        remarks=tuple(_remarks(sighting, base)),
+        left_out=client_server.left_out,
+        remarks=tuple(_remarks(client_server, base)),
     )
 
 
-def _remarks(sighting: Sighting, base: Path | None) -> Iterator[str]:
-    cwd = sighting.server.cwd
+def _remarks(client_server: ClientServer, base: Path | None) -> Iterator[str]:
+    cwd = client_server.server.cwd
     if cwd and base is None and not (cwd.startswith(("$", "~", "{", "%")) or _is_absolute(cwd)):
-        yield "cwd is relative to this file now, and was to wherever the client was started"
-    if sighting.left_out:
-        yield f"not carried over: {', '.join(sighting.left_out)}"
+        yield "cwd is now relative to this file; before, to the directory in which the client was started"
+    if client_server.left_out:
+        yield f"not carried over: {', '.join(client_server.left_out)}"
 
 
-def _base(sighting: Sighting, machine: Machine) -> Path | None:
-    """Return the project or plugin that a server belongs to."""
-    if sighting.scope == _PLUGIN:
-        return root_of_plugin(sighting.path)
-    if sighting.scope not in OF_PROJECT:
+def _base_directory(client_server: ClientServer, machine: Machine) -> Path | None:
+    """Return the directory of the project or plugin that a server belongs to."""
+    if client_server.scope == _PLUGIN:
+        return root_of_plugin(client_server.path)
+    if client_server.scope not in OF_PROJECT:
         return None
-    named = (Path(part) for part in sighting.where[1:2] if sighting.scope == LOCAL and isinstance(part, str))
-    return next((path for path in named if path.is_absolute()), None) or _holder(sighting.path, machine)
+    named = (Path(part) for part in client_server.where[1:2] if client_server.scope == LOCAL and isinstance(part, str))
+    return next((path for path in named if path.is_absolute()), None) or _project_directory(client_server.path, machine)
 
 
-def _holder(file: Path, machine: Machine) -> Path:
-    """Return the project of a file: the one that was looked at, or where the file lies (its ``.vscode`` apart)."""
+def _project_directory(file: Path, machine: Machine) -> Path:
+    """Return the project directory of a file: the examined project, or the parent of the file (of its ``.vscode``)."""
     if file.absolute().is_relative_to(machine.project):
         return machine.project
     directory = file.absolute().parent
     return directory.parent if directory.name.startswith(".") else directory
 
 
-def _placed(sighting: Sighting, base: Path | None) -> ServerConfig:
-    """Give a project's server the directory in which its client would have started it."""
-    server = sighting.server
-    if base is None or sighting.scope == _PLUGIN or server.command is None or (server.cwd or "").startswith("$"):
+def _with_cwd(client_server: ClientServer, base: Path | None) -> ServerConfig:
+    """Set the working directory of a project's server to the one in which its client starts it."""
+    server = client_server.server
+    if base is None or client_server.scope == _PLUGIN or server.command is None or (server.cwd or "").startswith("$"):
         return server
     return replace(server, cwd=str(base / server.cwd) if server.cwd else str(base))
 
 
-def _short(path: Path, home: Path) -> str:
+def _short_path(path: Path, home: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
@@ -280,155 +280,155 @@ def _dotted(where: Sequence[str | int]) -> str:
     return text
 
 
-# What belongs to who asks; project files are their teams' too, managed ones an administrator's, plugins' their own.
+# Scopes that belong to the user alone; a project's files belong to its team, managed ones to an administrator.
 OWN_SCOPES: Final = frozenset({"user", "local", "deployment"})
 READ_ONLY: Final = frozenset({"managed", "plugin"})
 _EDITABLE: Final = frozenset({"json", "jsonc", "toml", "yaml"})
 _LIKELY_SECRET: Final = 16
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-# In words, capitals stand where one begins; in random letters they stand anywhere.
+# Random letters split into shorter pieces than words: their capitals are anywhere.
 _SHORTEST_WORD: Final = 3.5
 _FORMS: Final = {
     "comment": "it has a comment",
-    "trailing-comma": "a comma stands behind the last item",
+    "trailing-comma": "it has a trailing comma",
     "bom": "it begins with a byte order mark",
 }
-# Values of variables that are no secrets and stand in many other places: switches, numbers, paths.
+# Values that are not secret and too common to mask: switches, numbers, paths.
 _PLAIN: Final = re.compile(r"true|false|yes|no|on|off|none|\d{1,8}|[~.]{0,2}/.*|[A-Za-z]:\\.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class SelectedServer:
-    """A server of the client that is going to be reached through the gateway, which knows it as ``upstream``."""
+    """A server of the client that will go through the gateway, where its key is ``upstream``."""
 
     found: FoundFile
-    sighting: Sighting
+    client_server: ClientServer
     upstream: str
 
     @property
     def key(self) -> str:
         """The client's own key of the server."""
-        return self.sighting.server.key
+        return self.client_server.server.key
 
 
 @dataclass(frozen=True)
 class ServerSelection:
-    """The servers to take over, those that are at the gateway already, and what there is to say of the others."""
+    """The servers to connect, the entries that already point at the gateway, and notes about the others."""
 
-    taken: tuple[SelectedServer, ...]
-    already: tuple[Sighting, ...]
+    selected: tuple[SelectedServer, ...]
+    already: tuple[ClientServer, ...]
     notes: tuple[PlanNote, ...]
 
 
 def document_of(found: FoundFile) -> Document:
-    """Return the document of a file that is `usable`. Raises `ConfigError` for any other."""
+    """Return the document of a file. Raises `ConfigError` for a file without one."""
     if found.document is None:
-        raise left_alone(found.path, "it is no document")
+        raise cannot_edit(found.path, "it is not a JSON, TOML or YAML document")
     return found.document
 
 
-def usable(found: Iterable[FoundFile], scopes: frozenset[str]) -> list[FoundFile]:
-    """Return the files to change. Raises `ConfigError` for one that is broken or can't be changed in place."""
+def editable_files(found: Iterable[FoundFile], scopes: frozenset[str]) -> list[FoundFile]:
+    """Return the files to change. Raises `ConfigError` for one that is invalid or can't be edited in place."""
     chosen = [one for one in found if one.file.shape and not one.file.legacy and one.file.scope in scopes]
     for one in chosen:
         if one.problem is not None:
             error = one.problem
-            raise left_alone(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
+            raise cannot_edit(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
         _check_form(one)
         if one.servers and (one.document is None or one.file.format not in _EDITABLE):
-            raise left_alone(one.path, "it is a script, which is not changed in place")
+            raise cannot_edit(one.path, "it is a script, which can't be edited in place")
     return [one for one in chosen if one.document is not None]
 
 
 def _check_form(found: FoundFile) -> None:
-    """Refuse a file that its own client does not read: whatever is written there, none of its servers is there."""
+    """Raise `ConfigError` for a file that its own client refuses: nothing written there would have an effect."""
     for quirk in () if found.document is None else found.document.quirks:
         if quirk.kind in found.file.refuses:
-            problem = f"{_FORMS[quirk.kind]}, and {found.file.title} does not read that"
+            problem = f"{_FORMS[quirk.kind]}, which {found.file.title} does not accept"
             remedy = "Nothing was changed. Remove it, and connect again."
-            raise left_alone(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
+            raise cannot_edit(found.path, problem, remedy, key=f"line {quirk.line}, column {quirk.column}")
 
 
-def doubtful_forms(files: Iterable[FoundFile]) -> Iterator[PlanNote]:
-    """Yield what files have that strict JSON has not, where it is not known whether their client reads that."""
+def doubtful_form_notes(files: Iterable[FoundFile]) -> Iterator[PlanNote]:
+    """Yield a note for each file with an extension of JSON that its client is not known to accept."""
     for found in files:
         quirks = () if found.document is None else found.document.quirks
         if quirk := next((one for one in quirks if one.kind in found.file.doubtful), None):
             fact = f"{found.path}, line {quirk.line}: {_FORMS[quirk.kind]}"
-            advice = f"{found.file.title} is not known to read that: remove it if its servers are missing."
+            advice = f"{found.file.title} may not accept that: remove it if its servers are missing."
             yield PlanNote(kind="info", subject=str(found.path), fact=fact, advice=advice)
 
 
-def choose(files: Sequence[FoundFile], address: GatewayAddress, machine: Machine) -> ServerSelection:
-    """Tell the servers of these files that the gateway has too from those that it has not."""
-    taken: list[SelectedServer] = []
-    already: list[Sighting] = []
+def select_servers(files: Sequence[FoundFile], address: GatewayAddress, machine: Machine) -> ServerSelection:
+    """Select the servers of these files that the gateway has too."""
+    selected: list[SelectedServer] = []
+    already: list[ClientServer] = []
     notes: list[PlanNote] = []
     seen: set[object] = set()
     for found in files:
-        for sighting in found.servers:
-            if (place := (sighting.path, sighting.where)) in seen:
+        for client_server in found.servers:
+            if (place := (client_server.path, client_server.where)) in seen:
                 continue
             seen.add(place)
-            if address.is_met(sighting.server):
-                already.append(sighting)
-                notes += _gone(sighting, address)
+            if address.points_here(client_server.server):
+                already.append(client_server)
+                notes += _missing_server_notes(client_server, address)
                 continue
-            upstream = _upstream(seen_of(sighting, found, machine), address, notes)
+            upstream = _find_upstream(found_entry(client_server, found, machine), address, notes)
             if upstream is not None:
-                taken.append(SelectedServer(found, sighting, upstream))
-    return ServerSelection(tuple(taken), tuple(already), tuple(notes))
+                selected.append(SelectedServer(found, client_server, upstream))
+    return ServerSelection(tuple(selected), tuple(already), tuple(notes))
 
 
-def _gone(sighting: Sighting, address: GatewayAddress) -> Iterator[PlanNote]:
-    """Yield which of the gateway's servers an entry leads to that the gateway does not have."""
-    shown = shown_by(sighting.server)
+def _missing_server_notes(client_server: ClientServer, address: GatewayAddress) -> Iterator[PlanNote]:
+    """Yield a note if an entry points at servers that the gateway does not have."""
+    shown = shown_by(client_server.server)
     wanted = (shown.only,) if shown.only is not None else shown.servers or ()
     missing = [key for key in wanted if key not in {one.key for one in address.config.enabled}]
     if missing:
         keys = ", ".join(map(excerpt, missing))
-        fact = f"{excerpt(sighting.server.key)} leads to {keys}, which the gateway's configuration does not have"
-        advice = "Add it there, or `truename disconnect` the client and connect it again."
-        yield PlanNote(kind="left", subject=sighting.server.key, fact=fact, advice=advice)
+        fact = f"{excerpt(client_server.server.key)} points at {keys}, which the gateway's configuration does not have"
+        advice = "Add it to the configuration, or `truename disconnect` the client and connect it again."
+        yield PlanNote(kind="left", subject=client_server.server.key, fact=fact, advice=advice)
 
 
-def _upstream(entry: FoundEntry, address: GatewayAddress, notes: list[PlanNote]) -> str | None:
+def _find_upstream(entry: FoundEntry, address: GatewayAddress, notes: list[PlanNote]) -> str | None:
     server = entry.server
     if server.disabled:
         notes.append(
-            PlanNote(kind="left", subject=server.key, fact=f"{excerpt(server.key)} is switched off in this client")
+            PlanNote(kind="left", subject=server.key, fact=f"{excerpt(server.key)} is disabled in this client")
         )
         return None
-    match = counterpart(entry, address.config.servers, address.environ, address.was_made)
-    if match.server is None and address.is_elsewhere(server):
-        fact = f"{excerpt(server.key)} leads to another address of a gateway ({excerpt(server.url or '')})"
-        advice = "To move it, take it out with `truename disconnect` first."
+    match = find_counterpart(entry, address.config.servers, address.environ, address.was_created_from)
+    if match.server is None and address.points_elsewhere(server):
+        fact = f"{excerpt(server.key)} points at another address of a gateway ({excerpt(server.url or '')})"
+        advice = "To move it, run `truename disconnect` first."
         notes.append(PlanNote(kind="left", subject=server.key, fact=fact, advice=advice))
         return None
     if match.server is None:
-        fact, advice = _apart(entry, match)
+        fact, advice = _explain_difference(entry, match)
         notes.append(PlanNote(kind="left", subject=server.key, fact=fact, advice=advice))
         return None
     return match.server.key
 
 
-def _apart(entry: FoundEntry, match: ServerMatch) -> tuple[str, str]:
-    """Return why no server of the gateway is this one, and what to do: no value is in either."""
+def _explain_difference(entry: FoundEntry, match: ServerMatch) -> tuple[str, str]:
+    """Return why no server of the gateway matches an entry, and what to do; neither text contains values."""
     key, near = excerpt(entry.server.key), excerpt(match.near)
     if match.unset:
         names = f"{', '.join(match.unset)} {'is' if len(match.unset) == 1 else 'are'} not set here"
-        fact = f"{key} stays as it is: {names}, so whether the gateway's {near} is the same server is not known"
-        return fact, "Set it to the value that this client has, or run `truename init --copy-secrets`."
+        fact = f"{key} was left unchanged: {names}, so it is unknown whether the gateway's {near} is the same server"
+        return fact, "Set it to this client's value, or run `truename init --copy-secrets`."
     if match.differing:
         places = ", ".join(map(excerpt, match.differing))
-        fact = f"{key} stays as it is: the gateway's {near} is another server, which differs in {places}"
-        return fact, "`truename init` makes a server of each entry that differs."
-    fact = f"{key} ({entry.file}) is not in the gateway's configuration, so it stays as it is"
+        fact = f"{key} was left unchanged: the gateway's {near} is another server, which differs in {places}"
+        return fact, "`truename init` creates a server for each entry that differs."
+    fact = f"{key} ({entry.file}) is not in the gateway's configuration, so it was left unchanged"
     return fact, "`truename init` proposes a configuration with all servers of your clients."
 
 
 def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
-    """Yield the texts of servers that are secrets, or may be one: a diff is shown to others."""
+    """Yield the strings of servers that are or may be secrets, to be masked in diffs."""
     for server in servers:
         seen = FoundEntry(client="", title="", file="", where="", server=server)
         yield from (text for text in take_apart(seen).secrets if text is not None)
@@ -442,7 +442,7 @@ def secrets_of(servers: Iterable[ServerConfig]) -> Iterator[str]:
 
 
 def _likely_secret(word: str) -> str:
-    """Return what of an argument may be a secret: a long run that is made of no words, never the name of an option.
+    """Return the part of an argument that may be a secret: a long text not made of words; "" if none.
 
     >>> _likely_secret("--local-timezone"), _likely_secret("--key=a1b2c3d4e5f6a7b8")
     ('', 'a1b2c3d4e5f6a7b8')
@@ -456,7 +456,7 @@ def _likely_secret(word: str) -> str:
 
 
 def servers_in(client: str, value: Any) -> Iterator[ServerConfig]:
-    """Yield the servers that a value would have as any of the client's files."""
+    """Yield the servers in a value, read as each kind of file of the client."""
     for file in config_files(client):
         for _, key, raw in entries_of(file, value):
             yield read_entry(file.shape, key, raw)

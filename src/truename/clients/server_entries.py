@@ -42,15 +42,16 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryForm:
-    """One form. ``kinds`` are the transports it can say, each with the word written for it ("" for none at all).
+    """The form of a client's server entries.
 
-    ``urls`` are the keys of an address by transport, ``bare`` what an address without a word is taken for; with
-    ``url_first`` it wins over a command. ``listed``: program and arguments are one list. ``inside`` is the key of an
-    object that holds all that is about the transport, ``named`` that of the server's own name, ``in_list``: entries
-    are items of a list. ``off`` is the key and the value that switch a server off, ``offs`` those that are understood;
-    ``always``: also written for one that is on.
-    ``env_names``, ``header_names`` and ``bearer`` hold names of environment variables in place of values.
-    ``stdio`` and ``http`` are fixed fields that the client wants; entries with a ``foreign`` word are no MCP servers.
+    ``kinds`` maps each supported transport to its value of the field ``word`` ("": the field is not written).
+    ``urls`` are the keys of the URL by transport, ``bare`` the transport of a URL without ``word``; ``url_first``:
+    a URL overrides a command. ``listed``: command and arguments are one list. ``inside`` is the key of an object that
+    holds the transport's fields, ``named`` the field of the server's key, ``in_list``: entries are items of a list.
+    ``off`` is the field and value that disable a server, ``offs`` are those that are read, ``always``: the field is
+    written for enabled servers too. ``env_names``, ``header_names`` and ``bearer`` are fields with names of
+    environment variables. ``stdio`` and ``http`` are constant fields that the client requires; entries whose type is
+    ``foreign`` are not MCP servers.
     """
 
     kinds: Mapping[Kind, str]
@@ -182,17 +183,17 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "sse": "sse",
 }
 _URLS: Final = ("httpUrl", "serverUrl", "url", "uri", "baseUrl")
-# Without a statement of its own, a client's number this large is not meant in seconds.
+# A larger timeout is in milliseconds, where the client's unit is not known.
 _LONGEST_IN_SECONDS: Final = 3600
 _ENDLESS: Final = 2**53
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BEARER: Final = "Bearer "
-# What a client does before it starts or asks a server, and nobody else would do.
+# Fields about steps that only the client itself performs before it starts or calls a server.
 _OWN: Final = ("envFile", "headersHelper", "oauth", "auth", "scopes", "oauth_resource", "requiresOAuth", "sandbox")
 
 
 def speaks_http(shape: str) -> bool:
-    """Tell whether a client with entries of this shape connects to an address by itself.
+    """Return whether a client with entries of this shape can connect to a URL.
 
     >>> speaks_http("vscode"), speaks_http("stdio-only")
     (True, False)
@@ -201,23 +202,23 @@ def speaks_http(shape: str) -> bool:
 
 
 def carries(shape: str) -> frozenset[str]:
-    """Return the fields of `ServerConfig` that entries of this shape can tell, besides command, args, env, and url."""
+    """Return the fields of `ServerConfig`, besides command, args, env and url, that entries of this shape can hold."""
     form = _form(shape)
     fields = {"cwd": form.cwd, "timeout": form.timeout, "disabled": form.off, "headers": "http" in form.kinds}
-    return frozenset(name for name, told in fields.items() if told)
+    return frozenset(name for name, is_held in fields.items() if is_held)
 
 
 def read_entry(shape: str, key: str, raw: object) -> ServerConfig:
-    """Return the server that an entry means, whatever is in it: what can't be understood is left out.
+    """Read an entry leniently: fields that are not understood are ignored. Raises nothing.
 
-    An entry with both a command and an address keeps the one that its client would take; one with neither is a server
-    without either. Only texts, numbers and truth values count, numbers as their text.
+    Of a command and a URL the one that the client would use is kept; an entry with neither gives a server with
+    neither. Numbers and booleans are converted to strings.
 
     >>> read_entry("opencode", "x", {"type": "local", "command": ["npx", "-y", "s"]}).args
     ('-y', 's')
     """
     form = _form(shape)
-    entry = _flat(raw)
+    entry = _flatten(raw)
     command, args, env = _program(form, entry)
     address = _address(form, entry)
     kind = _kind(form, entry, has_command=command is not None, address=address)
@@ -238,32 +239,35 @@ def read_entry(shape: str, key: str, raw: object) -> ServerConfig:
 
 
 def left_out(raw: object) -> tuple[str, ...]:
-    """Return the fields of an entry that say how its server is reached or run, and have no place in a `ServerConfig`.
+    """Return the fields of an entry that affect how its server is run or reached, and that `ServerConfig` lacks.
 
     >>> left_out({"command": "x", "envFile": ".env", "oauth": False})
     ('envFile',)
     """
-    return tuple(name for name in _OWN if _flat(raw).get(name))
+    return tuple(name for name in _OWN if _flatten(raw).get(name))
 
 
 def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
-    """Return the entry as its client wants it, in the client's own order and with no field that it does not know.
+    """Return the entry in its client's form, in the client's order of fields.
 
-    Raises `ConfigError` for what this client can't be told: an address where it only starts programs, SSE where it
-    has none, or a server that has neither a command nor an address.
+    Raises `ConfigError` for a server that this client can't use: a URL where it only starts commands, SSE where it
+    does not support it, or neither a command nor a URL.
 
     >>> write_entry("windsurf", ServerConfig(key="tn", url="http://127.0.0.1:8420/mcp", type="http"))
     {'serverUrl': 'http://127.0.0.1:8420/mcp'}
     """
     form = _form(shape)
     _check(form, server)
-    transport = {**_told(form, server), **(_said_program if server.type == "stdio" else _said_address)(form, server)}
+    transport = {
+        **_type_field(form, server),
+        **(_program_fields if server.type == "stdio" else _address_fields)(form, server),
+    }
     entry: dict[str, Any] = {form.named: server.key} if form.named else {}
     entry |= {form.inside: transport} if form.inside else transport
     fixed = form.stdio if server.type == "stdio" else form.http
-    entry |= {name: _copied(value) for name, value in fixed.items() if name not in entry}
+    entry |= {name: _copy(value) for name, value in fixed.items() if name not in entry}
     if server.timeout is not None and form.timeout:
-        entry[form.timeout] = _whole(server.timeout * form.per_second)
+        entry[form.timeout] = _without_fraction(server.timeout * form.per_second)
     if form.off and (form.always or server.disabled):
         name, value = form.off
         entry[name] = value if server.disabled else not value
@@ -274,8 +278,8 @@ def _form(shape: str) -> EntryForm:
     return FORMS.get(shape, FORMS["any"])
 
 
-def _flat(raw: object) -> Mapping[str, Any]:
-    """Return the entry as one object; Cline has the transport in an object of its own."""
+def _flatten(raw: object) -> Mapping[str, Any]:
+    """Return the entry as one flat object; Cline nests the transport in its own object."""
     if not isinstance(raw, dict):
         return {}
     nested = raw.get("transport")
@@ -289,7 +293,7 @@ def _program(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str | None, tup
         env.setdefault(name, f"${{{name}}}")
     args = _texts(entry.get(form.args))
     if isinstance(command, dict):
-        # The oldest form of Zed.
+        # Zed's oldest form.
         return _text(command.get("path")), _texts(command.get("args")), {**_pairs(command.get("env")), **env}
     if isinstance(command, list):
         first, *rest = _texts(command) or ("",)
@@ -298,7 +302,7 @@ def _program(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str | None, tup
 
 
 def _address(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the key that holds the address, and the address; of several the client's own comes first."""
+    """Return the key and the value of the URL; the client's own key is preferred."""
     names = dict.fromkeys((*form.urls.values(), *_URLS))
     found = ((name, _text(entry.get(name))) for name in names)
     return next(((name, url) for name, url in found if url is not None), None)
@@ -306,13 +310,13 @@ def _address(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str, str] | Non
 
 def _kind(form: EntryForm, entry: Mapping[str, Any], *, has_command: bool, address: tuple[str, str] | None) -> Kind:
     words = (entry.get(name) for name in dict.fromkeys((form.word, "type", "transport")))
-    said = next((_KINDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _KINDS), None)
+    kind = next((_KINDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _KINDS), None)
     if address is None:
         return "stdio"
-    if said is None or said == "stdio":
-        by_program = has_command and (said == "stdio" or not form.url_first)
+    if kind is None or kind == "stdio":
+        by_program = has_command and (kind == "stdio" or not form.url_first)
         return "stdio" if by_program else form.bare.get(address[0], "http")
-    return said
+    return kind
 
 
 def _headers(form: EntryForm, entry: Mapping[str, Any]) -> dict[str, str]:
@@ -332,7 +336,7 @@ def _headers(form: EntryForm, entry: Mapping[str, Any]) -> dict[str, str]:
 
 def _seconds(form: EntryForm, entry: Mapping[str, Any]) -> float | None:
     if form is FORMS["opencode"]:
-        return None  # its timeout is for the list of tools, not for a call
+        return None  # its timeout limits listing tools, not calls
     value = entry.get(form.timeout or "timeout")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _ENDLESS:
         return None
@@ -347,51 +351,51 @@ def _check(form: EntryForm, server: ServerConfig) -> None:
     elif server.type not in form.kinds and server.type == "sse":
         problem, remedy = "this client does not speak SSE", "Give it an address for streamable HTTP."
     elif server.type not in form.kinds:
-        problem, remedy = "this client starts programs and takes no url", "Give it a command."
+        problem, remedy = "this client accepts no url", "Give it a command."
     if problem:
         raise ConfigError(file="", key=server.key, problem=problem, remedy=remedy)
 
 
-def _told(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
+def _type_field(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
     word = form.kinds[server.type]
     return {form.word: word} if word else {}
 
 
-def _said_program(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
-    said: dict[str, Any] = {form.command: server.command, form.args: list(server.args)}
+def _program_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
+    fields: dict[str, Any] = {form.command: server.command, form.args: list(server.args)}
     if form.listed:
-        said = {form.command: [server.command, *server.args]}
-    names, values = _by_name(server.env, form.env_names)
+        fields = {form.command: [server.command, *server.args]}
+    names, values = _split_references(server.env, form.env_names)
     if values:
-        said[form.env] = values
+        fields[form.env] = values
     if names:
-        said[form.env_names] = names
+        fields[form.env_names] = names
     if form.cwd and server.cwd is not None:
-        said[form.cwd] = server.cwd
-    return said
+        fields[form.cwd] = server.cwd
+    return fields
 
 
-def _said_address(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
-    said: dict[str, Any] = {form.urls[server.type]: server.url}
+def _address_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
+    fields: dict[str, Any] = {form.urls[server.type]: server.url}
     values = dict(server.headers)
     bearer = _REFERENCE.fullmatch(values.get("Authorization", "").removeprefix(_BEARER)) if form.bearer else None
     if bearer and values["Authorization"].startswith(_BEARER):
-        said[form.bearer] = bearer[1]
+        fields[form.bearer] = bearer[1]
         del values["Authorization"]
     if form.header_names:
         named = {name: found[1] for name, value in values.items() if (found := _REFERENCE.fullmatch(value))}
         values = {name: value for name, value in values.items() if name not in named}
-        said |= {form.header_names: named} if named else {}
+        fields |= {form.header_names: named} if named else {}
     if values:
         inner: Any = values
         for name in reversed(form.headers):
             inner = {name: inner}
-        said |= inner
-    return said
+        fields |= inner
+    return fields
 
 
-def _by_name(env: Mapping[str, str], allowed: str) -> tuple[list[str], dict[str, str]]:
-    """Split off the variables that are only passed on, where the client has a field for their names."""
+def _split_references(env: Mapping[str, str], allowed: str) -> tuple[list[str], dict[str, str]]:
+    """Split variables into names to pass on, if the client has a field for them, and the others with values."""
     names = [name for name, value in env.items() if allowed and value == f"${{{name}}}"]
     return names, {name: value for name, value in env.items() if name not in names}
 
@@ -400,38 +404,38 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _said(value: object) -> str | None:
+def _to_text(value: object) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) and _is_short(value) else None
 
 
 def _is_short(value: object) -> bool:
-    # The text of an enormous whole number is refused by the interpreter.
+    # Python refuses to convert enormous integers to text.
     return not isinstance(value, int) or abs(value) < 2**63
 
 
 def _texts(value: object) -> tuple[str, ...]:
     items: Iterable[object] = value if isinstance(value, list) else ()
-    return tuple(said for item in items if (said := _said(item)) is not None)
+    return tuple(text for item in items if (text := _to_text(item)) is not None)
 
 
 def _variables(value: object) -> tuple[str, ...]:
-    """Return names of variables; Codex may have an object for one, with where it comes from."""
+    """Return names of variables; in Codex an item may be an object with a name and a source."""
     items: Iterable[object] = value if isinstance(value, list) else ()
     return _texts([item.get("name") if isinstance(item, dict) else item for item in items])
 
 
 def _pairs(value: object) -> dict[str, str]:
     items = value.items() if isinstance(value, dict) else ()
-    return {str(name): said for name, item in items if (said := _said(item)) is not None}
+    return {str(name): text for name, item in items if (text := _to_text(item)) is not None}
 
 
-def _whole(number: float) -> float:
+def _without_fraction(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, dict | list) else value
 
 
@@ -440,20 +444,20 @@ _TELLING: Final = ("command", "url", "httpUrl", "serverUrl", "cmd", "uri", "base
 
 
 def entries_of(file: ConfigFile, value: Any) -> tuple[Entry, ...]:
-    """Return the entries of a file as places, keys and raw values, in the file's order.
+    """Return the entries of a file as paths, keys and raw values, in the file's order.
 
-    The other keys of the row count where its own is not there, or leads to no more than the other's beginning.
+    The row's alternative paths are used if its own is missing, or is only the beginning of one of them.
     """
     return tuple(islice(_entries(file, value), _MOST))
 
 
 def looks_like_server(raw: object) -> bool:
-    """Tell whether an object can't be anything but a server's entry: it has a command or an address."""
+    """Return whether a value looks like a server's entry: it has a command or a URL."""
     return isinstance(raw, dict) and any(name in raw for name in _TELLING)
 
 
 def reach(value: Any, key: tuple[str, ...], where: Where = ()) -> Iterator[tuple[Where, Any]]:
-    """Yield what a key leads to, with its place; ``*`` is any key."""
+    """Yield the values at a path of keys, with their full paths; ``*`` matches any key."""
     if not key:
         yield where, value
     elif isinstance(value, dict):
@@ -471,7 +475,7 @@ def _entries(file: ConfigFile, value: Any) -> Iterator[Entry]:
         return
     for key in file.also:
         for where, group in reach(value, key):
-            # Without a key of its own, a file may hold anything.
+            # With an empty path, any top-level object could match: accept only those that look like servers.
             members = _members(file, where, group)
             yield from (entry for entry in members if key or looks_like_server(entry[2]))
 

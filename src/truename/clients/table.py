@@ -1,7 +1,7 @@
-"""Load from ``table.json`` where each client keeps its servers and the tool names inside.
+"""Load ``table.json``: where each client keeps its servers and the names of tools.
 
-A row is one kind of file of one client. Files that hold servers are told by `config_files`, those that hold names only
-(permissions, policies, agents) by `name_files`.
+A row describes one kind of file of one client. `config_files` returns the files that hold servers, `name_files` those
+that hold only names (permissions, policies, agents).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _OTHERS: Final = frozenset({"key", "also", "accepts", "refuses", "paths", "legac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigPlace:
-    """Where tool names stand: the spelling, what they do there, and the path of keys to them.
+    """A place in a file that holds tool names: their spelling, their effect, and the path of keys to them.
 
-    In ``path``, ``*`` is any key or item, ``{server}`` any key, which is a server's, ``{name}`` any key, which is the
-    kept name itself.
+    In ``path``, ``*`` matches any key or item, ``{server}`` a key that is a server's, ``{name}`` a key that is a tool
+    name.
     """
 
     spelling: str
@@ -58,12 +58,11 @@ class ConfigPlace:
 class ConfigFile:
     """A kind of file of one client.
 
-    ``key`` leads to the servers (``*`` is any key), ``also`` are other keys where they may stand instead; ``shape`` is
-    the form of an entry ("" where there are no servers in the file). ``accepts`` and ``refuses`` are what the client
-    itself does with "comment", "trailing-comma" and "bom"; what is in neither is not known. ``legacy`` files are not
-    the place where the client would write today. ``entry`` are the places of names inside a server's entry, ``kept``
-    those elsewhere in the file, ``builtin`` names (or globs) that are the client's own tools.
-    A client that keeps no file at all has no ``paths`` but says ``how``.
+    ``key`` is the path to the servers (``*`` is any key), ``also`` lists alternative paths; ``shape`` is the form of
+    an entry ("" if the file has no servers). ``accepts`` and ``refuses`` say how the client treats "comment",
+    "trailing-comma" and "bom"; a feature in neither is unknown. The client no longer writes to ``legacy`` files.
+    ``entry`` are the places of tool names inside a server's entry, ``kept`` those elsewhere in the file, ``builtin``
+    names (or globs) of the client's own tools. A client without files has no ``paths``; ``how`` says what to do.
 
     >>> [file.scope for file in config_files("codex")]
     ['user', 'user', 'project', 'managed']
@@ -94,7 +93,7 @@ class ConfigFile:
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """What strict JSON has not, in the file of a client that keeps strict JSON and is not known to read more.
+        """Extensions of JSON that the client is not known to accept: empty unless it keeps strict JSON.
 
         >>> sorted(config_files("claude-desktop")[0].doubtful), sorted(config_files("zed")[0].doubtful)
         (['comment', 'trailing-comma'], [])
@@ -102,17 +101,17 @@ class ConfigFile:
         return _NOT_JSON - self.accepts - self.refuses if self.format == "json" else frozenset()
 
     def existing(self, machine: Machine) -> tuple[Path, ...]:
-        """Return the files of this kind that are there, in the order in which the client prefers them."""
+        """Return the existing files of this kind, in the client's order of preference."""
         return self.search(machine)[0]
 
     def search(self, machine: Machine) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        """Return the files that are there, and the folders that have more in them than is searched for others."""
+        """Return the existing files, and the directories that were too large to search completely."""
         searched = [machine.search(pattern) for pattern in self.paths.get(machine.system, ())]
         found = dict.fromkeys(path for paths, _ in searched for path in paths if is_there(path))
         return tuple(found), tuple(dict.fromkeys(folder for _, folders in searched for folder in folders))
 
     def target(self, machine: Machine) -> Path | None:
-        """Return the file to write to: the first that is there, else where the client would put a new one."""
+        """Return the file to write to: the first existing one, else the path where the client creates it."""
         patterns = self.paths.get(machine.system, ())
         there = self.existing(machine)
         new = (path for pattern in patterns if not is_glob(pattern) for path in machine.expand(pattern))
@@ -120,12 +119,12 @@ class ConfigFile:
 
 
 def config_files(client: str | None = None) -> tuple[ConfigFile, ...]:
-    """Return the kinds of files that hold servers, of all clients or of one; none for a client that is not known."""
+    """Return the kinds of files that hold servers, of all clients or of one; empty for an unknown client."""
     return tuple(file for file in _table()[0] if client in {None, file.client})
 
 
 def name_files(client: str | None = None) -> tuple[ConfigFile, ...]:
-    """Return the kinds of files that hold tool names and no servers."""
+    """Return the kinds of files that hold tool names but no servers."""
     return tuple(file for file in _table()[1] if client in {None, file.client})
 
 

@@ -1,1 +1,1 @@
-"""Offer other libraries' functions over Truename's types, one module for each library."""
+"""Provide other libraries' functions over Truename's types, one module for each library."""

@@ -1,7 +1,7 @@
-"""Offer the identity functions of openai-agents under its own names (seed 001).
+"""Provide the identity functions of openai-agents under its own names.
 
-Tools may be Truename's (`ToolNames`, `Member`, `AgentTool`) or that library's own objects; calls may be mappings or its
-typed items. Nothing of the library is imported. What it does and Truename does not is in docs/compat-openai-agents.md.
+Tools may be Truename's (`ToolNames`, `ToolSetMember`, `AgentTool`) or that library's own objects; calls may be mappings
+or its typed items. Nothing of the library is imported. docs/compat-openai-agents.md lists the differences.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def get_function_tool_public_name(tool: object) -> str | None:
 
 
 def get_function_tool_namespace(tool: object) -> str | None:
-    """Return the namespace that a function tool was put in."""
+    """Return the namespace of a function tool."""
     names = names_of(tool)
     return None if names is None else names.namespace or None
 
@@ -91,7 +91,7 @@ def get_function_tool_lookup_key_for_tool(tool: object) -> LookupKey | None:
 
 
 def get_function_tool_lookup_keys(tool: object) -> tuple[LookupKey, ...]:
-    """Return the keys of a function tool: one, or none for another tool."""
+    """Return the keys of a function tool as a tuple, which is empty for other tools."""
     key = get_function_tool_lookup_key_for_tool(tool)
     return () if key is None else (key,)
 
@@ -106,13 +106,13 @@ def get_function_tool_lookup_key_for_call(tool_call: object) -> LookupKey | None
 
 
 def get_function_tool_dispatch_name(tool: object) -> str | None:
-    """Return ``namespace.name``, or the name alone: for display and for finding duplicates, never a call's name."""
+    """Return ``namespace.name``, or the name alone: for display and for finding duplicates, never to call a tool."""
     names = names_of(tool)
     return None if names is None else names.qualified_name
 
 
 def get_function_tool_qualified_name(tool: object) -> str | None:
-    """Return what `get_function_tool_dispatch_name` does; the library has both names for it."""
+    """Return the result of `get_function_tool_dispatch_name`, for which the library has two names."""
     return get_function_tool_dispatch_name(tool)
 
 
@@ -123,7 +123,7 @@ def get_function_tool_trace_name(tool: object) -> TraceName | None:
 
 
 def get_tool_call_trace_name(tool_call: object) -> TraceName | None:
-    """Return the label of a call in traces, without the namespace that only stands for deferred loading."""
+    """Return the label of a call in traces, without a namespace that only marks deferred loading."""
     return call_trace_name(payload_field(tool_call, "name"), payload_field(tool_call, "namespace"))
 
 
@@ -136,10 +136,10 @@ def get_function_tool_approval_keys(
     prefer_legacy_same_name_namespace: bool = False,
     include_legacy_deferred_key: bool = False,
 ) -> tuple[ApprovalKey, ...]:
-    """Return the texts under which decisions are filed, the exact one last but for a legacy form.
+    """Return the texts under which decisions are filed: the exact one last, except after a legacy form.
 
-    They are views for people and for states saved by that library. Two keys can read alike, so nothing is approved by
-    them: `truename.policy` goes by the tool's id.
+    They are for people, and for states that the library saved. Two keys can have the same text, so nothing is approved
+    by them: `truename.policy` uses the tool's id.
 
     >>> get_function_tool_approval_keys(tool_name="x", tool_namespace="x", allow_bare_name_alias=True)
     ('x', 'deferred_top_level:x')
@@ -155,10 +155,10 @@ def get_function_tool_approval_keys(
 
 
 def should_allow_bare_name_approval_alias(tool: object, all_tools: Sequence[object]) -> bool:
-    """Tell whether a per-call decision may be filed under the bare name too.
+    """Return whether a decision on one call may be filed under the bare name too.
 
-    Only for a deferred top-level tool, and only if no other tool of any kind that a model sees outside a namespace has
-    the name (seed 001); the library looks at function tools alone.
+    True only for a deferred top-level tool whose name no other tool outside a namespace has; the library considers
+    function tools alone.
     """
     names = names_of(tool)
     if names is None or not names.is_deferred_top_level:
@@ -168,7 +168,7 @@ def should_allow_bare_name_approval_alias(tool: object, all_tools: Sequence[obje
 
 
 def get_handoff_name(agent: str, tool_name_override: str | None = None) -> str:
-    """Return the name of a handoff: the override as it is, or the default where that is empty.
+    """Return the name of a handoff: the override unchanged, or the default if it is empty.
 
     >>> get_handoff_name("Billing Agent"), get_handoff_name("A", "my handoff!")
     ('transfer_to_billing_agent', 'my handoff!')
@@ -177,23 +177,23 @@ def get_handoff_name(agent: str, tool_name_override: str | None = None) -> str:
 
 
 def validate_function_tool_fallback_name(name: str) -> str:
-    """Return a name made from a class, or raise `AgentsError` ``fallback_name_invalid``."""
+    """Return a name derived from a class. Raises `AgentsError` ``fallback_name_invalid``."""
     if _GENERATED.fullmatch(name) is None:
         raise AgentsError(code="fallback_name_invalid", name=name)
     return name
 
 
 def normalize_tool_call_for_function_tool(tool_call: Any, tool: object) -> Any:
-    """Return a call as the tool is to see it: of a deferred tool a copy without the synthetic namespace.
+    """Return a call as the tool expects it: for a deferred tool, a copy without the synthetic namespace.
 
-    A typed item gives one of its own type; any other call comes back as it is.
+    A typed item gives an item of its own type; any other call is returned unchanged.
     """
     names = names_of(tool)
     return tool_call if names is None else _like(tool_call, normalized(names, payload_of(tool_call)))
 
 
 def restore_tool_call_routing_identity(tool_call: Any, lookup_key: LookupKey | tuple[str, ...] | None) -> Any:
-    """Return a recorded call with the namespace of its saved key, where the record lost it."""
+    """Return a recorded call with the namespace of its saved key, if the record lost it."""
     return _like(tool_call, restored(payload_of(tool_call), LookupKey.of(lookup_key)))
 
 
@@ -204,9 +204,9 @@ def _like(item: Any, payload: dict[str, Any]) -> Any:
 
 
 def tool_not_found_message(tool_call: object, tools: Sequence[object]) -> str:
-    """Return what a model is told of a call that no tool answers to.
+    """Return the text for a model whose call matches no tool.
 
-    Where the name is a tool's but for case, ``-`` and ``_``, that one is suggested; it is never called.
+    A tool whose name differs only in case, ``-`` and ``_`` is suggested, but never called.
 
     >>> from truename.identity import ToolNames
     >>> tool_not_found_message({"name": "Get-Lead"}, [ToolNames(name="get_lead")])

@@ -1,4 +1,4 @@
-"""Offer approvals with the method names of openai-agents, decided by `truename.policy.Approvals`."""
+"""Provide approvals with the method names of openai-agents, decided by `truename.policy.Approvals`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECISIONS: Final = ("approved", "rejected")
 
 
 class FiledDecisions(NamedTuple):
-    """Where a decision is filed: the agent ("" for none), the texts, and the id of the tool that they stand for."""
+    """The key of a decision: the agent ("" for none), the texts, and the id of the tool."""
 
     owner: str
     texts: tuple[str, ...]
@@ -38,7 +38,7 @@ class FiledDecisions(NamedTuple):
 
 @dataclass(slots=True)
 class DecisionRecord:
-    """What is filed there: decided for always, or the ids of the calls that were decided on."""
+    """The decisions under one key: a permanent one, or the ids of the calls that were decided."""
 
     approved: bool | list[str] = field(default_factory=list)
     rejected: bool | list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class DecisionRecord:
     sticky_rejection_message: str | None = None
 
     def decide(self, call_id: str, *, approve: bool, always: bool, message: str | None = None) -> None:
-        """Write a decision down, with what the model is told of a refusal; one for always begins anew."""
+        """Record a decision, with the text for the model if it is a refusal; a permanent one replaces the others."""
         if approve or message is None:
             self.rejection_messages.pop(call_id, None)
         else:
@@ -67,20 +67,20 @@ class DecisionRecord:
             setattr(self, target, kept if call_id in kept else [*kept, call_id])
 
     def exactly(self, call_id: str) -> bool | None:
-        """Return what was decided for this very call."""
+        """Return the decision about exactly this call."""
         if isinstance(self.approved, list) and call_id in self.approved:
             return True
         return False if isinstance(self.rejected, list) and call_id in self.rejected else None
 
     def message(self, call_id: str) -> str | None:
-        """Return what the model is told of a refusal of this call, if anything was said."""
+        """Return the text for the model about the refusal of this call; None without one."""
         if self.status(call_id) is not False:
             return None
         said = self.rejection_messages.get(call_id)
         return self.sticky_rejection_message if said is None and self.rejected is True else said
 
     def status(self, call_id: str) -> bool | None:
-        """Return what was decided for this call, or else for always."""
+        """Return the decision about this call, else the permanent one."""
         exact = self.exactly(call_id)
         if exact is not None:
             return exact
@@ -88,7 +88,7 @@ class DecisionRecord:
 
 
 def filed_under(call: AgentCall, asked: Call, *, always: bool) -> Iterator[tuple[FiledDecisions, bool]]:
-    """Yield where a decision is filed, and whether it counts for always there."""
+    """Yield the keys of a decision, each with whether it is permanent there."""
     hosted = call.hosted
     if hosted is not None and hosted.persistent_identity is not None:
         yield FiledDecisions("", hosted.persistent_identity), always
@@ -100,23 +100,23 @@ def filed_under(call: AgentCall, asked: Call, *, always: bool) -> Iterator[tuple
 
 def _read(item: object) -> tuple[FiledDecisions, DecisionRecord]:
     if not isinstance(item, Mapping):
-        raise AgentsError(code="state_invalid", other="records: one of them is no object")
+        raise AgentsError(code="state_invalid", other="records: one of them is not an object")
     owner, tool = item.get("owner"), item.get("tool")
     texts = item.get("texts")
     if not isinstance(owner, str) or not isinstance(tool, str) or not isinstance(texts, list):
-        raise AgentsError(code="state_invalid", other="records: owner and tool have to be texts, texts a list")
+        raise AgentsError(code="state_invalid", other="records: owner and tool must be texts, texts a list")
     return FiledDecisions(owner, tuple(text for text in texts if isinstance(text, str)), tool), record_of(item)
 
 
 def records_of(stored: object) -> dict[FiledDecisions, DecisionRecord]:
-    """Read what was `written`. Raises `AgentsError` ``state_invalid``."""
+    """Read records that `written` produced. Raises `AgentsError` ``state_invalid``."""
     if not isinstance(stored, list):
-        raise AgentsError(code="state_invalid", other="records is no list")
+        raise AgentsError(code="state_invalid", other="records is not a list")
     return dict(map(_read, stored))
 
 
 def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, Any]]:
-    """Return what is on file as JSON."""
+    """Return the records as JSON."""
     return [
         {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **_plain(record)}
         for where, record in records.items()
@@ -124,12 +124,12 @@ def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, 
 
 
 def _plain(record: DecisionRecord) -> dict[str, Any]:
-    """Return a record as that library stores it: what was not said is left out."""
+    """Return a record as the library stores it, without empty fields."""
     return {key: value for key, value in asdict(record).items() if key in _DECISIONS or value or value == ""}
 
 
 def record_of(stored: Mapping[str, Any]) -> DecisionRecord:
-    """Read one record; what is no decision or message in it counts as none."""
+    """Read one record; invalid decisions and messages are ignored."""
     messages, sticky = stored.get("rejection_messages"), stored.get("sticky_rejection_message")
     return DecisionRecord(
         _decided(stored.get("approved")),
@@ -150,7 +150,7 @@ def _decided(value: object) -> bool | list[str]:
 SCHEMA: Final = 1
 _WHAT: Final = "truename-agents"
 _STATE: Final = "the saved state"
-# States of the library: 1.0 to the newest that was read; since 1.15 they hold a fingerprint for each call id.
+# The library's states: from 1.0 to the newest known version; since 1.15 they have a fingerprint for each call id.
 _SCHEMA: Final = re.compile(r"1\.([0-9]{1,3})")
 _NEWEST: Final = 21
 _FINGERPRINTED: Final = 15
@@ -159,10 +159,10 @@ _STATES: Final[Mapping[str, bool]] = {"approved": True, "rejected": False}
 
 
 class AgentApprovals:
-    """Decisions on calls of agents.
+    """Decisions about calls of agents.
 
-    Where the library would let a grant pass to whatever tool has the name now, `get_approval_status` answers None, so
-    that somebody is asked (weak points 1 and 3 of the reference).
+    If the library would transfer a grant to another tool that now has the name, `get_approval_status` returns None, so
+    that the user is asked.
 
     >>> from truename.compat.openai_agents import AgentTool
     >>> from truename.compat.openai_calls import AgentCall
@@ -182,17 +182,18 @@ class AgentApprovals:
         self.records: dict[FiledDecisions, DecisionRecord] = {}
 
     def approve_tool(self, call: AgentCall, always_approve: bool = False) -> None:
-        """Allow a call, or with ``always_approve`` all calls of this tool by this agent. Raises `AgentsError`."""
+        """Approve a call, or with ``always_approve`` all calls of this tool by this agent. Raises `AgentsError`."""
         self._decide(call, approve=True, always=always_approve)
 
     def reject_tool(self, call: AgentCall, always_reject: bool = False, rejection_message: str | None = None) -> None:
-        """Refuse a call, or all; the message is for the model. Raises `AgentsError`."""
+        """Reject a call, or all; the message is for the model. Raises `AgentsError`."""
         self._decide(call, approve=False, always=always_reject, message=rejection_message)
 
     def get_approval_status(self, call: AgentCall) -> bool | None:
-        """Return whether a call is allowed (True), refused (False), or somebody has to be asked (None).
+        """Return whether a call is approved (True), rejected (False), or pending (None).
 
-        Raises `AgentsError`. Of a hosted request whose id another one had, nothing was decided; to decide on it raises.
+        Raises `AgentsError`. A hosted request that reuses the id of another one is pending, and deciding about it
+        raises.
         """
         try:
             status = _STATES.get(self.verdict(call).state)
@@ -205,7 +206,7 @@ class AgentApprovals:
         return status
 
     def _note(self, asked: Call) -> CallRecord:
-        """Write down a call, so that its id can't stand for another one now; return what is known of it."""
+        """Record a call, so that its id cannot be reused for another one; return its record."""
         where = Where(asked.caller.principal, asked.caller.session, asked.call_id)
         with self._store.change() as book:
             if (known := book.call(where)) is None:
@@ -214,12 +215,12 @@ class AgentApprovals:
         return known
 
     def get_rejection_message(self, call: AgentCall) -> str | None:
-        """Return what the model is told of a refused call, if anything was said."""
+        """Return the text for the model about a rejected call; None without one."""
         verdict = self.verdict(call)
         return verdict.grant.message or None if verdict.state == "rejected" and verdict.grant else None
 
     def is_tool_approved(self, tool_name: str, call_id: str) -> bool | None:
-        """Return what is on file for a name, for people to look at; None if several agents decided differently."""
+        """Return the filed decision for a name, for display; None if several agents decided differently."""
         filed = {where: record for where, record in self.records.items() if where.texts == (tool_name,)}
         owned = [record for where, record in filed.items() if where.owner]
         if len(owned) > 1:
@@ -230,10 +231,10 @@ class AgentApprovals:
         return next((status for record in asked if (status := record.status(call_id)) is not None), None)
 
     def admitted(self, calls: Iterable[AgentCall]) -> list[AgentCall]:
-        """Return the calls of one response that are to be run, each once; their ids stand for them from now on.
+        """Return the calls of one response that should run, each once, and reserve their ids.
 
-        One that was run before is left out. Calls that no tool answers to belong here too. Raises `AgentsError`;
-        ``call_id_reused`` before any is noted.
+        A call that already ran is left out. Include calls that match no tool. Raises `AgentsError`; ``call_id_reused``
+        before any id is reserved.
         """
         found: dict[str, tuple[Call, AgentCall]] = {}
         for call in calls:
@@ -251,22 +252,22 @@ class AgentApprovals:
             yield
 
     def verdict(self, call: AgentCall) -> Verdict:
-        """Return what is known of a call, with the reason if a grant does not count now. Raises `AgentsError`."""
+        """Return the verdict on a call, with the reason if a grant does not apply now. Raises `AgentsError`."""
         asked = call.policy_call()
         with _known():
             return self._approvals.status(asked)
 
     def saved(self) -> dict[str, Any]:
-        """Return all of it as JSON, for `restored`."""
+        """Return the approvals as JSON, for `restored`."""
         book = json.loads(written_book(self._store.book, _STATE))
         return {_WHAT: SCHEMA, "book": book, "records": written(self.records)}
 
     @classmethod
     def restored(cls, state: object) -> Self:
-        """Return what was `saved`, also by an older version. Raises `AgentsError` ``newer``, ``state_invalid``."""
+        """Restore `saved` approvals, of any known version. Raises `AgentsError` ``newer``, ``state_invalid``."""
         schema = state.get(_WHAT) if isinstance(state, Mapping) else None
         if not isinstance(state, Mapping) or type(schema) is not int or schema < 1:
-            raise AgentsError(code="state_invalid", other="it holds no approvals of agents")
+            raise AgentsError(code="state_invalid", other="it contains no approvals of agents")
         if schema > SCHEMA:
             raise AgentsError(code="newer", name=str(schema))
         try:
@@ -284,12 +285,12 @@ class AgentApprovals:
         pending: Iterable[AgentCall] = (),
         fingerprints: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return what an older state of that library holds: decisions by text, of no agent.
+        """Restore the decisions of a state of the library itself, which files them by text, without an agent.
 
-        They are kept to look at. Only a decision on one call counts, and only for a call of ``pending`` (the state's
-        interruptions) that is the same: before 1.15 by its id, since then by the fingerprint that the state has for the
-        id too (``fingerprints``, from its ``tool_invocations``). A decision for always has to be made again, for nobody
-        can tell whose it was. Raises `AgentsError` as `restored`.
+        They are kept for display. Only a decision on one call counts, and only for the same call in ``pending`` (the
+        state's interruptions): before 1.15 compared by id, since then also by fingerprint (``fingerprints``, from the
+        state's ``tool_invocations``). Permanent decisions must be made again, since their agent is unknown. Raises
+        `AgentsError` like `restored`.
         """
         number = _version(schema)
         found = cls()
@@ -337,7 +338,7 @@ def _known() -> Iterator[None]:
 
 
 class _BookStore:
-    """A store that can be saved with the rest of a state."""
+    """A store in memory, which is saved with the rest of a state."""
 
     def __init__(self, book: PlainBook) -> None:
         self.book = book
@@ -358,10 +359,10 @@ def _is_same(call: AgentCall, fingerprints: Mapping[str, str]) -> bool:
 
 
 def _version(schema: object) -> int:
-    """Return the minor number of a state's schema; all from 1.0 on that this version knows are read."""
+    """Return the minor version of a state's schema, which may be any known one from 1.0 on."""
     matched = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
     if matched is None:
-        raise AgentsError(code="state_invalid", other=f"schema {schema!r:.40} is none that is known")
+        raise AgentsError(code="state_invalid", other=f"schema {schema!r:.40} is unknown")
     if int(matched[1]) > _NEWEST:
         raise AgentsError(code="newer", name=matched[0])
     return int(matched[1])

@@ -1,4 +1,4 @@
-"""Compute ids, fingerprints and items of calls as openai-agents has them."""
+"""Compute ids, fingerprints and items of calls as openai-agents does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _HOSTED: Final = "mcp_approval_request"
-# Type of a call -> what it has to hold, one of these, to be one.
+# The type of a call, and the fields of which it must have one.
 _BODIES: Final[Mapping[str, tuple[str, ...]]] = {
     "apply_patch_call": ("operation", "operations"),
     "computer_call": ("action",),
@@ -61,7 +61,7 @@ _MEANING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HostedRequest:
-    """A hosted MCP server's request for an approval: whose it is, and what it is about, as far as it says."""
+    """A hosted MCP server's request for an approval: its id, server and tool, as far as it names them."""
 
     request_id: str | None
     server_label: str | None
@@ -69,7 +69,7 @@ class HostedRequest:
 
     @property
     def persistent_identity(self) -> tuple[str, str, str] | None:
-        """What a decision for always is filed under; None if server or tool is missing."""
+        """The key of a permanent decision; None if server or tool is missing."""
         if self.server_label is None or self.tool_name is None:
             return None
         return ("hosted_mcp", self.server_label, self.tool_name)
@@ -77,7 +77,7 @@ class HostedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call, as that library tells two calls apart: digests of the tool meant, and of all that is meant."""
+    """One call as the library compares it: digests of the tool it means, and of its whole content."""
 
     type: str
     call_id: CallId
@@ -86,9 +86,9 @@ class Invocation:
 
 
 def get_hosted_mcp_approval_request_identity(item: object) -> HostedRequest | None:
-    """Return what a hosted request says of itself, also inside of an approval item; None for any other item.
+    """Return the fields of a hosted request, also inside an approval item; None for any other item.
 
-    A wrapped request whose own id is no string has none; only where it has no id at all the wrapper's counts.
+    A wrapped request with an id that is not a string has no id; only if it has none at all, the wrapper's id counts.
 
     >>> get_hosted_mcp_approval_request_identity({"type": "mcp_approval_request", "id": 7, "name": "x"})
     HostedRequest(request_id=None, server_label=None, tool_name='x')
@@ -112,18 +112,18 @@ def _request(item: object) -> object | None:
 
 
 def get_tool_call_id(item: object) -> str | None:
-    """Return the id that is shown with any item."""
+    """Return the id to display for any item."""
     return displayed_id(item)
 
 
 def get_tool_approval_item_call_id(item: object) -> str | None:
-    """Return the id that is shown with a pending approval: a hosted request's own, else as `get_tool_call_id`."""
+    """Return the id to display for a pending approval: a hosted request's own, else that of `get_tool_call_id`."""
     hosted = get_hosted_mcp_approval_request_identity(item)
     return displayed_id(raw_item_of(item)) if hosted is None else hosted.request_id
 
 
 def tool_invocation_call_id(item: object) -> tuple[str, CallId | None] | None:
-    """Return type and id of a call; None for an item that is no call. The id is `truename.identity.call_id`'s."""
+    """Return type and id of a call; None for another item. The id is that of `truename.identity.call_id`."""
     payload = _unwrapped(item)
     kind = payload.get("type")
     return (kind, call_id(payload)) if isinstance(kind, str) and kind in _BODIES else None
@@ -136,9 +136,9 @@ def tool_invocation_identity(
     tool_name: str | None = None,
     invocation_role: str | None = None,
 ) -> Invocation | None:
-    """Return what identifies one call; None if it is none, has no id, or misses its body.
+    """Return the identity of a call; None for an item that is not one, or lacks its id or body.
 
-    Neither ids nor status count, nor the order of keys in the arguments. Raises `AgentsError` ``item_too_deep``.
+    Ids, status and the order of keys in the arguments do not count. Raises `AgentsError` ``item_too_deep``.
     """
     try:
         return _identity(_unwrapped(item), LookupKey.of(tool_lookup_key), tool_name, invocation_role)
@@ -163,7 +163,7 @@ def _identity(
 
 
 def _about(kind: str, payload: Mapping[str, Any], key: LookupKey | None, name: str | None) -> dict[str, Any] | None:
-    """Return what a call is of: the tool's key, a hosted server's tool, or a name; None if it does not say."""
+    """Return the tool of a call: its key, a hosted server's tool, or a name; None if the call does not say."""
     if kind == "function_call":
         found = key or call_key(payload)
         return None if found is None else {"tool_lookup_key": list(found.tagged)}
@@ -178,7 +178,7 @@ def _about(kind: str, payload: Mapping[str, Any], key: LookupKey | None, name: s
 
 
 def _unwrapped(item: object) -> Mapping[str, Any]:
-    """Return an item's payload; of a wrapped hosted request the request, under the id that it has."""
+    """Return an item's payload; for a wrapped hosted request, that of the request with its id."""
     payload = payload_of(item)
     request = _request(payload)
     if request is None or request is payload:
@@ -189,13 +189,13 @@ def _unwrapped(item: object) -> Mapping[str, Any]:
 
 
 def arguments_of(value: Any) -> Any:
-    """Return arguments parsed, or as they are written if they can't be."""
+    """Parse arguments; return them unchanged if they are not valid."""
     if not isinstance(value, str):
         return _plain(value, keep_none=True)
     try:
         return json.loads(value, parse_constant=_refused)
     except (ValueError, RecursionError):
-        # What is no JSON, or too deep to read, is compared as it is written.
+        # A text that is not JSON, or nested too deeply, is compared as it is.
         return value
 
 
@@ -220,20 +220,20 @@ def _digest(payload: Mapping[str, Any]) -> str:
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# What a call that names no tool is filed under, where it is not its type.
+# The name under which a call without a tool name or type is filed.
 _UNNAMED: Final = "unknown_tool"
-# No server may have this in its name, so none can be taken for an agent's own tools, or for a hosted server.
+# No server name may contain it, so no server can be mistaken for an agent's own tools or a hosted server.
 _MARK: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """One call: the item as it came, the tool that it is for if that is known, and the agent that made it.
+    """One call: the item as it came, its tool if known, and the agent that made it.
 
-    Of an approval item, which wraps a call as its ``raw_item``, the call is taken.
+    For an approval item, which wraps a call in ``raw_item``, the wrapped call is used.
 
-    ``agent`` tells one agent from another, also from one of the same name. ``bare_alias`` is whether a decision on
-    this one call may be filed under the bare name too.
+    ``agent`` identifies the agent, also among agents of the same name. With ``bare_alias``, a decision on this call may
+    be filed under the bare name too.
 
     >>> call = AgentCall({"type": "function_call", "name": "x", "namespace": "x", "call_id": "c", "arguments": "{}"})
     >>> call.tool_namespace, call.qualified_name, call.approval_keys
@@ -250,39 +250,39 @@ class AgentCall:
 
     @property
     def tool_name(self) -> str | None:
-        """The name that was called."""
+        """The called name."""
         return text(payload_field(self.raw, "name"))
 
     @property
     def tool_namespace(self) -> str | None:
-        """The namespace that came with it, a synthetic one too."""
+        """The namespace of the call, also a synthetic one."""
         return text(payload_field(self.raw, "namespace"))
 
     @property
     def qualified_name(self) -> TraceName | None:
-        """What people are shown, without the namespace that only stands for deferred loading."""
+        """The name to display, without a namespace that only marks deferred loading."""
         return call_trace_name(self.tool_name, self.tool_namespace)
 
     @property
     def lookup_key(self) -> LookupKey | None:
-        """The key that it is dispatched by; None if it is no call of a function."""
+        """The key by which it is dispatched; None if it is not a function call."""
         if payload_field(self.raw, "type") != "function_call":
             return None
         return (self.tool.names.lookup_key if self.tool else None) or call_key(self.raw)
 
     @property
     def call_id(self) -> str | None:
-        """The id that is shown with it."""
+        """The id to display."""
         return get_tool_approval_item_call_id(self.raw)
 
     @property
     def hosted(self) -> HostedRequest | None:
-        """What it says if it is a hosted server's request for an approval."""
+        """The fields of a hosted server's request for an approval; None for other calls."""
         return get_hosted_mcp_approval_request_identity(self.raw)
 
     @property
     def approval_keys(self) -> tuple[ApprovalKey, ...]:
-        """The texts under which a decision on it is filed, the exact one last."""
+        """The texts under which a decision is filed, the exact one last."""
         name = self.tool_name or text(payload_field(self.raw, "type")) or _UNNAMED
         return get_function_tool_approval_keys(
             tool_name=name,
@@ -293,7 +293,7 @@ class AgentCall:
 
     @property
     def older_keys(self) -> tuple[ApprovalKey, ...]:
-        """The text under which an older state filed a decision on a deferred call; none for other calls."""
+        """The text under which older states filed a decision on a deferred call; none for other calls."""
         key = self.lookup_key
         if key is None or key.kind != "deferred_top_level":
             return ()
@@ -301,12 +301,12 @@ class AgentCall:
 
     @property
     def for_tool(self) -> Any:
-        """The call as the tool itself is to see it."""
+        """The call as the tool expects it."""
         return self.raw if self.tool is None else normalize_tool_call_for_function_tool(self.raw, self.tool)
 
     @property
     def trace(self) -> dict[str, str | None]:
-        """What a trace says of it, each in a field of its own: label, name, namespace, id of the call."""
+        """The fields of a trace: label, name, namespace, id of the call."""
         return {
             "label": self.qualified_name,
             "name": self.tool_name,
@@ -315,10 +315,10 @@ class AgentCall:
         }
 
     def policy_call(self) -> Call:
-        """Return it as `truename.policy` decides on it.
+        """Return the call for a decision by `truename.policy`.
 
-        The tool's id comes from its key, never from a text that another key could make too, and the origin from who
-        brought it: another implementation of the name is another tool. Raises `AgentsError`: ``call_id_missing``,
+        The tool's id comes from its key, never from a text that another key could produce; the origin comes from the
+        tool's provider: another implementation of the name is another tool. Raises `AgentsError`: ``call_id_missing``,
         ``hosted_request_id_missing``, ``invocation_identity_missing``.
         """
         origin, name = self._origin(), self.approval_keys[-1]
@@ -352,7 +352,7 @@ class AgentCall:
         return tool_invocation_identity(self.raw, tool_lookup_key=self.lookup_key, tool_name=self.tool_name)
 
     def _arguments(self) -> Mapping[str, Any]:
-        """Return what the call says: its arguments if they are a sound object, else a digest of whatever it says."""
+        """Return the arguments if they are a valid object, else a digest of the call's content."""
         try:
             return read_arguments(payload_of(self.raw).get("arguments") if self.lookup_key else None)
         except InvalidCall:
@@ -367,7 +367,7 @@ class AgentCall:
         return Origin(server, name, f"{server}{_MARK}{self.tool.owner}" if self.tool else server)
 
     def _place(self) -> tuple[tuple[str, ...], str]:
-        """Return what stands for the server where there is none of ours, in parts, and the name there."""
+        """Return the parts that replace the server of a call without an MCP origin, and the name of the tool."""
         hosted, key = self.hosted, self.lookup_key
         if hosted is not None:
             return ("hosted", hosted.server_label or ""), hosted.tool_name or ""
@@ -389,5 +389,5 @@ def _id(origin: Origin) -> ToolId:
 
 def _component(verbatim: str) -> str:
     name = component(verbatim).name
-    # Case counts in that library, so a capital tells two tools apart here too.
+    # Names are case-sensitive in the library, so they stay distinct here.
     return name if name == verbatim or component(verbatim).lossy else with_digest(name, verbatim)

@@ -1,7 +1,7 @@
-"""Name MCP tools as openai-agents does, with the server in front or without.
+"""Name MCP tools as openai-agents does, with the server as a prefix or without.
 
-Truename's own style for this is ``server-prefix``, with a ledger. The form here is that library's, and depends on
-which other servers are there; ``held`` names take that away (weak point 2 of the reference).
+Truename's own style for this is ``server-prefix``, with a ledger. The library's names depend on which other servers are
+present, unless names are ``held``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Server = tuple[str, "Sequence[str]"]
-# (server as it is displayed, the tool's own name, which of several alike) -> the name that was shown.
+# The key of a shown name: the server's displayed name, the tool's own name, and its ordinal among equal ones.
 Held = dict[tuple[str, str, int], str]
 
 _LOG: Final = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _INVALID: Final = "<invalid-url>"
 
 
 class NamedMcpTool(NamedTuple):
-    """One tool of one server, both by their places in the lists, its own name, and the name that a model is shown."""
+    """One tool of one server, by their positions in the lists, with its own name and the name shown to the model."""
 
     server: int
     tool: int
@@ -51,7 +51,7 @@ class NamedMcpTool(NamedTuple):
 
 
 class _NameRequest(NamedTuple):
-    # In the order in which names are given out.
+    # The fields are in the order in which names are assigned.
     initial: str
     seed: str
     server: int
@@ -62,7 +62,7 @@ class _NameRequest(NamedTuple):
 
 
 def get_mcp_server_log_name(name: str) -> str:
-    """Return a server's name as it may be shown: of a URL no user, password, query or fragment.
+    """Return a server's name for logs: a URL without user, password, query and fragment.
 
     >>> get_mcp_server_log_name("sse: https://me:secret@example.com/mcp?key=1")
     'sse: https://example.com/mcp'
@@ -89,7 +89,7 @@ def _shown(address: str) -> str:
 
 
 def reserved_names(tools: Iterable[object], handoffs: Iterable[object] = ()) -> frozenset[str]:
-    """Return the names that no MCP tool may get: of handoffs, and of tools of any kind, without their namespaces."""
+    """Return the names that no MCP tool may get: those of handoffs and of all tools, without their namespaces."""
     return frozenset(member.names.name for member in members_of([*tools, *handoffs]) if member.names.name)
 
 
@@ -98,8 +98,8 @@ def prefixed_names(
 ) -> tuple[NamedMcpTool, ...]:
     """Return the names ``mcp_<server>__<tool>`` of all tools, in order.
 
-    What is too long, taken, or wanted twice ends with 8 hex of its SHA-1 instead. ``held`` (see `held_by`) are names
-    that were shown before: they stay, whoever joins, and the newcomer gives way.
+    A name that is too long, reserved, or repeated ends with 8 hex digits of a SHA-1 instead. ``held`` names (see
+    `held_by`) were shown before: they stay when servers join, and the new tool gets another name.
 
     >>> before = prefixed_names([("foo", ["create"])])
     >>> servers = [("foo", ["create"]), ("foo!", ["create"])]
@@ -123,13 +123,13 @@ def held_by(servers: Sequence[Server], names: Iterable[NamedMcpTool]) -> Held:
 
 
 def unprefixed_names(servers: Sequence[Server]) -> tuple[str, ...]:
-    """Return the tools' own names, in order; what one server lists twice is one tool, and the log says so.
+    """Return the tools' own names, in order; a tool that a server lists twice counts once, with a warning.
 
     Raises `AgentsError` ``duplicate_mcp_tool`` for a name that two servers have.
     """
     for label, tools in servers:
         for name in (name for name, count in Counter(tools).items() if count > 1):
-            _LOG.warning("server %s lists %s more than once; it is one tool", excerpt(label), excerpt(name))
+            _LOG.warning("Server %s lists %s more than once; it counts once", excerpt(label), excerpt(name))
     once = [name for _, tools in servers for name in dict.fromkeys(tools)]
     if repeated := sorted(name for name, count in Counter(once).items() if count > 1):
         raise AgentsError(code="duplicate_mcp_tool", name=repeated[0], other=", ".join(map(excerpt, repeated)))

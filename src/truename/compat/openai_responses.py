@@ -1,6 +1,6 @@
 """Build the request that openai-agents sends to the Responses API for a set of tools.
 
-It is that library's shape. The adapter of Truename is `truename.adapters.openai_responses`.
+The format is the library's. Truename's own adapter is `truename.adapters.openai_responses`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ensure_function_tool_supports_flat_backend", "responses_tool_choice"
 
 _SEARCH: Final = "tool_search"
 _WORDS: Final = frozenset({"auto", "none", "required"})
-# Tools of the provider's own, which are chosen by type.
+# The provider's own tools, which are chosen by type.
 _BUILT_IN: Final = frozenset(
     {"file_search", "web_search", "web_search_preview", "computer_use_preview", "image_generation"}
     | {"code_interpreter", "mcp", "programmatic_tool_calling"}
@@ -28,17 +28,17 @@ _BUILT_IN: Final = frozenset(
 
 
 def ensure_function_tool_supports_flat_backend(tool: object, backend_name: str) -> None:
-    """Refuse a tool that needs a namespace or deferred loading where there is neither (`dialect_unsupported`)."""
+    """Raise `AgentsError` (``dialect_unsupported``) for a tool that needs a namespace or deferred loading."""
     names = member_of(tool).names
     if names.namespace or names.defer_loading:
         raise AgentsError(code="dialect_unsupported", name=names.qualified_name or "", other=backend_name)
 
 
 def responses_tools(tools: Sequence[object], handoffs: Sequence[object] = ()) -> list[dict[str, Any]]:
-    """Return what a request's ``tools`` are: namespaces where their first tool stood, handoffs last.
+    """Return the ``tools`` of a request: a namespace at the position of its first tool, handoffs last.
 
-    Raises `AgentsError` for what can't be said on that API, and `InvalidName` for a name that the provider refuses
-    anyway: the library sends it and gets status 400.
+    Raises `AgentsError` for tools that the API does not support, and `InvalidName` for a name that the provider
+    refuses: the library sends it and gets status 400.
     """
     members = members_of(tools)
     _check_search(members)
@@ -101,10 +101,10 @@ def _function(member: AgentTool) -> dict[str, Any]:
 
 
 def responses_tool_choice(choice: str, tools: Sequence[object], handoffs: Sequence[object] = ()) -> Any:
-    """Return what a request's ``tool_choice`` is for a name or a word.
+    """Return the ``tool_choice`` of a request for a name or a mode.
 
     Raises `AgentsError` for a namespace, a name inside one, a deferred tool or tool search, and `UnknownTool` with
-    suggestions for a name that no tool has: the library sends it.
+    suggestions for an unknown name: the library sends it.
     """
     members = [*members_of(tools), *members_of(handoffs)]
     if choice == "required":
@@ -124,14 +124,14 @@ def _check_required(members: Sequence[AgentTool]) -> None:
 
 
 def _callable(members: Sequence[AgentTool]) -> set[str]:
-    """Return the names that can be chosen: of top-level tools, and the qualified ones of those in namespaces."""
+    """Return the names that can be chosen: top-level tools, and the qualified names of namespaced ones."""
     able = [member for member in members if not member.names.is_deferred_top_level and not _is_search(member)]
     top = {member.names.name for member in able if not member.names.namespace}
     return top | ({member.names.qualified_name or "" for member in able} - _within(able))
 
 
 def _within(members: Sequence[AgentTool]) -> set[str]:
-    """Return what is only part of a name: namespaces, and the names inside them."""
+    """Return the names that cannot be chosen alone: namespaces, and the names inside them."""
     return {name for member in members if (space := member.names.namespace) for name in (member.names.name, space)}
 
 

@@ -1,4 +1,4 @@
-"""Represent tools and sets of tools as openai-agents has them, and refuse what it refuses, by its own codes."""
+"""Represent tools and sets of tools as openai-agents does, and refuse with its error codes."""
 
 from __future__ import annotations
 
@@ -43,48 +43,48 @@ __all__ = [
 ]
 
 _TEXTS: Final[Mapping[str, str]] = {
-    "duplicate_function_tool": "Several tools are called {name}. Give each a name or a namespace of its own.",
-    "duplicate_handoff": "Several handoffs are called {name}. Give each a name of its own.",
+    "duplicate_function_tool": "Several tools are called {name}. Give each its own name or namespace.",
+    "duplicate_handoff": "Several handoffs are called {name}. Give each its own name.",
     "tool_handoff_collision": "A tool and a handoff are both called {name}. Rename one of them.",
-    "derived_agent_tool_collision": "Agents {other} as tools are both called {name} by default. Name one of them.",
-    "derived_handoff_collision": "Handoffs to agents {other} are both called {name} by default. Name one of them.",
+    "derived_agent_tool_collision": "Agents {other}, as tools, are both called {name} by default. Name one of them.",
+    "derived_handoff_collision": "The handoffs to agents {other} are both called {name} by default. Name one of them.",
     "derived_mixed_collision": "Agents {other}, a tool and a handoff, are both called {name} by default. Name one.",
-    "duplicate_realtime_name": "{name} is the name of several tools or handoffs. Realtime sessions need one of each.",
-    "duplicate_mcp_tool": "Several MCP servers have a tool {name}. Include the servers in the names of tools.",
-    "reserved_namespace": "Tool search keeps namespace {name} for the deferred tool {name}. Rename one of them.",
+    "duplicate_realtime_name": "{name} is the name of several tools or handoffs. Realtime sessions need unique names.",
+    "duplicate_mcp_tool": "Several MCP servers have a tool {name}. Include the server in the names of tools.",
+    "reserved_namespace": "Namespace {name} is reserved for the deferred tool {name}. Rename one of them.",
     "duplicate_deferred_top_level": "Several deferred tools are called {name}. Rename all but one.",
-    "ambiguous_qualified_name": "Several tools read {name} with their namespaces. Rename all but one.",
-    "namespace_empty": "A namespace needs a name. Give it one.",
-    "namespace_description_empty": "Namespace {name} needs a description. Give it one.",
-    "namespace_not_function": "{other} can't be in namespace {name}. Only function tools can.",
+    "ambiguous_qualified_name": "Several tools have the qualified name {name}. Rename all but one.",
+    "namespace_empty": "A namespace has no name. Give it one.",
+    "namespace_description_empty": "Namespace {name} has no description. Give it one.",
+    "namespace_not_function": "{other} cannot be in namespace {name}. Only function tools can.",
     "namespace_description_mismatch": "The tools of namespace {name} describe it differently. Give it one description.",
-    "fallback_name_invalid": "{name} can't be a tool's name. Pass one of 1 to 64 of A-Z, a-z, 0-9, _ and -.",
-    "dialect_unsupported": "{other} knows neither namespaces nor deferred loading, which {name} needs. Use Responses.",
-    "tool_search_without_surface": "Tool search has nothing to find. Add a namespace or a deferred tool, or leave it.",
-    "tool_search_missing": "Deferred tools are found by tool search only. Add it.",
-    "multiple_tool_search": "Tool search is there several times. Leave one.",
-    "tool_choice_namespace": "{name} is a namespace or a name inside one. Choose a tool that can be called by it.",
-    "tool_choice_deferred": "{name} is not loaded yet. Choose another, or load it by tool search first.",
-    "tool_choice_tool_search": "Tool search can't be chosen by name. Use auto or required.",
-    "tool_choice_required_deferred": "Deferred tools can't be required without tool search. Add it, or use auto.",
-    "call_id_missing": "The call of {name} has no id; nothing was run. Every call needs one, a text.",
-    "call_id_reused": "Call id {name} was used for another call; nothing was run. Every call needs an id of its own.",
-    "call_repeated": "Call {name} was begun before (it is {other}); it was not run again. Make a new call.",
-    "hosted_request_id_missing": "The request for {name} has no id; nothing was decided. Every request needs one.",
-    "hosted_identity_missing": "The request {name} names no server and tool, so it can be decided only this once.",
-    "invocation_identity_missing": "The call {name} can't be identified; nothing was decided. Give it whole.",
-    "origin_invalid": "{name} can't be the name of a server: it holds a control character. Give it another.",
-    "item_too_deep": "An item is nested too deep; nothing was run. Send a smaller one.",
+    "fallback_name_invalid": "{name} cannot be the name of a tool. Use 1 to 64 characters of A-Z, a-z, 0-9, _ and -.",
+    "dialect_unsupported": "{other} has no namespaces and no deferred loading, which {name} needs. Use Responses.",
+    "tool_search_without_surface": "Tool search has nothing to find. Add a namespace or a deferred tool, or remove it.",
+    "tool_search_missing": "Deferred tools need tool search. Add it.",
+    "multiple_tool_search": "Tool search is configured several times. Keep one.",
+    "tool_choice_namespace": "{name} is a namespace or a name inside one. Choose a callable name.",
+    "tool_choice_deferred": "{name} is not loaded yet. Choose another tool, or load it by tool search first.",
+    "tool_choice_tool_search": "Tool search cannot be chosen by name. Use auto or required.",
+    "tool_choice_required_deferred": "Deferred tools cannot be required without tool search. Add it, or use auto.",
+    "call_id_missing": "The call of {name} has no id; nothing was run. Give every call an id, as a string.",
+    "call_id_reused": "Call id {name} was used for another call; nothing was run. Give every call its own id.",
+    "call_repeated": "Call {name} was already started (its state is {other}); it was not run again. Make a new call.",
+    "hosted_request_id_missing": "The request for {name} has no id; nothing was decided. Give every request an id.",
+    "hosted_identity_missing": "The request {name} names no server and tool. Decide about this request only.",
+    "invocation_identity_missing": "The call {name} cannot be identified; nothing was decided. Pass the complete call.",
+    "origin_invalid": "{name} cannot be the name of a server: it contains a control character. Rename the server.",
+    "item_too_deep": "An item is nested too deeply; nothing was run. Send a smaller one.",
     "tool_not_found": "Tool {name} not found in agent {other}; nothing was run. Call one of its tools exactly.",
-    "mcp_binding_changed": "{name} is not the tool that was asked about; nothing was run. Start the call anew.",
-    "state_invalid": "The saved state can't be read: {other}. Nothing was restored.",
+    "mcp_binding_changed": "{name} is not the tool that was approved; nothing was run. Start the call again.",
+    "state_invalid": "The saved state is not readable: {other}. Nothing was restored.",
     "newer": "The saved state is of version {name}, which is newer than this Truename. Upgrade Truename.",
 }
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AgentsError(TruenameError):
-    """Something that openai-agents refuses: its ``code``, what it is about, and what else there is to it."""
+    """An error of openai-agents: its ``code``, the name that it concerns, and further details."""
 
     code: str
     name: str = ""
@@ -103,7 +103,7 @@ class AgentTool(ToolSetMember):
     """A tool as an agent declares it.
 
     ``agent`` is the agent behind a handoff or an agent used as a tool; ``space`` describes the namespace;
-    ``definition`` is what the provider is sent besides the name; ``origin`` is where an MCP tool comes from.
+    ``definition`` has the other fields sent to the provider; ``origin`` is the origin of an MCP tool.
     """
 
     agent: str = ""
@@ -113,17 +113,17 @@ class AgentTool(ToolSetMember):
 
     @property
     def is_function(self) -> bool:
-        """Whether it is called as a function; custom, hosted and search tools have no identity in that library."""
+        """Whether it is called as a function; custom, hosted and search tools have no identity in the library."""
         return self.kind in _FUNCTIONS and bool(self.names.name)
 
     @property
     def has_default_name(self) -> bool:
-        """Whether its name was made from its agent's, and nobody renamed it since."""
+        """Whether its name was derived from its agent's name, and not changed."""
         return bool(self.agent) and self.names.name == _DEFAULT_NAMES[self.kind](self.agent)
 
 
 def member_of(tool: object) -> AgentTool:
-    """Return a tool, a handoff, or an object of that library as ours; what has no name at all gets an empty one."""
+    """Convert a tool, a handoff, or an object of the library; a tool without a name gets an empty one."""
     if isinstance(tool, AgentTool):
         return tool
     if isinstance(tool, ToolSetMember):
@@ -138,18 +138,18 @@ def member_of(tool: object) -> AgentTool:
 
 
 def members_of(tools: Iterable[object]) -> tuple[AgentTool, ...]:
-    """Return all of them as ours, in their order."""
+    """Convert tools in their order."""
     return tuple(map(member_of, tools))
 
 
 def names_of(tool: object) -> ToolNames | None:
-    """Return the names of a tool that is called as a function; None for any other."""
+    """Return the names of a function tool; None for any other."""
     member = member_of(tool)
     return member.names if member.is_function else None
 
 
 def payload_of(item: Any) -> Mapping[str, Any]:
-    """Return a mapping as it is, and of a typed item what was set in it; nothing of anything else."""
+    """Return a mapping unchanged, the set fields of a typed item, and an empty mapping for anything else."""
     if isinstance(item, Mapping):
         return item
     dump = getattr(item, "model_dump", None)
@@ -158,16 +158,16 @@ def payload_of(item: Any) -> Mapping[str, Any]:
 
 
 def raw_item_of(item: Any) -> Any:
-    """Return what an approval item is about (its ``raw_item``), and any other item as it is."""
+    """Return the call inside an approval item (its ``raw_item``), and any other item unchanged."""
     wrapped = field_of(item, "raw_item")
     return item if wrapped is None else wrapped
 
 
 def tool_namespace(*, name: object, description: object, tools: Iterable[object]) -> tuple[AgentTool, ...]:
-    """Return copies of function tools in a namespace; one that they were in before is replaced, not nested.
+    """Return copies of function tools in a namespace, which replaces an earlier one.
 
     Raises `AgentsError`: ``namespace_empty``, ``namespace_description_empty``, ``namespace_not_function``, and
-    ``reserved_namespace`` for a namespace that equals a tool's name (seed 001).
+    ``reserved_namespace`` for a namespace that equals a tool's name.
 
     >>> [copy.names.qualified_name for copy in tool_namespace(name=" crm ", description="CRM", tools=[
     ...     ToolNames(name="lookup")])]
@@ -209,7 +209,7 @@ def _function(tool: object) -> AgentTool:
 
 
 def _agent(tool: object) -> str:
-    """Return the agent that the library derived the tool's name from, if it says so."""
+    """Return the agent from which the library derived the tool's name; "" if it does not say."""
     for attribute in ("_agent_tool_default_identity", "_default_tool_identity"):
         match getattr(tool, attribute, None):
             case (str() as agent, str()):
@@ -223,14 +223,14 @@ def _string(tool: object, attribute: str) -> str:
 
 
 _LOG: Final = logging.getLogger(__name__)
-# Our code for what no policy can settle -> that library's.
+# Our error code, and the library's code for it.
 _REFUSALS: Final[Mapping[str, str]] = {
     "reserved_namespace": "reserved_namespace",
     "duplicate_deferred": "duplicate_deferred_top_level",
     "duplicate_name": "ambiguous_qualified_name",
     "ambiguous_qualified_name": "ambiguous_qualified_name",
 }
-# Who clashes -> that library's code for it.
+# The kinds of the clashing tools, and the library's code for the clash.
 _DERIVED: Final[Mapping[frozenset[str], str]] = {
     frozenset({"agent_tool"}): "derived_agent_tool_collision",
     frozenset({"handoff"}): "derived_handoff_collision",
@@ -244,10 +244,10 @@ _CLASHES: Final[Mapping[frozenset[bool], str]] = {
 
 
 def validate_function_tool_lookup_configuration(tools: Sequence[object]) -> None:
-    """Refuse function tools that can't stand side by side, under any policy.
+    """Refuse function tools that cannot be used together under any policy.
 
-    Raises `AgentsError`: ``reserved_namespace``, ``duplicate_deferred_top_level``, ``ambiguous_qualified_name``; of
-    several the first.
+    Raises the first of these as `AgentsError`: ``reserved_namespace``, ``duplicate_deferred_top_level``,
+    ``ambiguous_qualified_name``.
     """
     try:
         check(member for member in members_of(tools) if member.is_function)
@@ -262,9 +262,9 @@ def _known(error: DuplicateTool) -> AgentsError:
 
 
 def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, Any]:
-    """Return which tool a key dispatches to, after validation; of two bare tools of one name the last.
+    """Return a map from keys to tools, after validation; of two bare tools with one name, the last.
 
-    To have that refused, call `resolve_tool_name_collisions` with ``error`` first, or `truename.identity.collisions`.
+    To refuse such a pair, first call `resolve_tool_name_collisions` with ``error``, or `truename.identity.collisions`.
     """
     validate_function_tool_lookup_configuration(tools)
     keyed = ((names.lookup_key, tool) for tool in tools if (names := names_of(tool)) is not None)
@@ -274,10 +274,10 @@ def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, A
 def resolve_tool_name_collisions(
     tools: Sequence[Any], handoffs: Sequence[Any] = (), *, collision_policy: Literal["warn", "error"] = "error"
 ) -> tuple[list[Any], list[Any]]:
-    """Return the tools and handoffs that a model is shown, after validation.
+    """Return the tools and handoffs to show to a model, after validation.
 
-    ``error``, which is the default here, raises `AgentsError` for any two of one bare name, custom tools included.
-    ``warn`` keeps the last handoff, or else the last function tool, and the log names those that are left out.
+    ``error``, the default, raises `AgentsError` for any two with one bare name, custom tools included. ``warn`` keeps
+    the last handoff, or else the last function tool, and logs the others.
     """
     validate_function_tool_lookup_configuration(tools)
     given = members_of([*tools, *handoffs])
@@ -285,7 +285,7 @@ def resolve_tool_name_collisions(
     if found and collision_policy == "error":
         raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=_agents(found[0]))
     for clash in found:
-        _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
+        _LOG.warning("%s cannot be called: %s has the same name", " and ".join(map(str, clash.losers)), clash.winner)
     gone = {id(loser) for clash in found for loser in clash.losers}
     kept = [item for item, member in zip([*tools, *handoffs], given, strict=True) if id(member) not in gone]
     return kept[: (cut := sum(id(member) not in gone for member in given[: len(tools)]))], kept[cut:]
@@ -316,9 +316,9 @@ def _agent_tools(clash: ToolSetClash) -> list[AgentTool]:
 
 
 def validate_realtime_tool_names(tools: Sequence[object], handoffs: Sequence[object] = ()) -> None:
-    """Refuse any name that comes twice, whatever its namespace: a realtime session has none.
+    """Refuse a repeated name, whatever its namespace: realtime sessions have no namespaces.
 
-    Raises `AgentsError` ``duplicate_realtime_name``. Custom tools count too, which the library leaves out.
+    Raises `AgentsError` ``duplicate_realtime_name``. Custom tools count too, unlike in the library.
     """
     counts = Counter(member.names.name for member in members_of([*tools, *handoffs]) if member.names.name)
     if repeated := sorted(name for name, count in counts.items() if count > 1):

@@ -1,13 +1,14 @@
-"""The only reader of configuration: ``mcpServers`` files and ``truename.toml`` become frozen settings."""
+"""The configuration: ``mcpServers`` files and ``truename.toml`` are read into frozen settings."""
 
 from truename.config.access import Access, Issuer, KnownToken, SignIn
 from truename.config.conventions import FoundConvention, convention_in, find_convention
 from truename.config.interpolate import literal
 from truename.config.load import load, parse
-from truename.config.model import Config, ServerConfig, Settings, state_path
+from truename.config.model import Config, state_path, verify
 from truename.config.render import render
 from truename.config.schema import json_schema
-from truename.config.settings import verify
+from truename.config.servers import ServerConfig
+from truename.config.settings import Settings
 
 __all__ = [
     "Access",

@@ -1,4 +1,4 @@
-"""The paths at which the gateway serves, written: `truename.gateway.views.view.read_path` reads them."""
+"""Write the paths at which the gateway serves; `truename.gateway.views.view.read_path` reads them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def path_of(
 ) -> str:
     """Return the path of a view: for a client, by a profile, in a context, searched, of one server or of several.
 
-    Between several servers stands a comma; one inside a key is escaped twice, since a path is unescaped before it is
-    read.
+    Several servers are separated by commas; a comma in a key is escaped twice, because a path is unescaped before it
+    is read.
 
     >>> path_of(client="cursor", server="My Server.io/x"), path_of(search=True, servers=["b/2", "a,1"])
     ('/mcp/for/cursor/only/My%20Server.io%2Fx', '/mcp/search/servers/a%252C1,b%2F2')
     """
-    told = [("/for/", client), ("/profile/", profile), ("/in/", context)]
-    path = MAIN + "".join(f"{word}{quote(value, safe='')}" for word, value in told if value is not None)
+    parts = [("/for/", client), ("/profile/", profile), ("/in/", context)]
+    path = MAIN + "".join(f"{word}{quote(value, safe='')}" for word, value in parts if value is not None)
     path += "/search" if search else ""
     if server is not None:
         return f"{path}/only/{quote(server, safe='')}"

@@ -1,86 +1,72 @@
-"""What is written down of calls and decisions: the table ``[audit]``, read strictly."""
+"""The table ``[audit]``: what the audit log records of calls and decisions, and where."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from truename.config.fields import TEXT, TRUTH, WHOLE, Row, chosen, read_row_table, row_schema
-from truename.files.user import at_home
+from truename.config.field_types import BOOLEAN, COUNT, PATH, TEXT, TEXTS, checked_by, choice, whole
+from truename.config.fields import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from truename.config.fields import Fields
 
-__all__ = ["AUDIT", "Arguments", "Audit", "read_audit"]
+__all__ = ["Arguments", "Audit", "check_audit"]
 
 Arguments = Literal["none", "digest", "redacted"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audit:
-    """The audit journal, if there is one: ``path`` is its directory, None for none.
-
-    ``required``: what can't be written down is not done. ``arguments`` says what is kept of a call's arguments,
-    ``hide`` which of their keys are hidden besides (globs, in lower case). ``max_segment`` is the size in bytes at
-    which a file of it ends, ``max_waiting`` how many records may wait to be written. With a ``key`` nobody can write
-    its chain anew who has not got it.
-    """
-
-    path: str | None = None
-    required: bool = False
-    arguments: Arguments = "none"
-    hide: tuple[str, ...] = ()
-    max_segment: int = 64 * 1024 * 1024
-    max_waiting: int = 10_000
-    key: str | None = field(default=None, repr=False)
-
-    @property
-    def directory(self) -> Path:
-        """The directory of the journal. There is one if ``path`` is set."""
-        return Path(self.path or "")
-
-
-def _path(fields: Fields, name: str) -> str | None:
-    text = fields.text(name)
-    return None if text is None else str(at_home(text))
-
-
-def _key(fields: Fields, name: str) -> str | None:
+def _read_key(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
     if text is not None and len(text) < 32:
-        fields.faults.add(fields.where(name), "it is too short", "Use a reference to at least 32 characters.")
+        fields.add(name, "it is too short", "Use a reference to at least 32 characters.")
         return None
     return text
 
 
-_ROWS: Final[Mapping[str, Row]] = {
-    "path": Row(_path, TEXT, "The directory of the journal; without it nothing is written down."),
-    "required": Row(lambda fields, name: fields.truth(name), TRUTH, "Whether what can't be written is not done."),
-    "arguments": chosen(get_args(Arguments), "What is kept of the arguments of calls."),
-    "hide": Row(
-        lambda fields, name: tuple(glob.lower() for glob in fields.texts(name)),
-        {"type": "array", "items": TEXT},
-        "Keys of arguments that are hidden besides: globs.",
-    ),
-    "max_segment": Row(lambda fields, name: fields.whole(name, least=4_096), WHOLE, "Bytes at which a file ends."),
-    "max_waiting": Row(lambda fields, name: fields.whole(name), WHOLE, "The most records that wait to be written."),
-    "key": Row(_key, TEXT, "The key of the chain; best a reference."),
-}
-AUDIT: Final[Mapping[str, Any]] = row_schema(_ROWS)
-"""What a schema says of the table."""
+def _read_hidden(fields: Fields, name: str) -> tuple[str, ...]:
+    return tuple(glob.lower() for glob in fields.texts(name))
 
 
-def read_audit(fields: Fields, name: str, base: Path) -> Audit | None:
-    """Read the table ``audit``; what is wrong is noted. A relative path is one beside the configuration."""
-    table = fields.nested(name, "an object")
-    if table is None:
-        return None
-    said = read_row_table(table, _ROWS)
-    if "path" in said:
-        said["path"] = str(base / said["path"])
-    elif said.get("required"):
-        fields.faults.add(table.where("required"), "there is no journal to write to", "Set audit.path as well.")
-    return Audit(**said)
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The audit log; there is none without a ``path``."""
+
+    path: str | None = setting(None, PATH, "Directory of the audit log; without it nothing is recorded.")
+    required: bool = setting(
+        False, BOOLEAN, "Whether calls and decisions that can't be recorded are refused.", live=True
+    )
+    arguments: Arguments = setting(
+        "none", choice(get_args(Arguments)), "How the arguments of calls are recorded.", live=True
+    )
+    hide: tuple[str, ...] = setting(
+        (),
+        checked_by(_read_hidden, TEXTS),
+        "More keys of arguments that are redacted: globs, in any case.",
+        live=True,
+    )
+    max_segment: int = setting(
+        64 * 1024 * 1024,
+        whole(4_096, name="whole number, 4,096 or above"),
+        "Size at which a new file is begun.",
+        unit="bytes",
+    )
+    max_waiting: int = setting(10_000, COUNT, "Records that may wait to be written.", unit="records")
+    key: str | None = setting(
+        None,
+        checked_by(_read_key, TEXT),
+        "Key that authenticates the chain of records, at least 32 characters; write a reference.",
+        secret=True,
+    )
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the audit log. There is one if ``path`` is set."""
+        return Path(self.path or "")
+
+
+def check_audit(fields: Fields, found: dict[str, Any]) -> None:
+    """Note a table that requires records without a place for them."""
+    if found.get("required") and "path" not in found:
+        fields.add("required", "there is no audit log to write to", "Set audit.path as well.")

@@ -1,7 +1,7 @@
-"""Which configurations that were found may be used: by path and digest, so that a changed one needs consent again.
+"""Store the user's consent to configurations that were found, by path and digest: a changed one needs consent again.
 
-A configuration names programs to start and says where secrets are sent. One that merely lies in the working directory
-may be a stranger's: it counts once its user has allowed exactly these bytes, in exactly this directory.
+A configuration names programs to start and places that secrets are sent to. One that merely lies in the working
+directory may be a stranger's: it is used after its user has allowed exactly these bytes, in exactly this directory.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _OTHERS_WRITE: Final = 0o022
 
 @dataclass(frozen=True, kw_only=True)
 class Consent:
-    """A configuration that may be used: its path, what its files are, and since when (UTC, ISO 8601).
+    """A configuration that may be used: its path, the digests of its files, and the time of consent (UTC, ISO 8601).
 
-    ``digest`` is of the configuration itself, ``whole`` of that and of its ``env_file``, which is not even looked for
-    before the configuration is known to be allowed.
+    ``digest`` covers the configuration itself, ``whole`` also its ``env_file``, which is not looked for before the
+    configuration is known to be allowed.
     """
 
     path: str
@@ -44,17 +44,17 @@ class Consent:
 
 
 def consent_key(path: Path) -> Path:
-    """Return the path under which consent is kept.
+    """Return the path under which consent is stored.
 
-    Links in its directory are followed, for a directory decides what relative paths and ``cwd`` mean; a file that is a
-    link itself counts where the link is.
+    Links in its directory are followed, because the directory decides what relative paths and ``cwd`` mean; a file
+    that is a link itself is not followed.
     """
     path = path.absolute()
     return path.parent.resolve() / path.name
 
 
 class ConsentStore:
-    """Consents in the user's state directory, a file each. What can't be read there is no consent."""
+    """Consents in the user's state directory, one file each. A file that can't be read gives no consent."""
 
     def __init__(self, directory: Path, environ: Mapping[str, str] | None = None) -> None:
         self._directory = directory
@@ -62,21 +62,21 @@ class ConsentStore:
 
     @classmethod
     def here(cls, environ: Mapping[str, str] | None = None) -> ConsentStore:
-        """Return the user's own."""
+        """Return the store of the current user."""
         return cls(state_directory(environ) / "allowed", environ)
 
     def file(self, path: Path) -> Path:
-        """Return where the consent for a path is kept, if there is one."""
+        """Return the file of the consent for a path, whether it exists or not."""
         key = str(consent_key(path)).encode("utf-8", "surrogateescape")
         return self._directory / f"{hashlib.sha256(key).hexdigest()}{_SUFFIX}"
 
     def get(self, path: Path) -> Consent | None:
-        """Return the consent for a path, whatever its files are now."""
+        """Return the consent for a path, even if its files have changed since."""
         found = self._read(self.file(path))
         return found if found is not None and found.path == str(consent_key(path)) else None
 
     def give(self, path: Path, digest: str, whole: str) -> None:
-        """Allow these files at this path, down to the disk. Raises `OSError`."""
+        """Store consent to these files at this path, durably. Raises `OSError`."""
         make_private(self._directory, self._environ)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         consent = Consent(path=str(consent_key(path)), digest=digest, whole=whole, at=at)
@@ -90,7 +90,7 @@ class ConsentStore:
         sync_directory(self._directory)
 
     def revoke(self, path: Path) -> bool:
-        """Take the consent for a path back, and tell whether there was one. Raises `OSError`."""
+        """Remove the consent for a path, and tell whether there was one. Raises `OSError`."""
         try:
             self.file(path).unlink()
         except (FileNotFoundError, NotADirectoryError):
@@ -120,7 +120,7 @@ class ConsentStore:
             return None
 
     def _is_private(self) -> bool:
-        """Tell whether nobody else can put files into the directory."""
+        """Tell whether only this user can write files into the directory."""
         if sys.platform == "win32":
             return True
         found = self._directory.stat()

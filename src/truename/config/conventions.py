@@ -1,4 +1,4 @@
-"""Finding a team's convention: in truename.toml or pyproject.toml, in this directory or the nearest above it."""
+"""Find a team's convention: in truename.toml or pyproject.toml, in this directory or the nearest above it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACES: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }
 _TAIL: Final = ("preset", "categories", "apps", "platforms", "owners", "reserved")
 _DEEPEST: Final = 64
-# So near that it is a slip: conventions, Convention.
+# Likely misspellings: conventions, Convention.
 _NEAR: Final = 0.85
 
 
@@ -43,7 +43,7 @@ def find_convention(start: Path | str = ".") -> FoundConvention | None:
     """Return the convention for this file or directory: the nearest upwards, None if there is none.
 
     A ``truename.toml`` without ``[convention]`` and a ``pyproject.toml`` without ``[tool.truename.convention]`` are
-    passed by. Raises `ConfigError`, or an `ExceptionGroup` of them, for a file that can't be read: it might hold one.
+    skipped. Raises `ConfigError`, or an `ExceptionGroup` of them, for a file that can't be read: it might hold one.
     """
     path = Path(start).absolute()
     directories = (path, *path.parents) if path.is_dir() else tuple(path.parents)
@@ -55,7 +55,7 @@ def find_convention(start: Path | str = ".") -> FoundConvention | None:
 
 
 def convention_in(file: Path | str) -> FoundConvention | None:
-    """Return the convention in this file, None if it has no such table. Raises as `find_convention`.
+    """Return the convention in this file, None if it has no such table. Raises the errors of `find_convention`.
 
     Any TOML file may be given; only ``pyproject.toml`` has the table under ``tool.truename``.
     """
@@ -85,7 +85,7 @@ def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> ob
 
 
 def _refuse_stray(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> None:
-    """Tell of a convention whose table was forgotten: passed by, everybody would believe that it is checked."""
+    """Report a convention outside its table: skipped silently, everybody would believe that it is checked."""
     found = _table(content, place[:-1], path) if len(place) > 1 else content
     above, where = found if isinstance(found, Mapping) else {}, ".".join(place)
     if slips := get_close_matches(_TABLE, above, 1, _NEAR):

@@ -1,4 +1,4 @@
-"""Take entries of clients' files apart: the parts that are plain, and the variables that stand for the rest."""
+"""Split the entries of clients' files into plain texts, references and secrets, which become variables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from truename.config.interpolate import VARIABLE
-from truename.config.model import ServerConfig
 from truename.config.secrets import in_args, in_command, in_env, in_header, in_url, masked, repeated
+from truename.config.servers import ServerConfig
 from truename.config.templates import Hole, Ref, Template, translate, variable_name, written
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SHELLS: Final = frozenset({"cmd", "cmd.exe"})
 _RUNNERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx"})
 _YES: Final = frozenset({"-y", "--yes"})
 _LATEST: Final = re.compile(r"(?P<package>@?[\w./-]+)@latest")
-# Where addresses of the gateway begin that no other server is likely to have.
+# Paths that only the gateway is likely to serve.
 _GATEWAYS: Final = ("/mcp/only/", "/mcp/for/", "/mcp/servers/", "/mcp/search")
 _PORT: Final = 8750
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -43,10 +43,10 @@ _MARK: Final = "\0"
 
 @dataclass(frozen=True, kw_only=True)
 class FoundEntry:
-    """A server where it was found: whose file, the place in it, and the entry with its texts as they stand there.
+    """A server entry in a client's file: the file, the place in it, and the entry with its texts as they stand there.
 
-    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file,
-    ``left_out`` are fields of the entry that ``server`` can't tell, ``remarks`` what people should know of it.
+    ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file.
+    ``left_out`` are fields of the entry that ``server`` can't represent, ``remarks`` are notes for people.
     """
 
     client: str
@@ -66,7 +66,7 @@ class FoundEntry:
 
     @property
     def guarded(self) -> FoundEntry:
-        """The same without secrets in the key: some have an address for one."""
+        """The same entry without secrets in its key: some clients use an address as the key."""
         key = masked(self.server.key)
         if key == self.server.key:
             return self
@@ -75,7 +75,7 @@ class FoundEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatedEntry:
-    """A sighting with its texts as templates, its secrets marked."""
+    """A found entry with its texts as templates, in which secrets are marked."""
 
     seen: FoundEntry
     command: Template = ()
@@ -86,10 +86,11 @@ class TemplatedEntry:
     headers: Mapping[str, Template] = field(default_factory=dict)
 
     def meaning(self, environ: Mapping[str, str]) -> Mapping[str, Hashable]:
-        """Return all that decides what the server does, by its place in the entry; two of one meaning are one server.
+        """Return everything that decides what the server does, by place; entries of equal meaning are one server.
 
-        A reference counts as its value where ``environ`` has one; what only a client can fill in is equal within that
-        client alone. Surprising: an entry with fields that can't be told (``envFile``) means what no other one does.
+        A reference has the meaning of its value if ``environ`` has one; a placeholder that only a client can fill in
+        equals only that client's. Surprising: an entry with fields that can't be represented (``envFile``) equals no
+        other.
         """
 
         def read(template: Template) -> tuple[Hashable, ...]:
@@ -111,9 +112,9 @@ class TemplatedEntry:
         return found | {f"env.{name}": read(template) for name, template in self.env.items()}
 
     def settled(self, environ: Mapping[str, str]) -> TemplatedEntry:
-        """Return the entry with a secret in the place of each reference that has one as its default, unless it is set.
+        """Return the entry with references whose default is a secret replaced by that secret, unless they are set.
 
-        Two entries may have other defaults for one name, and each goes on with its own.
+        Two entries may have different defaults for one name, and each keeps its own.
         """
 
         def filled(template: Template) -> Template:
@@ -139,16 +140,16 @@ class TemplatedEntry:
         )
 
     def variables(self) -> tuple[tuple[str, Ref | Hole], ...]:
-        """Return what is no plain text, with its place, in an order that all sightings of one server share."""
+        """Return references and secrets with their places, in an order that all entries of one server share."""
         return tuple((place, part) for place, parts in self.templates() for part in parts if not isinstance(part, str))
 
     @property
     def secrets(self) -> tuple[str | None, ...]:
-        """The secrets that stand there, None for what names a variable; in the order of `variables`."""
+        """The secrets in the entry, None for a reference; in the order of `variables`."""
         return tuple(part.value if isinstance(part, Hole) else None for _, part in self.variables())
 
     def templates(self) -> Iterator[tuple[str, Template]]:
-        """Yield every text with the place where it stands in the entry."""
+        """Yield every text with its place in the entry."""
         yield "command", self.command
         yield from ((f"args[{i}]", template) for i, template in enumerate(self.args))
         yield from ((f"env.{name}", self.env[name]) for name in sorted(self.env))
@@ -158,7 +159,7 @@ class TemplatedEntry:
 
 
 def take_apart(seen: FoundEntry) -> TemplatedEntry:
-    """Return the sighting as templates."""
+    """Return a found entry with its texts as templates."""
 
     def template(text: str | None) -> Template:
         return translate(text or "", seen.spelling, seen.base)
@@ -176,14 +177,14 @@ def take_apart(seen: FoundEntry) -> TemplatedEntry:
 
 
 def marked(entries: Iterable[TemplatedEntry]) -> list[TemplatedEntry]:
-    """Return the entries with every secret of one of them marked in all."""
+    """Return the entries; a secret that is marked in one of them is marked in all."""
     entries = list(entries)
     again = repeated(part for entry in entries for _, part in entry.variables() if isinstance(part, Hole))
     return [entry.changed(again) for entry in entries]
 
 
 def is_gateway(server: ServerConfig) -> bool:
-    """Tell whether the entry is Truename itself, which must not become a server of its own."""
+    """Tell whether the entry is Truename itself, which must not become one of its servers."""
     if server.command is not None:
         words = [_basename(server.command), *server.args]
         at = next((i for i, word in enumerate(words) if word.startswith("truename")), None)
@@ -209,7 +210,7 @@ def _shape(template: Template) -> str:
 
 
 def program(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a command without what makes no other server: ``cmd /c``, the runner's path, ``-y``, ``@latest``.
+    """Return a command without parts that don't matter: ``cmd /c``, the runner's path, ``-y``, ``@latest``.
 
     >>> program(["/usr/bin/npx", "-y", "@a/files@latest", "/srv"])
     ('npx', '@a/files', '/srv')
@@ -230,7 +231,7 @@ def _basename(command: str) -> str:
 
 
 def address(url: str) -> str:
-    """Return an address without what makes no other one: capitals of the host, a slash at the end.
+    """Return an address in one spelling: a host in lower case, no slash at the end.
 
     >>> address("https://me:Secret@A.example/mcp/")
     'https://me:Secret@a.example/mcp'
@@ -247,9 +248,9 @@ def address(url: str) -> str:
 class Variable:
     """A variable that the proposal refers to.
 
-    ``places`` is where its value stands now (file and key); ``said`` what stood there if it was no value but something
-    that only the client could fill in. ``value`` is never shown: it is None where none stands anywhere. Without
-    ``needed``, only servers that are switched off refer to it.
+    ``places`` are the files and keys that hold its value now; ``said`` is the placeholder there, if only the client
+    could fill it in. ``value`` is never shown, and None if no place holds one. If it is not ``needed``, only servers
+    that are switched off refer to it.
     """
 
     name: str
@@ -272,17 +273,17 @@ class _FoundVariable:
 
 
 class Variables:
-    """Gives each secret a name: the variable's own where that is free, else with the server's key before it."""
+    """Names a variable for each secret: its own name if that is free, else prefixed with the server's key."""
 
     def __init__(self, environ: Mapping[str, str], reserved: Collection[str]) -> None:
         self._environ = environ
-        # What somebody refers to already means what the environment says, not what stands in another file.
+        # A name that is referred to already means a variable of the environment, not a value in another file.
         self._reserved = reserved
         self._found: dict[str, _FoundVariable] = {}
         self._names: dict[tuple[str, str, str], str] = {}
 
     def note(self, key: str, entry: TemplatedEntry, chosen: TemplatedEntry, *, needed: bool) -> None:
-        """Note what an entry of the server knows about the variables of the chosen one, which is noted first."""
+        """Record an entry's values and places under the variables of the chosen entry, which is noted first."""
         seen = entry.seen
         for (place, part), (_, named) in zip(entry.variables(), chosen.variables(), strict=True):
             where = f"{seen.where}.{place}" if seen.where else place
@@ -291,7 +292,7 @@ class Variables:
             self._found[name].needed |= needed
 
     def written(self, key: str, entry: TemplatedEntry) -> ServerConfig:
-        """Return the server with its texts as a truename.toml has them."""
+        """Return the server with its texts as truename.toml writes them."""
 
         def text(template: Template) -> str:
             return written(template, lambda hole: self._names[_spot(key, hole)])
@@ -308,7 +309,7 @@ class Variables:
         )
 
     def all(self) -> tuple[Variable, ...]:
-        """Return all variables, in the order in which they were met."""
+        """Return all variables, in the order in which they were found."""
         return tuple(
             Variable(
                 name=name,
@@ -351,13 +352,13 @@ class Variables:
         return next(name for name in itertools.chain(candidates, numbered) if self._is_free(name, value, asked))
 
     def _is_free(self, name: str, value: str | None, asked: str) -> bool:
-        """Tell whether a variable of this name would have this value, or is nobody's yet."""
+        """Tell whether a variable of this name has this value, or is not used yet."""
         if name in self._reserved or self._environ.get(name, value) != value:
             return False
         found = self._found.get(name)
         if found is None:
             return True
-        # A value that only one client knows is nobody else's.
+        # A value that only one client knows can't be shared.
         return found.values == {value} if value is not None else not found.values and found.asked == asked
 
 

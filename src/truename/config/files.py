@@ -1,4 +1,4 @@
-"""Read the files of a configuration: each once, decoded from JSON or TOML, with a digest of what they say."""
+"""Read the files of a configuration: each once, decoded from JSON or TOML, with a digest of their contents."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SETTINGS_FILE: Final = "truename.toml"
 
 
 def read_text(path: Path) -> str:
-    """Read a configuration file, a byte order mark accepted. Raises `ConfigError`."""
+    """Read a configuration file, with or without a byte order mark. Raises `ConfigError`."""
     return text_of(read_bytes(path), path)
 
 
 def read_bytes(path: Path, *, regular: bool = False) -> bytes:
-    """Return the bytes of a configuration file; with ``regular`` a pipe or a device is refused, and not waited for.
+    """Return the bytes of a configuration file; with ``regular`` a pipe or a device is refused without waiting.
 
     Raises `ConfigError`.
     """
@@ -59,7 +59,7 @@ def _opened(path: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise config_error(str(path), "", "it is no regular file", "Give a configuration file.")
+    raise config_error(str(path), "", "it is not a regular file", "Give a configuration file.")
 
 
 def text_of(raw: bytes, path: Path) -> str:
@@ -71,7 +71,7 @@ def text_of(raw: bytes, path: Path) -> str:
 
 
 def decode(text: str, file: str, *, toml: bool) -> dict[str, Any]:
-    """Parse the text. Raises `ConfigError` with line and column."""
+    """Parse the text of a configuration file. Raises `ConfigError` with line and column."""
     content = _toml(text, file) if toml else _json(text, file)
     if not isinstance(content, dict):
         raise config_error(file, "", "it is not an object", 'Write {"mcpServers": {...}}.')
@@ -90,7 +90,7 @@ def _toml(text: str, file: str) -> Any:
         else:
             where = f"line {text.count(chr(10)) + 1} (the end)"
         what = _TOML_END.sub("", _TOML_PLACE.sub("", said))
-        raise config_error(file, where, f"it is not TOML ({what})", "Mend the file there.") from error
+        raise config_error(file, where, f"it is not TOML ({what})", "Fix the file there.") from error
 
 
 def _json(text: str, file: str) -> Any:
@@ -101,21 +101,21 @@ def _json(text: str, file: str) -> Any:
             return json.loads(_TRAILING.sub(_blank, _COMMENT.sub(_blank, text)), object_pairs_hook=_Unique(file))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise config_error(file, where, f"it is not JSON ({error.msg})", "Mend the file there.") from error
+        raise config_error(file, where, f"it is not JSON ({error.msg})", "Fix the file there.") from error
     except RecursionError as error:
         raise config_error(file, "", "it is nested too deeply", "Make it flatter.") from error
     except ValueError as error:
-        raise config_error(file, "", f"it is not JSON ({error})", "Mend the file there.") from error
+        raise config_error(file, "", f"it is not JSON ({error})", "Fix the file there.") from error
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Blank a comment or trailing comma out, so that lines and columns stay what they were."""
+    """Replace a comment or trailing comma by blanks, so that lines and columns stay the same."""
     found = match[0]
     return found if found.startswith('"') else re.sub(r"[^\n]", " ", found)
 
 
 class _Unique:
-    """Refuses an object that has one key twice: the second would silently win."""
+    """Refuses an object that has a key twice: the second value would silently win."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -124,15 +124,15 @@ class _Unique:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise config_error(self._file, excerpt(key), "it stands there twice", "Remove or rename one.")
+                raise config_error(self._file, excerpt(key), "the key is there twice", "Remove or rename one.")
             found[key] = value
         return found
 
 
 class ConfigFiles:
-    """Reads files and keeps their bytes; a file is never read a second time.
+    """Reads files and caches their bytes; a file is never read a second time.
 
-    With ``regular`` pipes and devices are refused, and not waited for. All methods raise `ConfigError` for a file that
+    With ``regular`` pipes and devices are refused without waiting. All methods raise `ConfigError` for a file that
     can't be read.
     """
 
@@ -142,7 +142,7 @@ class ConfigFiles:
         self._is_sealed = False
 
     def has(self, path: Path) -> bool:
-        """Tell whether there is such a file; one that is there is read."""
+        """Tell whether the file exists, and read it if it does."""
         return self._bytes(path, lambda: self._raw(path) if path.is_file() else None) is not None
 
     def text(self, path: Path) -> str:
@@ -154,11 +154,11 @@ class ConfigFiles:
         return read_env_file(path, self._bytes(path, lambda: env_bytes(path)) or b"")
 
     def seal(self) -> None:
-        """Refuse files that were not read so far: `digest` says nothing of them."""
+        """Refuse files that were not read so far, because `digest` does not cover them."""
         self._is_sealed = True
 
     def digest(self, base: Path) -> str:
-        """Return the SHA-256 of all files that were read, with their names as seen from a directory."""
+        """Return the SHA-256 of all files that were read, with their names relative to a directory."""
         found = hashlib.sha256()
         base = base.absolute()
         for path, raw in sorted(self._read.items()):
@@ -169,7 +169,7 @@ class ConfigFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that are there and were read."""
+        """The files that were read and exist."""
         return tuple(sorted(path for path, raw in self._read.items() if raw is not None))
 
     def _raw(self, path: Path) -> bytes:
@@ -188,9 +188,9 @@ class ConfigFiles:
 
 
 def digest_of(config: Config) -> str:
-    """Return the SHA-256 of the files of a configuration as they are now, by name; "" for one that has none.
+    """Return the SHA-256 of the files of a configuration as they are now, by name; "" for one without files.
 
-    Files that its references name are left out: they hold secrets.
+    Files that its references name are left out, because they hold secrets.
     """
     return " ".join(_digests(config.path)) if config.path is not None else ""
 

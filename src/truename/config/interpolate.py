@@ -1,4 +1,4 @@
-"""References in a configuration, and where their values come from: the environment, env files, files, the keyring.
+"""Replace references in a configuration by their values: of the environment, env files, files or the keyring.
 
 ``${VAR}``, ``${VAR:-default}`` and ``${env:VAR}``; ``$${`` is a plain ``${``. In the gateway's own configuration also
 ``${file:PATH}`` and ``${keyring:SERVICE/NAME}`` (`Sources`).
@@ -11,16 +11,27 @@ import re
 import stat
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError, ConfigErrors, config_error
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["VARIABLE", "Sources", "env_bytes", "interpolate", "literal", "read_env_file", "write_env_lines"]
+__all__ = [
+    "VARIABLE",
+    "Sources",
+    "UnsetReference",
+    "env_bytes",
+    "interpolate",
+    "literal",
+    "read_env_file",
+    "unset_problem",
+    "write_env_lines",
+]
 
 KINDS: Final = ("file", "keyring")
 _LONGEST: Final = 64 * 1024
@@ -39,7 +50,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=~-]+")
 _REFERENCE: Final = re.compile(r"\$(?P<escape>\$(?=\{))|\$\{(?P<inside>[^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 _PLACE: Final = "Write the path itself; cwd may be relative to this file."
-# What editors fill in themselves: as no environment variable it would be a riddle why it is not set.
+# Editors fill these in themselves; an error that calls them unset variables would help nobody.
 _EDITORS: Final = {
     "workspaceFolder": _PLACE,
     "workspaceFolderBasename": "Write the directory's name itself.",
@@ -51,8 +62,27 @@ _EDITORS: Final = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnsetReference:
+    """A reference that has no value now: its text inside ``${}``, what is wrong, and what to do."""
+
+    name: str
+    problem: str
+    remedy: str
+
+
+def unset_problem(references: Iterable[UnsetReference]) -> str:
+    """Return what is wrong with references that have no value, as one clause."""
+    references = tuple(references)
+    variables = [one.name for one in references if VARIABLE.fullmatch(one.name)]
+    many = len(variables) > 1
+    told = f"the environment variable{'s' * many} {', '.join(variables)} {'are' if many else 'is'} not set"
+    others = (one.problem for one in references if one.name not in variables)
+    return ", ".join((*((told,) if variables else ()), *others))
+
+
 class NoValue(Exception):
-    """A reference has no value: what is wrong with it, and what to do. Nothing of a value is in it."""
+    """A reference has no value: what is wrong with it, and what to do. It holds nothing of a value."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -60,30 +90,34 @@ class NoValue(Exception):
         self.remedy = remedy
 
 
-class Sources(Mapping[str, str]):
-    """The environment, and files and the keyring besides; ``files`` are those that were asked for.
+class _IllegalReference(NoValue):
+    """A reference that can't have a value, whatever the machine has."""
 
-    Only the gateway's own configuration has it: what other programs' files refer to stays there.
+
+class Sources(Mapping[str, str]):
+    """The environment, files and the keyring; ``files`` are those that references have named.
+
+    Only the gateway's own configuration uses it: references in other programs' files are not followed.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._files: dict[Path, None] = {}
         self._standin: Callable[[str], str] | None = None
-        self.unset: tuple[str, ...] = ()
+        self.unset: tuple[UnsetReference, ...] = ()
 
     def tolerant(self, standin: Callable[[str], str]) -> Sources:
-        """Return the same, in which ``standin`` stands for a variable that is not set; ``unset`` are those."""
+        """Return the same sources, where ``standin`` replaces references without a value; ``unset`` collects these."""
         other = Sources(self._environ)
         other._files, other._standin = self._files, standin
         return other
 
-    def without(self, name: str) -> str | None:
-        """Return what stands for a variable that is not set; None where that is a fault."""
+    def without(self, reference: UnsetReference) -> str | None:
+        """Return the replacement of a reference without a value; None if such a reference is an error."""
         if self._standin is None:
             return None
-        self.unset = tuple(dict.fromkeys((*self.unset, name)))
-        return self._standin(name)
+        self.unset = tuple(dict.fromkeys((*self.unset, reference)))
+        return self._standin(reference.name)
 
     def __getitem__(self, name: str) -> str:
         return self._environ[name]
@@ -99,7 +133,7 @@ class Sources(Mapping[str, str]):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files whose text is in the configuration now."""
+        """The files that references have named."""
         return tuple(self._files)
 
     def value(self, kind: str, what: str) -> str:
@@ -109,8 +143,8 @@ class Sources(Mapping[str, str]):
     def _in_file(self, what: str) -> str:
         path = at_home(what)
         if not path.is_absolute() or "\0" in what:
-            problem = f"{what!r} is no absolute path"
-            raise NoValue(problem, "Write the whole path: ${file:/run/secrets/NAME}.")
+            problem = f"{what!r} is not an absolute path"
+            raise _IllegalReference(problem, "Write the whole path: ${file:/run/secrets/NAME}.")
         self._files[path] = None
         try:
             raw = _read(path)
@@ -121,11 +155,11 @@ class Sources(Mapping[str, str]):
 
 
 def _read(path: Path) -> bytes:
-    # What is no file (a pipe, a device) may never end, and must not be waited for.
+    # A pipe or a device may never end, and must not be waited for.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         return stream.read(_LONGEST + 1)
 
 
@@ -145,7 +179,7 @@ def _in_keyring(what: str) -> str:
     service, _, name = what.rpartition("/")
     if not service or not name:
         problem = f"{what!r} names no entry of a keyring"
-        raise NoValue(problem, "Write ${keyring:SERVICE/NAME}.")
+        raise _IllegalReference(problem, "Write ${keyring:SERVICE/NAME}.")
     try:
         import keyring  # noqa: PLC0415 - an extra, and slow to import
         from keyring.errors import KeyringError  # noqa: PLC0415
@@ -164,13 +198,13 @@ def _in_keyring(what: str) -> str:
 
 
 def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
-    r"""Return what the lines of the file say, or those of its bytes; nothing in a value is replaced or run.
+    r"""Return the variables of an env file, or of its bytes; nothing in a value is replaced or run.
 
-    A value is all that follows the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
+    A value is everything after the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
     with the escapes ``\n \r \t \\ \" \$``. Lines beginning with ``#`` are comments; ``export`` is skipped. Raises
     `ConfigError`, or an `ExceptionGroup` of them, for a file that others may read (POSIX), that is no regular file,
-    over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows anything of a value. Surprising:
-    ``KEY=a # b`` is refused, since half of the programs that read such files would take ``# b`` for a comment.
+    over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows a value. Surprising:
+    ``KEY=a # b`` is refused, because half of the programs that read such files take ``# b`` for a comment.
     """
     faults = ConfigErrors(str(path))
     found: dict[str, str] = {}
@@ -182,7 +216,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
         if isinstance(read, str):
             faults.add(f"line {number}", read, "Write KEY=VALUE or KEY='VALUE'.")
         elif read[0] in found:
-            faults.add(f"line {number}", f"{read[0]} stands there twice", "Remove one.")
+            faults.add(f"line {number}", f"{read[0]} is there twice", "Remove one.")
         else:
             found[read[0]] = read[1]
     faults.raise_any()
@@ -235,9 +269,9 @@ def _unquoted(text: str) -> str | None:
 
 
 def env_bytes(path: Path) -> bytes:
-    """Return the bytes of such a file. Raises `ConfigError`, as `read_env_file` does."""
+    """Return the bytes of an env file. Raises `ConfigError`, as `read_env_file` does."""
     try:
-        # Without waiting: a pipe in its place must not hang whoever reads the configuration.
+        # Without waiting: a pipe in its place must not block the reader.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
@@ -262,7 +296,7 @@ def _env_text(raw: bytes, path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"the env_file is not UTF-8 (byte {error.start})"
-        # Without the cause: it carries the bytes of the file, and what prints a traceback would show them.
+        # Without the cause: it carries the bytes of the file, which a traceback would show.
         raise config_error(str(path), "", problem, "Save it as UTF-8.") from None
 
 
@@ -282,7 +316,7 @@ def _remedy(inside: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return the text as it has to be written so that it is read as it is, whatever it looks like.
+    """Return the text with ``${`` escaped, so that it is read back as it is.
 
     >>> literal("echo ${HOME}")
     'echo $${HOME}'
@@ -291,9 +325,9 @@ def literal(text: str) -> str:
 
 
 def interpolate(text: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
-    """Return the text with its references replaced, once; what they bring in is not looked through again.
+    """Return the text with its references replaced, once: references in their values are not replaced.
 
-    Faults: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
+    Errors: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
     """
 
     def replacement(match: re.Match[str]) -> str:
@@ -320,16 +354,25 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Confi
 def _missing(said: str, name: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
     if remedy := _EDITORS.get(name):
         faults.add(key, f"{said} is known to an editor only", remedy)
-    elif isinstance(environ, Sources) and (standin := environ.without(name)) is not None:
+        return ""
+    problem = f"the environment variable {name} is not set"
+    reference = UnsetReference(name=name, problem=problem, remedy=f"Set it, or write ${{{name}:-default}}.")
+    return _replaced(reference, environ, faults, key)
+
+
+def _replaced(reference: UnsetReference, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+    if isinstance(environ, Sources) and (standin := environ.without(reference)) is not None:
         return standin
-    else:
-        faults.add(key, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
+    faults.add(key, reference.problem, reference.remedy)
     return ""
 
 
 def _elsewhere(sources: Sources, kind: str, what: str, faults: ConfigErrors, key: str) -> str:
     try:
         return sources.value(kind, what)
-    except NoValue as error:
+    except _IllegalReference as error:
         faults.add(key, error.problem, error.remedy)
         return ""
+    except NoValue as error:
+        reference = UnsetReference(name=f"{kind}:{what}", problem=error.problem, remedy=error.remedy)
+        return _replaced(reference, sources, faults, key)

@@ -1,4 +1,4 @@
-"""Reading a configuration file: every fault in it is told at once, with its place and its remedy."""
+"""Read a configuration file; all its errors are reported at once, each with its place and what to do."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.config.fields import Fields, unknown_setting
+from truename.config.fields import Fields, read_table
 from truename.config.files import ConfigFiles, decode
 from truename.config.interpolate import Sources
-from truename.config.model import Config, ServerConfig, Settings
-from truename.config.servers import about_keys, read_servers
-from truename.config.settings import SETTINGS
-from truename.errors import ConfigErrors, excerpt
+from truename.config.model import Config
+from truename.config.servers import ServerConfig, about_keys, read_servers
+from truename.config.settings import SETTINGS, Settings
+from truename.errors import ConfigErrors
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _ENV_FILE: Final = "env_file"
 _ADD: Final = (
     'Add [mcpServers.KEY] with a command or url, or {"mcpServers": {"KEY": {...}}} in JSON; or run `truename init`.'
 )
-# Tables that another reader reads, so that a project has one file: see `truename.lint`.
+# Tables that `truename lint` and `truename rename` read, so that a project needs only one file.
 _ELSEWHERE: Final = ("lint", "migration")
 
-# Beside the servers of a JSON file these would have an operator believe that something is kept from somebody.
+# At the top of a JSON file these have no effect, and an operator would believe that they restrict something.
 _GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
     "policy": lambda table: bool(table.keys() & {"default", "rules"}),
     "metadata": lambda table: any("/" in key for key in table),
@@ -38,7 +38,7 @@ _GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
 
 
 def load(path: Path | str, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
-    """Read a configuration file, JSON or TOML; by ``files``, where they were read before.
+    """Read a configuration file, JSON or TOML; through ``files``, if they were read before.
 
     Raises `ConfigError` (file, key, problem, remedy), or an `ExceptionGroup` of them where there are several.
     """
@@ -48,12 +48,12 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None, files: Conf
 
 
 def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
-    """Read a configuration's text, JSON if it begins as such; ``path`` is where it belongs and what faults name."""
+    """Read a configuration's text, JSON if it begins like JSON; relative paths and errors go by ``path``."""
     environ = os.environ if environ is None else environ
     faults, warnings = ConfigErrors(str(path)), ConfigErrors(str(path))
     content, section, ours = _decoded(text, path, faults)
     base = path.absolute().parent
-    # Without it every reference would be told as missing: what has to be mended first is that file.
+    # An unreadable env_file is reported alone: without it every reference would be reported as missing.
     env_file = _env_file(section, path, environ)
     if env_file is not None:
         environ = {**(ConfigFiles() if files is None else files).env(env_file), **environ}
@@ -63,7 +63,7 @@ def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files
         if isinstance(entries := content.get(name), dict):
             about_keys(entries, name, faults if ours else warnings, ours=ours)
     if not any(not server.disabled for server in servers):
-        problem = "all its servers are switched off" if servers else "it names no servers, so there is nothing to serve"
+        problem = "all its servers are switched off" if servers else "it has no servers, so there is nothing to serve"
         warnings.add("", problem, _ADD if not servers else "Switch one on, or add one.")
     settings = _settings(section, base, sources, faults)
     faults.raise_any()
@@ -73,20 +73,20 @@ def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files
 
 
 def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the ``env_file`` that a configuration's text names, if it names one. Raises `ConfigError`."""
+    """Return the ``env_file`` of a configuration's text, None if it names none. Raises `ConfigError`."""
     _, section, _ = _decoded(text, path, ConfigErrors(str(path)))
     return _env_file(section, path, os.environ if environ is None else environ)
 
 
 def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Path | None:
-    # It is read with the rest too, which tells what is wrong with it.
-    fields = Fields(section, "", environ, ConfigErrors(str(path)))
-    found = SETTINGS[_ENV_FILE].read(fields, _ENV_FILE, path.absolute().parent)
+    # Its errors are reported when it is read with the rest.
+    fields = Fields(section, "", environ, ConfigErrors(str(path)), path.absolute().parent)
+    found = SETTINGS[_ENV_FILE].type.read(fields, _ENV_FILE)
     return None if found is None else Path(found)
 
 
 def _decoded(text: str, path: Path, faults: ConfigErrors) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """Return what a file says, the settings in it, and whether its form is ours alone: TOML."""
+    """Return the content of a file, the settings in it, and whether its form is only ours: TOML."""
     suffix = path.suffix.lower()
     toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
     content = decode(text, str(path), toml=toml)
@@ -98,7 +98,7 @@ def _servers(
 ) -> tuple[ServerConfig, ...]:
     found = [name for name in _SERVERS if name in content]
     if not found:
-        faults.add("", "it names no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
+        faults.add("", "it has no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
     servers: dict[str, ServerConfig] = {}
     for name in found:
         entries = content[name]
@@ -107,13 +107,13 @@ def _servers(
             continue
         for server in read_servers(entries, name, base, sources, faults):
             if server.key in servers:
-                faults.add(f"{name}.{server.key}", "it stands under both keys", f"Keep one of {' and '.join(found)}.")
+                faults.add(f"{name}.{server.key}", "it is under both keys", f"Keep one of {' and '.join(found)}.")
             servers[server.key] = server
     return tuple(servers.values())
 
 
 def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) -> dict[str, Any]:
-    """Gather the settings: the ``truename`` section, and for TOML the top level too."""
+    """Return the settings: the ``truename`` section, and in TOML the top level too."""
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):
         faults.add(_SECTION, "it is not an object", "Write the settings as an object.")
@@ -123,20 +123,15 @@ def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) ->
             stray = content.get(name)
             if isinstance(stray, dict) and is_meant(stray):
                 faults.add(
-                    name, "settings stand under truename in JSON", f'Write {{"truename": {{"{name}": {{...}}}}}}.'
+                    name, "settings belong under truename in JSON", f'Write {{"truename": {{"{name}": {{...}}}}}}.'
                 )
         return section
     top = {key: value for key, value in content.items() if key not in {*_SERVERS, *_ELSEWHERE, _SECTION}}
     for key in top.keys() & section.keys():
-        faults.add(key, f"it stands at the top and under {_SECTION}", "Keep one of them.")
+        faults.add(key, f"it is at the top and under {_SECTION}", "Keep one of them.")
     return top | section
 
 
 def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
-    fields = Fields(section, "", environ, faults)
-    for key in section:
-        if key not in SETTINGS:
-            place = excerpt(key)[1:-1]
-            faults.add(place, *unknown_setting(place, key, SETTINGS))
-    given = {name: setting.read(fields, name, base) for name, setting in SETTINGS.items()}
-    return Settings(**{name: value for name, value in given.items() if value is not None})
+    # JSON can write null where TOML leaves a key out.
+    return Settings(**read_table(Fields(section, "", environ, faults, base), SETTINGS, accept_null=True))

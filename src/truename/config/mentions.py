@@ -1,11 +1,11 @@
-"""Which tools settings name, and which of these there are not: a rule with a slip in it holds nothing."""
+"""Find settings that name no existing tool: a misspelt rule restricts nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from truename.catalog import unfolded
-from truename.catalog.globs import fits_id, strays
+from truename.catalog.globs import fits_id, unmatched_globs
 from truename.errors import excerpt
 from truename.identity import component
 from truename.policy.former_ids import former_ids
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from truename.catalog import Catalog
-    from truename.config.model import Settings
+    from truename.config.settings import Settings
     from truename.identity import ToolId
     from truename.ledger import Ledger
 
@@ -22,9 +22,9 @@ __all__ = ["idle", "mentions_changed"]
 
 
 def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> tuple[str, ...]:
-    """Return the places of settings that are about no tool, each with what stands there, once all servers are there.
+    """Return settings that match no tool, each as its place and glob; call it when all servers have listed theirs.
 
-    A rule is about a tool under its former ids, too (``ledger``).
+    A rule matches a tool under its former ids too (``ledger``).
 
     >>> from truename import Catalog
     >>> from truename.config import Settings
@@ -39,11 +39,11 @@ def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> 
     if mentions := [(where, glob) for where, globs in _mentions(settings) for glob in globs]:
         former = former_ids(ledger)
         ids = [one for id in catalog for one in (id, *former(id))]
-        missing = set(strays((glob for _, glob in mentions), ids))
-        # What keeps a tool from somebody is about it under the id, too, that it would have had without a digest.
+        missing = set(unmatched_globs((glob for _, glob in mentions), ids))
+        # A restriction also matches a tool under the id that it would have without a digest.
         plain = [one for tool in catalog.values() for one in unfolded(tool.id, tool.origin)]
         restricting = [glob for glob in _restricting(settings) if glob in missing]
-        missing -= {*restricting} - {*strays(restricting, plain)}
+        missing -= {*restricting} - {*unmatched_globs(restricting, plain)}
         found += [(where, glob) for where, glob in mentions if glob in missing]
     return tuple(f"{where} {excerpt(glob)}" for where, glob in found)
 
@@ -57,7 +57,7 @@ def _restricting(settings: Settings) -> Iterator[str]:
 
 
 def mentions_changed(settings: Settings, moves: Iterable[tuple[ToolId, ToolId]]) -> tuple[str, ...]:
-    """Return the places of settings that are about one id of a pair, old and new, and not about the other.
+    """Return settings that match only one id of a pair of old and new ids, each as its place and glob.
 
     >>> from truename import ToolId
     >>> from truename.config import Settings

@@ -1,4 +1,4 @@
-"""Propose one configuration from many found ones: each server once, no secret copied, every entry tried out."""
+"""Propose one configuration from many found ones: each server once, no secret copied, every entry checked."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.config.entries import FoundEntry, TemplatedEntry, Variable, Variables, is_gateway, marked, take_apart
 from truename.config.load import parse
-from truename.config.model import Config, ServerConfig, Settings
-from truename.config.servers import STANDINS
+from truename.config.model import Config
+from truename.config.servers import STANDINS, ServerConfig
 from truename.config.templates import Ref
 from truename.errors import ConfigError, config_error
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from truename.config.settings import Settings
+
 __all__ = ["Proposal", "propose"]
 
 _WHERE: Final = Path("/truename.json")
 _HALF: Final = config_error("", "", "a text holds half a character (a lone surrogate)", "Correct that text.")
 _SSE: Final = "/sse"
-# Each is compared with all that look like it.
+# Each is compared with all similar ones.
 _MOST: Final = 2_000
 
 
 def trial(entry: TemplatedEntry, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return what is wrong with the entry and what to do, or None."""
+    """Return the problem of an entry that can't be read and what to do, or None."""
     found = [_attempt(entry, environ, standin) for standin in STANDINS]
     error = None if None in found else found[0]
     if error is None:
@@ -54,7 +56,7 @@ def _attempt(entry: TemplatedEntry, environ: Mapping[str, str], standin: str) ->
     }
     raw |= {name: text(name) for name in ("command", "url", "cwd") if getattr(server, name) is not None}
     try:
-        # Given as plain texts: what looks like a reference now is none.
+        # Escaped: a text that looks like a reference now is a value.
         content = json.dumps({"mcpServers": {server.key: _plain(raw)}}, ensure_ascii=False)
         content.encode()
         parse(content, _WHERE, {})
@@ -77,9 +79,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """One server of the proposal, where it was seen, and what people should know of it.
+    """One server of the proposal, the entries that it was made of, and remarks for people.
 
-    ``apart`` says why it has another key than in its client: another server has that one.
+    ``apart`` tells why its key differs from the one in its client: another server has that one.
     """
 
     server: ServerConfig
@@ -89,14 +91,14 @@ class Merged:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The lines that stand above the entry."""
+        """The comments above the entry."""
         found = tuple(f"{seen.title}: {seen.place}" for seen in self.seen)
         return (*found, *self.remarks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """A sighting that can't become a server, and why."""
+    """A found entry that can't become a server, and why."""
 
     seen: FoundEntry
     problem: str
@@ -105,7 +107,7 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What is proposed: the servers, the variables that they refer to, and what had to be left out."""
+    """A proposed configuration: its servers, the variables that they refer to, and the entries left out."""
 
     servers: tuple[Merged, ...]
     variables: tuple[Variable, ...]
@@ -123,13 +125,13 @@ class Proposal:
 
 
 def propose(sightings: Iterable[FoundEntry], environ: Mapping[str, str]) -> Proposal:
-    """Merge sightings into one configuration.
+    """Merge found entries into one configuration.
 
     Two entries are one server only if they are equal in everything that decides what it does, values of secrets too:
     `TemplatedEntry.meaning`. ``@latest`` and ``-y`` make no difference, another version does. Two entries of one file
-    are never merged. A key that several servers have stays with the one that more clients know, or else was met first;
-    the others get the names of their clients (``github-cursor``), and a remark says so. Surprising: of a server that
-    one client has switched off and another uses, the entry is on.
+    are never merged. If several servers have one key, the one that more clients know keeps it, else the first; the
+    others get the names of their clients (``github-cursor``), and a remark tells it. Surprising: a server that one
+    client has switched off and another uses is on.
     """
     gateways: list[FoundEntry] = []
     fit: list[TemplatedEntry] = []
@@ -177,11 +179,11 @@ def _may_be_one(one: TemplatedEntry, other: TemplatedEntry) -> bool:
 
 
 def _keyed(clusters: Sequence[Sequence[TemplatedEntry]]) -> list[tuple[str, Sequence[TemplatedEntry]]]:
-    """Give each server a key of its own, in the order in which they were met."""
+    """Return the servers with unique keys, in the order in which they were found."""
     wishes = {id(cluster): _wish(cluster) for cluster in clusters}
     taken: set[str] = set()
     given: dict[int, str] = {}
-    # Whom more clients know keeps the key, so that most of what refers to it stays right.
+    # The server that more clients know keeps the key, so that most references to it stay valid.
     for cluster in sorted(clusters, key=lambda cluster: -len(cluster)):
         wish = wishes[id(cluster)]
         client = cluster[0].seen.client
@@ -198,7 +200,7 @@ def _named_after(
     keyed: Iterable[tuple[str, Sequence[TemplatedEntry]]],
     environ: Mapping[str, str],
 ) -> str:
-    """Return why a server has not the key that its clients know it by, or "" where it has."""
+    """Return why a server's key differs from the one in its clients, or "" if it does not."""
     wish = _wish(cluster)
     holder = next((other for taken, other in keyed if taken.casefold() == wish.casefold()), None)
     if key == wish or holder is None:
@@ -215,7 +217,7 @@ def _wish(cluster: Sequence[TemplatedEntry]) -> str:
 
 
 def _merged(key: str, cluster: Sequence[TemplatedEntry], variables: Variables, apart: str) -> Merged:
-    # A template with a reference goes before one with a secret: there somebody chose a variable already.
+    # An entry with references comes before one with secrets: somebody chose variables there already.
     entry = min(cluster, key=lambda entry: sum(value is not None for value in entry.secrets))
     off = [one.seen.title for one in cluster if one.seen.server.disabled]
     is_off = len(off) == len(cluster)

@@ -1,6 +1,6 @@
-"""Which texts of a server's entry are secrets: they become references, so that no value is copied unasked.
+"""Find secrets in the texts of a server's entry: they become references, so that no value is copied unasked.
 
-When in doubt a text is taken for one: a reference too many costs a line, a token in a shared file more.
+When in doubt a text is taken for a secret: a reference too many costs a line, a token in a shared file more.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _RUN: Final = re.compile(r"[A-Za-z0-9_+=-]{20,}")
 _DIGEST: Final = re.compile(r"(?:sha\d+:|git\+|\.git[@#]|github:)")
 _LEAST_DIGITS: Final = 3
 _LEAST_REPEATED: Final = 8
-# Looking for many in much takes the product of both.
+# The search takes the product of their number and the length.
 _MOST_REPEATED: Final = 200
 _LONGEST_REPEATED: Final = 10_000
 _SCHEME: Final = re.compile(r"(?P<scheme>(?i:Bearer|Basic|Token|ApiKey|Digest)[ \t]+)?(?P<value>.*)", re.DOTALL)
@@ -82,7 +82,7 @@ class _Span(NamedTuple):
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether what goes by this name is a secret.
+    """Tell whether the value of this name is a secret.
 
     >>> is_secret_name("GITHUB_TOKEN"), is_secret_name("apiKey"), is_secret_name("KEYBOARD")
     (True, True, False)
@@ -93,7 +93,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Return a text that is a name, and not meant to hold a secret, with ``***`` for those that it holds all the same.
+    """Return a name, which is not meant to hold a secret, with ``***`` in place of any secret in it.
 
     >>> masked("https://a.example/mcp?token=abc"), masked("github")
     ('https://a.example/mcp?token=***', 'github')
@@ -102,12 +102,12 @@ def masked(text: str) -> str:
 
 
 def in_command(template: Template) -> Template:
-    """Mark what stands in a command's own text; what only the client could run is not shown where it holds a secret."""
+    """Mark secrets in a command's text, also in placeholders that only the client can run."""
     return _marked(template, lambda text: _anywhere(text, "TOKEN"))
 
 
 def in_env(name: str, template: Template) -> Template:
-    """Mark the value of an environment variable: all of it, or what in it looks like a token."""
+    """Mark the value of an environment variable: all of it, or parts that look like a token."""
     return _marked(template, lambda text: _named(name, text, name, own=True) or _anywhere(text, name, own=True))
 
 
@@ -117,7 +117,7 @@ def in_header(name: str, template: Template) -> Template:
 
 
 def in_url(template: Template) -> Template:
-    """Mark passwords, tokens among the parameters, and parts of the path that nobody chose by hand."""
+    """Mark passwords, tokens among the parameters, and random parts of the path."""
     return _marked(template, lambda text: list(_url(text, 0)) or _anywhere(text, "URL_TOKEN"))
 
 
@@ -133,7 +133,7 @@ def in_args(templates: Iterable[Template]) -> tuple[Template, ...]:
 
 
 def repeated(holes: Iterable[Hole]) -> Callable[[Template], Template]:
-    """Return what marks these secrets wherever else they stand: what is one in one place is one in all."""
+    """Return a function that marks these secrets wherever else they occur."""
     known = {hole.value: hole for hole in holes if hole.value is not None and _is_distinct(hole.value)}
     if not known:
         return lambda template: template
@@ -149,7 +149,7 @@ def repeated(holes: Iterable[Hole]) -> Callable[[Template], Template]:
 
 
 def _is_distinct(value: str) -> bool:
-    """Tell whether a secret is no word that may stand elsewhere by chance (``postgres``)."""
+    """Tell whether a secret is too distinct to occur elsewhere by chance, unlike ``postgres``."""
     return len(value) >= _LEAST_REPEATED and not value.isalpha()
 
 
@@ -168,7 +168,7 @@ def _marked(template: Template, find: Finder) -> Template:
 
 
 def _guarded(part: Ref | Hole, find: Finder, before: str) -> Ref | Hole:
-    """Take the secret out of what is a variable already: its default, or the words that only the client understands."""
+    """Remove the secret from a reference or hole: from its default, or from a placeholder of the client."""
     if isinstance(part, Hole):
         unsafe = part.said.startswith("$(") and _anywhere(part.said, "")
         return replace(part, label="VALUE", own=False, said="$(...)") if unsafe else part
@@ -192,7 +192,7 @@ def _split(text: str, spans: Iterable[_Span]) -> Iterator[Part]:
 
 
 def _named(name: str, text: str, label: str, *, own: bool = False) -> list[_Span]:
-    """Mark a whole value by the name that it goes by."""
+    """Mark a whole value if its name is that of a secret."""
     if not is_secret_name(name) or _HARMLESS.fullmatch(text):
         return []
     return [_Span(0, len(text), label, own)]
@@ -230,7 +230,7 @@ def _argument(text: str, flag: str) -> list[_Span]:
 
 
 def _anywhere(text: str, label: str, *, own: bool = False) -> list[_Span]:
-    """Mark what looks like a secret by itself, whatever it is called."""
+    """Mark parts that look like a secret, whatever their name."""
     certain = [*_certain(text, label, own=own), *_inside(text)]
     if certain or _PATH.fullmatch(text) or _DIGEST.search(text):
         return certain
@@ -243,7 +243,7 @@ def _certain(text: str, label: str, *, own: bool = False) -> list[_Span]:
 
 
 def _inside(text: str) -> Iterator[_Span]:
-    """Mark what stands after a secret's name anywhere: ``Password=V;``, ``"api_key": "V"``, ``--token V``."""
+    """Mark values after the name of a secret anywhere: ``Password=V;``, ``"api_key": "V"``, ``--token V``."""
     end = 0
     for match in _NAMED.finditer(text):
         name = match["name"] or match["flag"]
@@ -283,7 +283,7 @@ def _is_token(text: str) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Tell a random text from words: digits stand inside it, and no word of it is given alone."""
+    """Tell whether a text is random and not words: it is long, with digits and letters mixed."""
     if _UUID.fullmatch(run):
         return True
     longest = max(map(len, re.split(r"[_+=-]", run)))

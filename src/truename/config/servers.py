@@ -1,55 +1,55 @@
-"""Read an entry of ``mcpServers``: a server over stdio (``command``) or HTTP (``url``), and the keys it may have."""
+"""The entries of ``mcpServers``: servers over stdio (``command``) or HTTP (``url``), and the keys they may have."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, get_args
 from urllib.parse import urlsplit
 
-from truename.catalog import ServerIdentity, integration_fault
-from truename.config.access import each
-from truename.config.credentials import Auth, Login, TokenExchange, read_auth
-from truename.config.fields import Fields
-from truename.config.model import Isolation, ServerConfig, StartMode
+from truename.catalog import UNDECLARED, ServerIdentity, integration_error
+from truename.config.credentials import AUTH, Auth, Login, TokenExchange, plain_auth, read_auth
+from truename.config.field_types import (
+    COUNT,
+    REFERENCE,
+    SECONDS_OR_ZERO,
+    TEXT,
+    TEXTS,
+    choice,
+    each,
+)
+from truename.config.fields import EMPTY, Fields, FieldType, Setting, plain_table, read_table, rows_of, setting
+from truename.config.settings import StartMode
 from truename.errors import excerpt, spelling_remedy
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from truename.config.interpolate import Sources
+    from truename.config.interpolate import Sources, UnsetReference
     from truename.errors import ConfigErrors
 
 __all__ = [
-    "ISOLATIONS",
     "KNOWN",
-    "LONGEST_IN_SECONDS",
     "MAX_KEY",
-    "MAX_VERSION",
+    "SERVER",
     "STANDINS",
-    "STARTS",
-    "TYPES",
-    "URLS",
+    "ServerConfig",
     "about_keys",
     "identity_within",
     "misspelt",
+    "plain_server",
     "read_servers",
     "strange",
 ]
 
-KNOWN: Final = frozenset(
-    {
-        *("command", "args", "env", "cwd", "url", "httpUrl", "serverUrl", "headers", "type", "transport"),
-        *("timeout", "tool_timeouts", "idempotent", "max_concurrent", "max_waiting", "isolation", "start"),
-        *("idle_timeout", "auth", "allow_redirects", "integration", "version", "versions", "disabled", "enabled"),
-    }
-)
-# Read in the documents and sources of clients: what they write into an entry, and who starts the server need not know.
+Isolation = Literal["shared", "session", "user"]
+Transport = Literal["stdio", "http", "sse"]
+# Keys that clients write into an entry, from their documents and sources; Truename needs none of them.
 OF_CLIENTS: Final = frozenset(
     {
         *("alwaysAllow", "autoApprove", "available_tools", "disabledAutoApproveTools", "disabledTools"),
@@ -69,7 +69,7 @@ _COMMENTS: Final = ("_", "$", "/", "#", "x-")
 _LONGEST: Final = 64
 # Of short words, many are alike by chance.
 _LIKE: Final = 0.75
-TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
+TYPES: Final[Mapping[str, Transport]] = {
     "stdio": "stdio",
     "local": "stdio",
     "http": "http",
@@ -81,12 +81,9 @@ TYPES: Final[Mapping[str, Literal["stdio", "http", "sse"]]] = {
 }
 # Gemini CLI writes httpUrl, Windsurf serverUrl.
 URLS: Final = ("url", "httpUrl", "serverUrl")
-ISOLATIONS: Final[tuple[Isolation, ...]] = get_args(Isolation)
-STARTS: Final[tuple[StartMode, ...]] = get_args(StartMode)
 MAX_KEY: Final = 1024
 # The largest that the grammar of ids has room for.
 MAX_VERSION: Final = 10**18 - 1
-_Word = TypeVar("_Word", bound=str)
 # Some clients write a server's timeout in seconds (Cline, Roo), others in milliseconds (Gemini CLI, Claude Code).
 LONGEST_IN_SECONDS: Final = 3600
 _HOST: Final = re.compile(
@@ -97,10 +94,288 @@ STANDINS: Final = ("1", "https://a.invalid/")
 # A text that can only be meant as the version of an integration.
 _NUMBER: Final = re.compile(r"@?v?([0-9]+)")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_PLAIN: Final = {"type": ["string", "number", "boolean"]}
+_VERSION: Final = {"type": "integer", "minimum": 1, "maximum": MAX_VERSION}
+
+
+def _read_command(fields: Fields, name: str) -> str | None:
+    if fields.is_list(name):
+        remedy = 'Write the program as "command" and the rest as "args": [...].'
+        fields.add(name, "it is a list, not a text", remedy)
+        return None
+    return fields.text(name)
+
+
+def _read_pairs(fields: Fields, name: str) -> Mapping[str, str]:
+    return MappingProxyType(fields.pairs(name))
+
+
+def _read_headers(fields: Fields, name: str) -> Mapping[str, str]:
+    headers = fields.pairs(name)
+    for header, value in headers.items():
+        if not _HEADER_NAME.fullmatch(header) or not (value.isprintable() and value.isascii()):
+            # The value is not shown: it is a secret more often than not.
+            fields.add(f"{name}.{excerpt(header)}", "it is not a legal HTTP header", "Use printable ASCII only.")
+    return MappingProxyType(headers)
+
+
+def _read_directory(fields: Fields, name: str) -> str | None:
+    text = fields.text(name)
+    return None if text is None else str(fields.base / at_home(text))
+
+
+def _read_timeout(fields: Fields, name: str) -> float | None:
+    timeout = fields.number(name)
+    return timeout if timeout is None or timeout <= LONGEST_IN_SECONDS else timeout / 1000
+
+
+def _read_tool_timeouts(fields: Fields, name: str) -> Mapping[str, float]:
+    given = fields.nested(name, "an object: tool -> seconds")
+    found = {} if given is None else {tool: given.number(tool) for tool in given}
+    return MappingProxyType({tool: seconds for tool, seconds in found.items() if seconds is not None})
+
+
+def _read_hosts(fields: Fields, name: str) -> tuple[str, ...]:
+    hosts = each(_HOST, "a host, as in files.example or files.example:8443").read(fields, name)
+    return tuple(host.lower() for host in hosts or ())
+
+
+def _read_integration(fields: Fields, name: str) -> str | None:
+    integration = fields.text(name)
+    if integration is not None and (fault := integration_error(integration)):
+        fields.add(name, f"{excerpt(integration)}: {fault}", "Choose another.")
+        return None
+    return integration
+
+
+def _read_version(fields: Fields, name: str) -> int | None:
+    given = fields.raw(name)
+    if not isinstance(given, str):
+        return fields.whole(name, most=MAX_VERSION)
+    # Another text is a package's own version, which some clients note there.
+    if (meant := _NUMBER.fullmatch(given)) is not None:
+        fields.add(name, f"{excerpt(given)} is a text", f"Write {meant[1]}, without quotes.")
+    return None
+
+
+def _read_versions(fields: Fields, name: str) -> Mapping[str, int]:
+    given = fields.nested(name, "an object: tool -> version")
+    found = {} if given is None else {tool: given.whole(tool, most=MAX_VERSION) for tool in given}
+    return MappingProxyType({tool: version for tool, version in found.items() if version is not None})
+
+
+def _any_case(word: str) -> str:
+    return "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else letter for letter in word)
+
+
+_COMMAND: Final = FieldType(name="text", read=_read_command, schema={"type": "string", "pattern": r"\S"})
+_ARGUMENTS: Final = FieldType(name="list of texts", read=TEXTS.read, schema={"type": "array", "items": _PLAIN})
+_ENV: Final = FieldType(
+    name="table: variable -> text",
+    read=_read_pairs,
+    schema={"type": "object", "additionalProperties": {"type": [*_PLAIN["type"], "null"]}},
+    plain=dict,
+)
+_HEADERS: Final = FieldType(
+    name="table: header -> text",
+    read=_read_headers,
+    schema={
+        "type": "object",
+        "propertyNames": {"pattern": f"^{_HEADER_NAME.pattern}$"},
+        "additionalProperties": _PLAIN,
+    },
+    plain=dict,
+)
+_URL: Final = FieldType(
+    name="HTTP address",
+    read=TEXT.read,
+    schema={"anyOf": [{"type": "string", "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^/\s]\S*$"}, REFERENCE]},
+)
+# Clients write transports in any case; editors offer the first form.
+_TRANSPORT: Final = FieldType(
+    name="`stdio`, `http` or `sse`",
+    read=TEXT.read,
+    schema={
+        "anyOf": [
+            {"enum": sorted(set(TYPES.values()))},
+            {"type": "string", "pattern": f"^(?:{'|'.join(map(_any_case, TYPES))})$"},
+            REFERENCE,
+        ]
+    },
+)
+_TIMEOUT: Final = FieldType(
+    name="number above 0",
+    read=_read_timeout,
+    schema={"type": "number", "exclusiveMinimum": 0},
+    plain=lambda seconds: seconds if seconds <= LONGEST_IN_SECONDS else seconds * 1000,
+)
+_TOOL_TIMEOUTS: Final = FieldType(
+    name="table: tool or glob -> seconds",
+    read=_read_tool_timeouts,
+    schema={"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
+    plain=dict,
+)
+_AUTH: Final = FieldType(name="table", read=lambda _, __: None, schema=AUTH, plain=plain_auth)
+_SWITCH: Final = FieldType(
+    name="true or false", read=lambda fields, name: fields.truth(name), schema={"type": "boolean"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """One upstream server: ``command`` (stdio) or ``url`` (HTTP), never both.
+
+    ``identity`` is what the entry declares of the ids of its tools. A server with ``unset`` references can't be
+    started: they have no value now.
+    """
+
+    key: str
+    disabled: bool = setting(
+        False, _SWITCH, "Whether the server is switched off; then the entry is not read.", live=True
+    )
+    command: str | None = setting(
+        None, _COMMAND, "Program to start: a server over standard input and output.", live=True
+    )
+    args: tuple[str, ...] = setting((), _ARGUMENTS, "Arguments of the program.", live=True)
+    cwd: str | None = setting(
+        None,
+        FieldType(name="path", read=_read_directory, schema=TEXT.schema),
+        "Directory of the program, relative to this file.",
+        live=True,
+    )
+    url: str | None = setting(None, _URL, "Address of a server over HTTP.", live=True)
+    type: Transport = setting("stdio", _TRANSPORT, "Transport, if the command or url does not tell.", live=True)
+    timeout: float | None = setting(
+        None, _TIMEOUT, "Longest time of one call; above 3600 it is read as milliseconds.", unit="seconds", live=True
+    )
+    idempotent: tuple[str, ...] = setting(
+        (),
+        _ARGUMENTS,
+        "Tools whose calls may be sent again if a connection breaks: the server's own names, or globs.",
+        live=True,
+    )
+    max_concurrent: int | None = setting(
+        None, COUNT, "Calls that may run there at a time; without it as the setting.", unit="calls", live=True
+    )
+    max_waiting: int | None = setting(
+        None, COUNT, "Calls that may wait for a free slot there; without it as the setting.", unit="calls", live=True
+    )
+    start: StartMode | None = setting(
+        None,
+        choice(get_args(StartMode)),
+        "When the server is started: with the gateway, or at the first request; without it as the setting.",
+        live=True,
+    )
+    idle_timeout: float | None = setting(
+        None,
+        SECONDS_OR_ZERO,
+        "Time without a request after which a lazy server is stopped; 0: never; without it as the setting.",
+        unit="seconds",
+        live=True,
+    )
+    allow_redirects: tuple[str, ...] = setting(
+        (),
+        FieldType(name="list of hosts", read=_read_hosts, schema={"type": "array", "items": _PLAIN}),
+        "Other hosts, as host or host:port, to which its redirects are followed, without credentials.",
+        live=True,
+    )
+    isolation: Isolation = setting(
+        "shared",
+        choice(get_args(Isolation)),
+        "Whether all clients share one connection, or each session or user has its own.",
+        live=True,
+    )
+    tool_timeouts: Mapping[str, float] = setting(
+        EMPTY,
+        _TOOL_TIMEOUTS,
+        "Longest time of one call of single tools: by the server's own names, or globs.",
+        unit="seconds",
+        live=True,
+    )
+    env: Mapping[str, str] = setting(
+        EMPTY, _ENV, "Environment variables of the program; write secrets as ${NAME}.", live=True, secret=True
+    )
+    headers: Mapping[str, str] = setting(
+        EMPTY, _HEADERS, "HTTP headers of every request; write secrets as ${NAME}.", live=True, secret=True
+    )
+    auth: Auth | None = setting(None, _AUTH, "How the gateway gets access tokens for the server.", live=True)
+    identity: ServerIdentity = UNDECLARED
+    unset: tuple[UnsetReference, ...] = ()
+
+
+_IDENTITY: Final[Mapping[str, Setting]] = MappingProxyType(
+    {
+        "integration": Setting(
+            type=FieldType(
+                name="name",
+                read=_read_integration,
+                schema={
+                    "anyOf": [
+                        {"type": "string", "pattern": r"^[_-]*[A-Za-z0-9][A-Za-z0-9_-]*$", "maxLength": 200},
+                        REFERENCE,
+                    ]
+                },
+            ),
+            meaning="Integration in the ids of its tools, as salesforce; without it the server's key.",
+            default=None,
+            live=True,
+        ),
+        "version": Setting(
+            type=FieldType(
+                name="whole number above 0",
+                read=_read_version,
+                # A text is a package's own version, which some clients note there; it means nothing here.
+                schema={"anyOf": [_VERSION, {"type": "string", "not": {"pattern": "^@?v?[0-9]+$"}}]},
+            ),
+            meaning="Version of the integration in the ids of its tools: 2 gives salesforce@2; without it 1.",
+            default=None,
+            live=True,
+        ),
+        "versions": Setting(
+            type=FieldType(
+                name="table: tool -> version",
+                read=_read_versions,
+                schema={"type": "object", "additionalProperties": _VERSION},
+                plain=dict,
+            ),
+            meaning="Versions of single tools, by the server's own names: create_lead = 3.",
+            default=EMPTY,
+            live=True,
+        ),
+    }
+)
+_DECLARED: Final = rows_of(ServerConfig)
+_ALIASES: Final[Mapping[str, Setting]] = MappingProxyType(
+    {
+        **{
+            name: Setting(type=_URL, meaning="The same as url, as another client calls it.", default=None, live=True)
+            for name in URLS[1:]
+        },
+        "transport": Setting(type=_TRANSPORT, meaning="The same as type.", default=None, live=True),
+        "enabled": Setting(
+            type=_SWITCH, meaning="The opposite of disabled: false switches the server off.", default=None, live=True
+        ),
+    }
+)
+SERVER: Final[Mapping[str, Setting]] = MappingProxyType({**_DECLARED, **_IDENTITY, **_ALIASES})
+"""The fields of an entry, by their keys."""
+KNOWN: Final = frozenset(SERVER)
+# Fields that depend on each other are read by themselves.
+_APART: Final = frozenset({"disabled", "url", "type", "auth", "isolation"})
+_ALONE: Final = MappingProxyType({key: row for key, row in _DECLARED.items() if key not in _APART})
+
+
+def plain_server(server: ServerConfig) -> dict[str, Any]:
+    """Return an entry as a file writes it."""
+    plain = plain_table(server, _DECLARED) | plain_table(server.identity, _IDENTITY)
+    if server.type == "http":
+        # The address tells it.
+        del plain["type"]
+    return plain
 
 
 def strange(words: Iterable[str]) -> Iterator[str]:
-    """Yield the keys of an entry that nobody is known to understand; those that are comments are left out.
+    """Yield the keys of an entry that no known client understands; comments are left out.
 
     >>> list(strange(["command", "timeuot", "alwaysAllow", "_comment"]))
     ['timeuot']
@@ -109,7 +384,7 @@ def strange(words: Iterable[str]) -> Iterator[str]:
 
 
 def misspelt(word: str) -> str:
-    """Return the key that somebody may have meant, "" where none is near.
+    """Return the key that was probably meant, "" if none is similar.
 
     >>> misspelt("timeuot"), misspelt("comand"), misspelt("colour")
     ('timeout', 'command', '')
@@ -120,17 +395,17 @@ def misspelt(word: str) -> str:
 def read_servers(
     entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
-    """Return the servers of one ``mcpServers`` object in its order; faults are noted, not raised.
+    """Return the servers of one ``mcpServers`` object in its order; note errors.
 
-    Keys that mean nothing here are ignored (`about_keys` tells of them). A disabled entry is not looked into. A
-    variable that is not set is no fault: it costs this server alone (`ServerConfig.unset`).
+    Keys that mean nothing here are ignored (`about_keys` reports them). A disabled entry is not read. A reference
+    without a value is not an error: it costs this server alone (`ServerConfig.unset`).
     """
     read = partial(_tolerant, base=base, sources=sources, faults=faults)
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
 
 
 def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, ours: bool) -> None:
-    """Note the keys in entries that nobody understands; in a file of ``ours``, those of clients too."""
+    """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
             continue
@@ -146,7 +421,7 @@ def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources,
     environ, found = sources.tolerant("${{{}}}".format), faults.apart()
     server = _server(key, entry, where, base=base, environ=environ, faults=found)
     if environ.unset and found:
-        # What is not set yet may be a word or a whole address.
+        # A value that is missing may be a word or a whole address.
         for standin in STANDINS:
             again = faults.apart()
             _server(key, entry, where, base=base, environ=sources.tolerant(f"{standin}".format), faults=again)
@@ -163,61 +438,37 @@ def _server(
     if not isinstance(entry, dict):
         faults.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
         return ServerConfig(key=key)
-    fields = Fields(entry, where, environ, faults)
+    fields = Fields(entry, where, environ, faults, base)
     if _is_off(fields):
         return ServerConfig(key=key, disabled=True)
-    command, url = _command(fields), _url(fields)
-    kind = _kind(fields, url, where)
-    _check_target(command, url, where, fields)
-    _check_headers(headers := fields.pairs("headers"), fields)
-    auth = read_auth(fields, url, headers)
+    url = next((fields.text(name) for name in URLS if name in fields), None)
+    # Keys of clients may stand here too: `about_keys` reports those that nobody knows.
+    found = read_table(fields, _ALONE, accept_null=True, others=fields)
+    transport = _transport(fields, url)
+    _check_target(found.get("command"), url, fields)
+    auth = read_auth(fields, url, found.get("headers", EMPTY))
+    if "allow_redirects" in fields and url is None:
+        fields.add("allow_redirects", "only a server with a url redirects", "Leave it out.")
     return ServerConfig(
         key=key,
-        command=command,
-        args=fields.texts("args"),
-        env=MappingProxyType(fields.pairs("env")),
-        cwd=_directory(fields.text("cwd"), base),
         url=url,
-        headers=MappingProxyType(headers),
-        type=kind,
-        timeout=_seconds(fields.number("timeout")),
-        tool_timeouts=_tool_timeouts(fields),
-        idempotent=fields.texts("idempotent"),
-        max_concurrent=fields.whole("max_concurrent"),
-        max_waiting=fields.whole("max_waiting"),
+        type=transport,
         isolation=_isolation(fields, auth),
-        start=_chosen(fields, "start", STARTS, "a way to start"),
-        idle_timeout=fields.number("idle_timeout", inclusive=True),
         auth=auth,
-        allow_redirects=_redirects(fields, url),
-        identity=_identity(fields),
-    )
-
-
-def _identity(fields: Fields) -> ServerIdentity:
-    """Return what an entry declares of the ids of its server's tools."""
-    integration = fields.text("integration")
-    if integration is not None and (fault := integration_fault(integration)):
-        fields.faults.add(fields.where("integration"), f"{excerpt(integration)}: {fault}", "Choose another.")
-        integration = None
-    given = fields.nested("versions", "an object: tool -> version")
-    versions = {} if given is None else {tool: given.whole(tool, most=MAX_VERSION) for tool in given}
-    return ServerIdentity(
-        integration=integration,
-        version=_version(fields),
-        versions=MappingProxyType({tool: version for tool, version in versions.items() if version is not None}),
+        identity=ServerIdentity(**read_table(fields, _IDENTITY, accept_null=True, others=fields)),
+        **found,
     )
 
 
 def identity_within(entry: Mapping[str, Any]) -> ServerIdentity:
-    """Return what the entry of a client's file declares of the ids of its server's tools, as far as it can be declared.
+    """Return the identity that an entry of a client's file declares for its server; illegal parts are ignored.
 
     >>> identity_within({"integration": "salesforce", "version": "1.4.2", "versions": {"get": 0}})
     ServerIdentity(integration='salesforce', version=None, versions=mappingproxy({}))
     """
     integration, version, versions = (entry.get(name) for name in ("integration", "version", "versions"))
     pairs = versions.items() if isinstance(versions, dict) else ()
-    is_fit = isinstance(integration, str) and not integration_fault(integration)
+    is_fit = isinstance(integration, str) and not integration_error(integration)
     return ServerIdentity(
         integration=integration if is_fit else None,
         version=version if _is_version(version) else None,
@@ -229,62 +480,20 @@ def _is_version(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_VERSION
 
 
-def _version(fields: Fields) -> int | None:
-    """Return the version of the integration; a text is a package's own version, which some clients note there."""
-    said = fields.raw("version")
-    if not isinstance(said, str):
-        return fields.whole("version", most=MAX_VERSION)
-    if (meant := _NUMBER.fullmatch(said)) is not None:
-        fields.faults.add(fields.where("version"), f"{excerpt(said)} is a text", f"Write {meant[1]}, without quotes.")
-    return None
-
-
-def _redirects(fields: Fields, url: str | None) -> tuple[str, ...]:
-    """Return the hosts that a server may lead to, as they are compared."""
-    if "allow_redirects" not in fields:
-        return ()
-    if url is None:
-        problem = "only a server with a url leads anywhere"
-        fields.faults.add(fields.where("allow_redirects"), problem, "Leave it out.")
-    found = each(_HOST, "a host, as in files.example or files.example:8443")(fields, "allow_redirects")
-    return tuple(host.lower() for host in found or ())
-
-
 def _isolation(fields: Fields, auth: Auth | None) -> Isolation:
-    """Return whose a connection is: where each person has a token, each has their own."""
-    said = _chosen(fields, "isolation", ISOLATIONS, "a kind of isolation")
+    """Return how connections are isolated: where each person has a token, each has a connection."""
+    given: Isolation | None = _DECLARED["isolation"].type.read(fields, "isolation")
     if not isinstance(auth, Login | TokenExchange):
-        return said or "shared"
-    if said not in {None, "user"}:
-        fields.faults.add(fields.where("isolation"), f"{said!r} would mix people's logins", "Leave it out.")
+        return given or "shared"
+    if given not in {None, "user"}:
+        fields.add("isolation", f"{given!r} would mix people's logins", "Leave it out.")
     return "user"
-
-
-def _chosen(fields: Fields, name: str, known: Collection[_Word], what: str) -> _Word | None:
-    said = fields.text(name)
-    found = next((one for one in known if one == said), None)
-    if said is not None and found is None:
-        remedy = f"Write one of {', '.join(known)}."
-        fields.faults.add(fields.where(name), f"{excerpt(said)} is not {what}", remedy)
-    return found
 
 
 def _is_off(fields: Fields) -> bool:
     """Tell whether the entry is switched off: some clients write ``disabled``, others ``enabled``."""
     disabled = fields.truth("disabled")
     return disabled or ("enabled" in fields and not fields.truth("enabled"))
-
-
-def _command(fields: Fields) -> str | None:
-    if fields.is_list("command"):
-        remedy = 'Write the program as "command" and the rest as "args": [...].'
-        fields.faults.add(fields.where("command"), "it is a list, not a text", remedy)
-        return None
-    return fields.text("command")
-
-
-def _url(fields: Fields) -> str | None:
-    return next((fields.text(name) for name in URLS if name in fields), None)
 
 
 def _has_url(fields: Fields) -> bool:
@@ -301,61 +510,37 @@ def _check_key(key: str, where: str, faults: ConfigErrors) -> None:
         faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
 
 
-def _kind(fields: Fields, url: str | None, where: str) -> Literal["stdio", "http", "sse"]:
+def _transport(fields: Fields, url: str | None) -> Transport:
     named = fields.text("type") or fields.text("transport")
     if named is None:
         return "http" if url else "stdio"
-    kind = TYPES.get(named.lower())
-    if kind is None:
-        problem = f"{excerpt(named)} is not a kind of transport"
-        fields.faults.add(f"{where}.type", problem, 'Write "stdio", "http" or "sse".')
-    elif (kind == "stdio") == (url is not None) and ("command" in fields) != _has_url(fields):
-        wants = "a command" if kind == "stdio" else "a url"
-        fields.faults.add(f"{where}.type", f"{named!r} needs {wants}", "Correct the type, or leave it out.")
-    return kind or "stdio"
+    transport = TYPES.get(named.lower())
+    if transport is None:
+        fields.add("type", f"{excerpt(named)} is not a transport", 'Write "stdio", "http" or "sse".')
+    elif (transport == "stdio") == (url is not None) and ("command" in fields) != _has_url(fields):
+        wants = "a command" if transport == "stdio" else "a url"
+        fields.add("type", f"{named!r} needs {wants}", "Correct the type, or leave it out.")
+    return transport or "stdio"
 
 
-def _check_target(command: str | None, url: str | None, where: str, fields: Fields) -> None:
+def _check_target(command: str | None, url: str | None, fields: Fields) -> None:
     if "command" in fields and _has_url(fields):
-        fields.faults.add(where, "it has both a command and a url", "Keep one of them.")
+        fields.faults.add(fields.place, "it has both a command and a url", "Keep one of them.")
     elif command is None and url is None:
         if "command" not in fields and not _has_url(fields):
-            fields.faults.add(where, "it has neither a command nor a url", 'Add "command": "..." or "url": "...".')
+            problem = "it has neither a command nor a url"
+            fields.faults.add(fields.place, problem, 'Add "command": "..." or "url": "...".')
     elif command is not None and not command.strip():
-        fields.faults.add(f"{where}.command", "it is empty", "Write the program to start.")
+        fields.add("command", "it is empty", "Write the program to start.")
     elif url is not None:
-        _check_url(url, where, fields)
+        _check_url(url, fields)
 
 
-def _check_url(url: str, where: str, fields: Fields) -> None:
+def _check_url(url: str, fields: Fields) -> None:
     try:
         parts = urlsplit(url)
         good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
     except ValueError:
         good = False
     if not good or not url.isprintable() or " " in url:
-        fields.faults.add(f"{where}.url", f"{excerpt(url)} is not an http(s) address", "Write https://HOST/PATH.")
-
-
-def _check_headers(headers: Mapping[str, str], fields: Fields) -> None:
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not (value.isprintable() and value.isascii()):
-            # The value is not shown: it is a secret more often than not.
-            where = fields.where(f"headers.{excerpt(name)}")
-            fields.faults.add(where, "it is not a legal HTTP header", "Use printable ASCII only.")
-
-
-def _directory(text: str | None, base: Path) -> str | None:
-    return None if text is None else str(base / at_home(text))
-
-
-def _tool_timeouts(fields: Fields) -> Mapping[str, float]:
-    given = fields.nested("tool_timeouts", "an object: tool -> seconds")
-    found = {} if given is None else {tool: given.number(tool) for tool in given}
-    return MappingProxyType({tool: seconds for tool, seconds in found.items() if seconds is not None})
-
-
-def _seconds(timeout: float | None) -> float | None:
-    if timeout is None or timeout <= LONGEST_IN_SECONDS:
-        return timeout
-    return timeout / 1000
+        fields.add("url", f"{excerpt(url)} is not an http(s) address", "Write https://HOST/PATH.")

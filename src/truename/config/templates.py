@@ -1,7 +1,7 @@
-"""A text of somebody's configuration, taken apart: what is plain, what names a variable, what has to become one.
+"""Split a text of a client's configuration into plain text, references, and holes that have to become variables.
 
-Every client has its own way to write a reference. Nothing is ever looked up, run or asked here: a reference is
-translated into ours, and what only that client could fill in becomes a hole that waits for a variable.
+Every client writes references in its own way. Nothing is looked up, run or asked here: a reference is translated into
+ours, and a placeholder that only that client can fill in becomes a hole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A variable of the environment that the text names already; ``value`` is a secret that was its default."""
+    """A reference to a variable of the environment; ``value`` is a secret that was its default."""
 
     name: str
     default: str | None = None
@@ -42,9 +42,9 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What has to become a variable: a secret that stands there (``value``), or what only the client could fill in.
+    """A part that has to become a variable: a secret (``value``), or a placeholder that only the client can fill in.
 
-    ``label`` says what it is; ``own`` whether that is a variable's name by itself, without the server's before it.
+    ``label`` describes it; with ``own`` the label is the variable's name by itself, without the server's key.
     """
 
     label: str
@@ -58,7 +58,7 @@ Template = tuple[Part, ...]
 
 LITERAL: Final = "literal"
 _BRACES: Final = r"\$\{(?P<braces>[^{}]*)\}"
-# Facts of the clients' own documents and sources; what is not listed is read as ${VAR} and ${env:VAR}.
+# From the clients' own documents and sources; others are read as ${VAR} and ${env:VAR}.
 SPELLINGS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
         "braces": re.compile(_BRACES),
@@ -88,7 +88,7 @@ _DOLLAR: Final = "${TRUENAME_DOLLAR:-$}"
 
 
 def spelling_of(client: str) -> str:
-    """Return how this client writes references; most write ``${VAR}``."""
+    """Return the name of the client's way to write references; most write ``${VAR}``."""
     return _CLIENTS.get(client, "braces")
 
 
@@ -103,7 +103,7 @@ def variable_name(text: str) -> str:
 
 
 def translate(text: str, spelling: str, base: Path | None = None) -> Template:
-    """Take a text apart. ``base`` is the directory that ``${workspaceFolder}`` or a plugin's root would mean.
+    """Split a text into parts. ``base`` is the directory that ``${workspaceFolder}`` or a plugin's root means.
 
     >>> translate("Bearer ${env:TOKEN}", "braces")
     ('Bearer ', Ref(name='TOKEN', default=None))
@@ -119,7 +119,7 @@ def translate(text: str, spelling: str, base: Path | None = None) -> Template:
 
 
 def written(template: Template, name_of: Callable[[Hole], str]) -> str:
-    """Return the text as a truename.toml has it."""
+    """Return the text as truename.toml writes it."""
     pieces: list[str] = []
     for part in template:
         if isinstance(part, str):
@@ -164,7 +164,7 @@ def _braces(inside: str, said: str, base: Path | None) -> Part:
 
 
 def _place(inside: str, base: Path | None) -> Part | None:
-    """Return what an editor's word for a place means, or None if it is not one."""
+    """Return the meaning of an editor's placeholder for a place, or None if it is not one."""
     if inside == "userHome":
         return Ref("HOME")
     if inside in {"/", "pathSeparator"}:

@@ -1,41 +1,40 @@
-"""What is done about definitions that are new or have changed: the table ``[trust]``, read strictly."""
+"""The table ``[trust]``: how new and changed definitions, and suspicious answers, are handled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.fields import TEXT, Row, chosen, read_row_table, row_schema
+from truename.config.field_types import PATH, STORE_PATH, choice, read_named
+from truename.config.fields import EMPTY, FieldType, plain_table, read_table, rows_of, setting, table_schema
 from truename.errors import ConfigError, excerpt, spelling_remedy
-from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from truename.config.fields import Fields
 
-__all__ = ["HANDLINGS", "TRUST", "Handling", "Trust", "plain_trust", "read_trust", "strictest"]
+__all__ = ["HANDLINGS", "TRUST", "Handling", "Trust", "strictest"]
 
 Handling = Literal["warn", "quarantine", "block"]
 First = Literal["trust", "review"]
 Serving = Literal["pinned", "hidden"]
 Results = Literal["off", "warn", "block"]
 HANDLINGS: Final[tuple[Handling, ...]] = get_args(Handling)
-"""What is done about something, from the mildest."""
-_MEMORY: Final = "memory"
+"""How a finding can be handled, from the mildest."""
 
 _RULES: Final[Mapping[str, Handling]] = MappingProxyType(
     {
         # Texts with these hide something from people: no definition of an honest server was found to have them.
         **dict.fromkeys(("bidirectional_text", "control_character"), "quarantine"),
         **dict.fromkeys(("hidden_instruction", "encoded_payload"), "quarantine"),
-        # Who comes later and can be taken for somebody else.
+        # A tool that comes later and can be taken for another one.
         **dict.fromkeys(("shadowed_tool", "near_name", "confusable_name"), "quarantine"),
         # Zero-width spaces are copied along from web pages: one tool in 808 of real servers has some.
         **dict.fromkeys(("invisible_character", "steered_call", "capability_mismatch"), "warn"),
-        # What honest authors do too, though none should.
+        # Honest authors write these too, though none should.
         **dict.fromkeys(("self_praise", "stuffed_text", "foreign_parameter"), "warn"),
     }
 )
@@ -46,29 +45,70 @@ def strictest(handlings: Iterable[Handling]) -> Handling | None:
     return max(handlings, key=HANDLINGS.index, default=None)
 
 
+def _wrong(rule: str, handling: str) -> tuple[str, str] | None:
+    """Return what is wrong with the handling of a rule's findings, and what to do; None if nothing is."""
+    if rule not in _RULES:
+        return "there is no such rule", spelling_remedy(rule, _RULES)
+    if handling not in HANDLINGS:
+        return f"{excerpt(handling)} is not one of: {', '.join(HANDLINGS)}", spelling_remedy(handling, HANDLINGS)
+    return None
+
+
+def _read_rules(fields: Fields, name: str) -> Mapping[str, Handling]:
+    found: dict[str, Handling] = {}
+    for rule, given in fields.pairs(name).items():
+        if (wrong := _wrong(rule, given)) is not None:
+            fields.add(f"{name}.{excerpt(rule)[1:-1]}", *wrong)
+        else:
+            found[rule] = next(one for one in HANDLINGS if one == given)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
-class Trust:
-    """What is done about what is new or has changed.
+class ServerTrust:
+    """How new and changed definitions, and answers, of one server are handled.
 
-    ``first`` says whether what nobody knows is trusted because it is there first, or waits for a review. ``drift``:
-    what is done about a definition that is no longer the pinned one; in quarantine the pinned one goes on being served
-    (``quarantine`` is ``pinned``) as long as calls made by it can be right, or the tool is ``hidden``. ``rules``: what
-    is done about a finding of a rule, by the rule's name; of other rules nothing is asked. ``servers`` are those with
-    words of their own. ``results``: what is done about an answer that looks like an attack on the model; while it is
-    off none is looked at. ``pins`` is the file of the pins, if it is not the usual one, or ``memory``. ``lock`` is a
-    `truename.lock`: definitions that were reviewed, and count as pinned before any was seen.
-
-    Rules that are not named keep their defaults, as in a file. Raises `ConfigError` for a rule or a word that is none.
+    Rules that are not named keep their defaults, as in a file. Raises `ConfigError` for a rule or a handling that does
+    not exist.
     """
 
-    first: First = "trust"
-    drift: Handling = "warn"
-    quarantine: Serving = "pinned"
-    results: Results = "off"
-    rules: Mapping[str, Handling] = field(default_factory=lambda: MappingProxyType({}))
-    servers: Mapping[str, Trust] = field(default_factory=lambda: MappingProxyType({}))
-    pins: str | None = None
-    lock: str | None = None
+    first: First = setting(
+        "trust",
+        choice(get_args(First)),
+        "Whether a definition without a pin is trusted when it is first seen, or waits for a review.",
+        live=True,
+    )
+    drift: Handling = setting(
+        "warn", choice(HANDLINGS), "How a definition that no longer matches its pin is handled.", live=True
+    )
+    quarantine: Serving = setting(
+        "pinned",
+        choice(get_args(Serving)),
+        "Whether the pinned definition of a quarantined tool is still shown, as long as calls made by it can be right, "
+        "or the tool is hidden.",
+        live=True,
+    )
+    results: Results = setting(
+        "off",
+        choice(get_args(Results)),
+        "How an answer that looks like an attack on the model is handled; with off no answer is checked.",
+        live=True,
+    )
+    rules: Mapping[str, Handling] = setting(
+        _RULES,
+        FieldType(
+            name="table: rule -> `warn`, `quarantine` or `block`",
+            read=_read_rules,
+            schema={
+                "type": "object",
+                "properties": {name: {"enum": list(HANDLINGS)} for name in _RULES},
+                "additionalProperties": False,
+            },
+            plain=dict,
+        ),
+        "How a finding of a rule in a new or changed definition is handled.",
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         for rule, handling in self.rules.items():
@@ -76,101 +116,81 @@ class Trust:
                 raise ConfigError(file="trust", key=f"rules.{excerpt(rule)[1:-1]}", problem=found[0], remedy=found[1])
         object.__setattr__(self, "rules", MappingProxyType({**_RULES, **self.rules}))
 
+
+_OWN: Final = rows_of(ServerTrust)
+
+
+def _read_server(_: str, table: Fields) -> dict[str, Any]:
+    return read_table(table, _OWN)
+
+
+def _read_servers(fields: Fields, name: str) -> Mapping[str, Any] | None:
+    # Each server's fields are laid over those of the whole table when that is read.
+    return read_named(fields, name, _read_server, any_name=True)
+
+
+def _plain_servers(servers: Mapping[str, Trust]) -> dict[str, Any]:
+    """Return the tables of single servers: every field, because a default there may differ from the whole table."""
+    return {key: {name: _OWN[name].type.plain(getattr(one, name)) for name in _OWN} for key, one in servers.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trust(ServerTrust):
+    """How new and changed definitions, and answers, are handled: by default, and of single servers."""
+
+    servers: Mapping[str, Trust] = setting(
+        EMPTY,
+        FieldType(
+            name="tables by SERVER",
+            read=_read_servers,
+            schema={"type": "object", "additionalProperties": table_schema(_OWN)},
+            plain=_plain_servers,
+            rows=_OWN,
+            key="SERVER",
+        ),
+        "Other handling for single servers, by their keys.",
+        live=True,
+    )
+    pins: str | None = setting(
+        None, STORE_PATH, "File of the pins, or `memory`; without it in the user's state directory."
+    )
+    lock: str | None = setting(
+        None, PATH, "A truename.lock: its reviewed definitions are pinned before any is seen.", live=True
+    )
+
     def of(self, server: str) -> Trust:
-        """Return what holds for a server."""
+        """Return the handling for a server."""
         return self.servers.get(server, self)
 
     @property
     def is_strict(self) -> bool:
-        """Whether anything may be kept back: then what can't be remembered is not shown either."""
+        """Whether a definition may be withheld: then one that can't be remembered is not shown either."""
         return self.first == "review" or any(one.drift != "warn" for one in (self, *self.servers.values()))
 
 
-def _wrong(rule: str, handling: str) -> tuple[str, str] | None:
-    """Say what is wrong with what is to be done about a rule's findings, and what to do; None if nothing is."""
-    if rule not in _RULES:
-        return "it is no such rule", spelling_remedy(rule, _RULES)
-    return (
-        None if handling in HANDLINGS else (f"{excerpt(handling)} is no choice", spelling_remedy(handling, HANDLINGS))
-    )
+_ROWS: Final = rows_of(Trust)
 
 
-def _text(fields: Fields, name: str) -> str | None:
-    return fields.text(name)
-
-
-def _under(base: Path, path: str | None) -> str | None:
-    """Return a path as seen from the directory of the configuration."""
-    return path if path is None or path == _MEMORY else str(base / at_home(path))
-
-
-_OWN: Final[Mapping[str, Row]] = {
-    "first": chosen(get_args(First), "Whether what is there first is trusted, or waits for a review."),
-    "drift": chosen(HANDLINGS, "What is done about a definition that changed."),
-    "quarantine": chosen(get_args(Serving), "What is shown meanwhile: the pinned definition, or nothing."),
-    "results": chosen(get_args(Results), "What is done about an answer that looks like an attack on the model."),
-}
-_ROWS: Final[Mapping[str, Row]] = {
-    **_OWN,
-    "pins": Row(_text, TEXT, "The file of the pins, or memory."),
-    "lock": Row(_text, TEXT, "A truename.lock whose definitions are pins before any was seen."),
-}
-_RULED: Final = {
-    "type": "object",
-    "properties": {name: {"enum": list(HANDLINGS)} for name in _RULES},
-    "additionalProperties": False,
-    "description": "What is done about a finding of a rule in a definition that is new or changed.",
-}
-_SERVERS: Final = {
-    "type": "object",
-    "additionalProperties": row_schema(_OWN, {"rules": _RULED}),
-    "description": "What is done otherwise about single servers.",
-}
-TRUST: Final[Mapping[str, Any]] = row_schema(_ROWS, {"rules": _RULED, "servers": _SERVERS})
-"""What a schema says of the table."""
-
-
-def read_trust(fields: Fields, name: str, base: Path) -> Trust | None:
-    """Read the table ``trust``; what is wrong is noted, and None returned for what can't be used."""
-    table = fields.nested(name, "an object")
+def _read(fields: Fields, name: str) -> Trust | None:
+    table = fields.table(name)
     if table is None:
         return None
     before = len(fields.faults)
-    whole = _read(table, Trust(), _ROWS, ("rules", "servers"))
-    whole = replace(whole, pins=_under(base, whole.pins), lock=_under(base, whole.lock))
-    servers = table.nested("servers", "an object: SERVER -> object")
-    own = {key: _server(servers, key, whole) for key in servers or () if servers is not None}
+    found = read_table(table, _ROWS)
     if len(fields.faults) != before:
         return None
+    servers = found.pop("servers", {})
+    whole = Trust(**found)
+    own = {
+        key: replace(whole, **{**one, "rules": {**whole.rules, **one.get("rules", {})}}) for key, one in servers.items()
+    }
     return replace(whole, servers=MappingProxyType(own))
 
 
-def plain_trust(trust: Trust) -> dict[str, Any]:
-    """Return the table that is read to this. For single servers all is written: what is said there is never empty."""
-    said = {name: getattr(trust, name) for name in (*_ROWS, "rules")}
-    plain = {name: value for name, value in said.items() if value != getattr(Trust(), name)}
-    own = {key: {name: getattr(one, name) for name in (*_OWN, "rules")} for key, one in trust.servers.items()}
-    return {**plain, "servers": own} if own else plain
-
-
-def _server(servers: Fields, key: str, whole: Trust) -> Trust:
-    table = servers.nested(key, "an object")
-    if table is None:
-        servers.faults.add(servers.where(excerpt(key)[1:-1]), "it is empty", "Leave it out, or fill it.")
-        return whole
-    return _read(table, whole, _OWN, ("rules",))
-
-
-def _read(table: Fields, whole: Trust, rows: Mapping[str, Row], more: tuple[str, ...]) -> Trust:
-    said = read_row_table(table, rows, more)
-    return replace(whole, **said, rules={**whole.rules, **_ruled(table)})
-
-
-def _ruled(table: Fields) -> dict[str, Handling]:
-    found: dict[str, Handling] = {}
-    for rule, said in table.pairs("rules").items():
-        if (wrong := _wrong(rule, said)) is not None:
-            table.faults.add(f"{table.where('rules')}.{excerpt(rule)[1:-1]}", *wrong)
-        else:
-            found[rule] = next(one for one in HANDLINGS if one == said)
-    return found
+TRUST: Final = FieldType(
+    name="table",
+    read=_read,
+    schema=table_schema(_ROWS),
+    plain=partial(plain_table, rows=_ROWS),
+    rows=_ROWS,
+)

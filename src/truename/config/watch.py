@@ -1,4 +1,4 @@
-"""Whether files became other ones: seen by their stamps, and read only while nobody writes them."""
+"""Watch files for changes by their stamps, and read them only while nobody writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Reread:
-    """How a configuration is read again; ``watched`` are files that are no part of it, but decide whether it counts."""
+    """A way to read a configuration again; ``watched`` are other files that decide whether it may be used."""
 
     read: Callable[[], Config]
     watched: tuple[Path, ...] = ()
@@ -32,9 +32,9 @@ class _Stamp(NamedTuple):
 
 
 class Watch:
-    """Watches files that others write, by looking at them now and then; ``files`` tells which these are.
+    """Watches files that others write, by looking at them now and then; ``files`` returns their paths.
 
-    A file that is not there, or is none (a pipe), has no stamp.
+    A missing file, or one that is not regular (a pipe), has no stamp.
     """
 
     def __init__(self, files: Callable[[], Iterable[Path]]) -> None:
@@ -42,15 +42,16 @@ class Watch:
         self._taken = self._seen = self._stamps()
 
     def look(self) -> bool:
-        """Tell whether they are others than those read last, and the same as at the last look."""
+        """Tell whether the files differ from those read last, and are the same as at the last look."""
         now = self._stamps()
         is_settled, self._seen = now == self._seen, now
         return is_settled and now != self._taken
 
     def read(self, load: Callable[[], Loaded]) -> Loaded | None:
-        """Return what ``load`` makes of them; None if they changed meanwhile.
+        """Return the result of ``load``; None if the files changed meanwhile.
 
-        Raises what ``load`` raises of files that did not. What was read is no news any more, be it right or wrong.
+        Raises the errors of ``load``, if the files did not change. Files that were read count as seen, with or without
+        errors.
         """
         before, failure, loaded = self._stamps(), None, None
         try:

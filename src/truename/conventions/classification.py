@@ -25,7 +25,7 @@ _WORDS: Final = re.compile(r"[a-zA-Z0-9]+")
 
 
 class SpellingFault(NamedTuple):
-    """One thing that is wrong: the name of the rule that it breaks, what to say, and whether it is only a hint."""
+    """An error in the spelling of a name: the name of the violated rule, a clause, and whether it is only a hint."""
 
     rule: str
     text: str
@@ -33,31 +33,31 @@ class SpellingFault(NamedTuple):
 
 
 class FormatMatch(NamedTuple):
-    """What the parts of a name are; ``mended`` is what they should have been, "" where only a person can tell."""
+    """The parts of a name by its format; ``corrected`` is the name with correct parts, "" if only a person can tell."""
 
     category: str = ""
     platform: str = ""
     app: str = ""
     words: str = ""
-    mended: str = ""
+    corrected: str = ""
     faults: tuple[SpellingFault, ...] = ()
 
 
 def match(segments: Sequence[str], convention: Convention) -> FormatMatch:
-    """Return what the parts of a name are, in the category that asks for most."""
+    """Match the segments of a name with the convention's formats, the most specific first."""
     exact = _first(segments, convention, is_exact=True)
     if exact is not None:
         return exact
     loose = _first(segments, convention, is_exact=False)
     if loose is not None:
         example = CASINGS[convention.word_casing].example
-        front = ", with the parts in front in lower case" if len(segments) > 1 else ""
+        front = ", with the parts before it in lower case" if len(segments) > 1 else ""
         return loose._replace(faults=(SpellingFault("casing", f"is not written like {example}{front}"),))
-    return _hindered(segments, convention)
+    return _mismatch(segments, convention)
 
 
 def parts_in_front(segments: Sequence[str], convention: Convention) -> int:
-    """Return how many segments of a name are a known app, a platform or another prefix, before the first that is none.
+    """Count the segments at the start of a name that are known apps, platforms or other prefixes.
 
     >>> from truename.conventions import Convention
     >>> parts_in_front(["org", "ios", "phone", "ios"], Convention.of("trailblaze"))
@@ -67,7 +67,7 @@ def parts_in_front(segments: Sequence[str], convention: Convention) -> int:
 
 
 def respelled(text: str, casing: str) -> str:
-    """Return words in a casing, the empty text if that can't be done.
+    """Convert words to a casing; return "" if the result would not have that casing.
 
     >>> respelled("InputText", "camel"), respelled("URLOpen", "camel"), respelled("inputText", "kebab")
     ('inputText', 'urlOpen', 'input-text')
@@ -100,16 +100,16 @@ def _fit(form: Format, segments: Sequence[str], convention: Convention, *, is_ex
         return None
     front = [_part(part, text, convention) for part, text in zip(form.parts, segments, strict=False)]
     words = convention.separator.join(segments[number:])
-    mended = _words(words, form.casing, convention, is_exact=is_exact)
-    if not mended or not all(front) or (is_exact and front != list(segments[:number])):
+    corrected = _words(words, form.casing, convention, is_exact=is_exact)
+    if not corrected or not all(front) or (is_exact and front != list(segments[:number])):
         return None
     found = {part.kind: text for part, text in zip(form.parts, front, strict=True)}
-    whole = convention.separator.join([*front, mended])
-    return FormatMatch(form.category, found.get("platform", ""), found.get("app", ""), mended, whole)
+    whole = convention.separator.join([*front, corrected])
+    return FormatMatch(form.category, found.get("platform", ""), found.get("app", ""), corrected, whole)
 
 
 def _part(part: Part, text: str, convention: Convention) -> str:
-    """Return what a part in front should be, "" if it is none of this kind."""
+    """Return the correct spelling of a part before the tool's own words; "" if the text is not of this kind."""
     lower = lower_ascii(text)
     if part.kind == "literal":
         return part.word if lower == part.word.lower() else ""
@@ -121,7 +121,7 @@ def _part(part: Part, text: str, convention: Convention) -> str:
 
 
 def _words(text: str, casing: str, convention: Convention, *, is_exact: bool) -> str:
-    """Return a tool's own words as they should be, "" if they can't be any."""
+    """Return the correct spelling of a tool's own words; "" if the text can't be such words."""
     if is_exact:
         found = text if CASINGS[casing].pattern.fullmatch(text) else ""
     else:
@@ -130,25 +130,25 @@ def _words(text: str, casing: str, convention: Convention, *, is_exact: bool) ->
     return "" if lower in convention.taken or lower in convention.known_apps else found
 
 
-def _hindered(segments: Sequence[str], convention: Convention) -> FormatMatch:
-    """Tell why a name is of no category."""
+def _mismatch(segments: Sequence[str], convention: Convention) -> FormatMatch:
+    """Return the reason why a name matches no category."""
     alone = _whole_part(segments[0], convention)
     if len(segments) == 1 and alone:
-        return _none(SpellingFault("no_category", f"is {alone} and nothing more"))
+        return _none(SpellingFault("no_category", f"is only {alone}"))
     if reordered := _reordered(segments, convention):
         if lower_ascii(segments[-1]) in convention.platforms:
             fault = SpellingFault(
-                "platform_in_name", f"has the platform {excerpt(segments[-1], 64)} behind, not in front"
+                "platform_in_name", f"has the platform {excerpt(segments[-1], 64)} at the end, not at the start"
             )
         else:
-            fault = SpellingFault("no_category", "has its parts in another order than the convention")
+            fault = SpellingFault("no_category", "has its parts in another order than the convention demands")
         return reordered._replace(faults=(fault,))
     if len(segments) > 1 and not alone and not _part(Part("app"), segments[0], convention):
         return _none(
             SpellingFault("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}")
         )
     formats = ", ".join(dict.fromkeys(convention.categories.values()))
-    return _none(SpellingFault("no_category", f"has the form of no category ({formats})"))
+    return _none(SpellingFault("no_category", f"matches the format of no category ({formats})"))
 
 
 def _none(fault: SpellingFault) -> FormatMatch:
@@ -169,12 +169,12 @@ def _not_known(convention: Convention) -> str:
     literals = sorted(convention.taken.difference(convention.platforms))
     if convention.apps is not None:
         *most, last = kinds + literals
-        return f"which is no {', '.join(most)} or {last}" if most else f"which is no {last}"
-    return f"which can't be an app: one word in lower case, none of {', '.join(sorted(convention.taken))}"
+        return f"which is not a known {', '.join(most)} or {last}" if most else f"which is not a known {last}"
+    return f"which can't be an app: an app is one word in lower case, not {', '.join(sorted(convention.taken))}"
 
 
 def _reordered(segments: Sequence[str], convention: Convention) -> FormatMatch | None:
-    """Return the match of the same parts in another order, if there is exactly one that is certain."""
+    """Return the match of the same parts in the convention's order; None if that order is not certain."""
     known = [text for text in segments if _whole_part(text, convention)]
     rest = [text for text in segments if not _whole_part(text, convention)]
     if len(rest) != 1 or not known or len(known) > len(("literal", "app", "platform")):
@@ -185,7 +185,7 @@ def _reordered(segments: Sequence[str], convention: Convention) -> FormatMatch |
     return _first([*literals, *apps, *platforms, *rest], convention, is_exact=True)
 
 
-# Nine digits fit every integer type; Python's own limit on digits is never met.
+# Nine digits fit every integer type, and stay below Python's own limit on digits.
 _VERSION: Final = re.compile(r"[2-9]|[1-9][0-9]{1,8}")
 _DIGITS: Final = re.compile(r"[0-9]+")
 _NUMBERED: Final = re.compile(r"[vV]?[0-9]+")
@@ -194,11 +194,11 @@ _LINKS: Final = frozenset({"on", "for"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
-    """What a name says under a convention; "" for what it does not.
+    """The parts of a name under a convention; a part that the name does not have is "".
 
-    ``words`` are the tool's own, as written; ``version`` is the number of a team's suffix (``_v2``), 1 without one,
-    and ``base`` the name without it. ``suggested`` is the name as the convention would have it, "" where it is right
-    already or where only a person can tell.
+    ``words`` are the tool's own words, as written; ``version`` is the number of a team's suffix (``_v2``), 1 without
+    one, and ``base`` the name without the suffix. ``suggested`` is the corrected name, "" if the name is correct or
+    only a person can correct it.
     """
 
     name: str
@@ -213,21 +213,21 @@ class Classification:
 
     @property
     def ok(self) -> bool:
-        """Whether the spelling is right; hints do not count."""
+        """Whether the spelling is correct; hints do not count."""
         return all(fault.is_hint for fault in self.faults)
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A name while it is read: what is left to understand, and what was found so far."""
+    """A name while it is classified: the text that is left to classify, and the results so far."""
 
     convention: Convention
     text: str
     faults: list[SpellingFault] = field(default_factory=list)
     version: int = 1
     base: str = ""
-    # The name as it should be; "" where only a person knows what was meant.
-    mended: str = ""
+    # The corrected name; "" if only a person can correct it.
+    corrected: str = ""
     is_open: bool = False
 
     def fault(self, rule: str, text: str, *, is_hint: bool = False) -> None:
@@ -240,7 +240,7 @@ class _Draft:
 
 
 def classify(name: str, convention: Convention) -> Classification:
-    """Return what a name says under a convention. Total: nothing makes it raise.
+    """Classify a name under a convention. It never raises.
 
     >>> from truename.conventions import Convention
     >>> seed = Convention.of("trailblaze", apps=["myapp"])
@@ -254,29 +254,29 @@ def classify(name: str, convention: Convention) -> Classification:
     (['separator', 'casing'], 'myapp_scroll')
     """
     if len(name) > LONGEST:
-        fault = SpellingFault("too_long", f"has {len(name):,} characters, too many to be read")
+        fault = SpellingFault("too_long", f"has {len(name):,} characters, too many to check")
         return Classification(name=name, base=name, faults=(fault,))
-    found, mended = _read(name, convention)
-    if found.ok or not mended or mended == name or not _read(mended, convention)[0].ok:
+    found, corrected = _read(name, convention)
+    if found.ok or not corrected or corrected == name or not _read(corrected, convention)[0].ok:
         return found
-    return replace(found, suggested=mended)
+    return replace(found, suggested=corrected)
 
 
 def _read(name: str, convention: Convention) -> tuple[Classification, str]:
     draft = _Draft(convention, name)
     _separate(draft)
-    _take_strange(draft)
+    _take_illegal_characters(draft)
     _take_version(draft)
     _take_devices(draft)
     found = _match(draft) if convention.formats else _plain(draft)
     _hint(draft, found)
     suffix = convention.version_suffix.replace("{n}", str(draft.version)) if draft.version > 1 else ""
     found = replace(found, name=name, version=draft.version, base=draft.base, faults=tuple(draft.faults))
-    return found, "" if draft.is_open or not draft.mended else draft.mended + suffix
+    return found, "" if draft.is_open or not draft.corrected else draft.corrected + suffix
 
 
 def _separate(draft: _Draft) -> None:
-    """Put the convention's separator where another one stands, and only once."""
+    """Replace other separators by the convention's, and repeated separators by one."""
     separator = draft.convention.separator
     if not separator:
         return
@@ -284,23 +284,23 @@ def _separate(draft: _Draft) -> None:
     text = draft.text
     for char in seen:
         text = text.replace(char, separator)
-    mended = separator.join(filter(None, text.split(separator)))
-    if mended == draft.text:
+    corrected = separator.join(filter(None, text.split(separator)))
+    if corrected == draft.text:
         return
-    what = f"separates words with {' and '.join(map(repr, seen))}" if seen else f"has a {separator!r} too many"
-    draft.fault("separator", f"{what}; here one {separator!r} stands between words")
-    draft.text = mended or draft.text
+    problem = f"separates words with {' and '.join(map(repr, seen))}" if seen else f"has a {separator!r} too many"
+    draft.fault("separator", f"{problem}; the convention's separator is one {separator!r}")
+    draft.text = corrected or draft.text
 
 
-def _take_strange(draft: _Draft) -> None:
-    """Leave out characters that no name may have: what is left can be understood, but only a person can mend it."""
+def _take_illegal_characters(draft: _Draft) -> None:
+    """Remove illegal characters; the rest can be classified, but only a person can correct the name."""
     alphabet = draft.convention.alphabet
     if alphabet is None or alphabet.issuperset(draft.text):
         kept = draft.text
     else:
         kept = "".join(char for char in draft.text if char in alphabet)
         shown = "".join(dict.fromkeys(char for char in draft.text if char not in alphabet))
-        draft.fault("illegal_name", f"has {excerpt(shown, 8)}, which no name may have")
+        draft.fault("illegal_name", f"has {excerpt(shown, 8)}, which is not allowed in names")
     if not draft.text:
         draft.fault("illegal_name", "is empty")
     draft.is_open = kept != draft.text
@@ -311,7 +311,7 @@ def _take_version(draft: _Draft) -> None:
     suffix, text = draft.convention.version_suffix, draft.text
     if suffix:
         head = suffix.removesuffix("{n}")
-        # With a separator in front it can be told from a word in any case: listIpv4 is no fourth version under V{n}.
+        # A suffix that begins with a separator is recognised in any case; under V{n}, listIpv4 is not version 4.
         at = lower_ascii(text).rfind(lower_ascii(head)) if head[0] in SEPARATORS else text.rfind(head)
         front, written, number = (
             (text[:at], text[at : at + len(head)], text[at + len(head) :]) if at > 0 else (text, "", "")
@@ -337,7 +337,7 @@ def _judge_version(draft: _Draft, written: str, number: str, *, right: bool) -> 
 
 
 def _judge_rest(draft: _Draft, suffix: str) -> None:
-    """Look at what is left in front of a version, or is a number without being one."""
+    """Check the rest of the name for a further version, or for a number that is not a version."""
     joints = {suffix[0], draft.convention.separator}.intersection(SEPARATORS)
     cut = max((draft.text.rfind(char) for char in joints), default=-1)
     front, last = draft.text[: max(cut, 0)], draft.text[cut + 1 :]
@@ -351,12 +351,12 @@ def _take_devices(draft: _Draft) -> None:
     convention = draft.convention
     segments = draft.segments
     if convention.word_casing and convention.separator in CASINGS[convention.word_casing].inside:
-        # What follows may be words: list_phone_numbers.
+        # Later segments may be the tool's own words, as in list_phone_numbers.
         segments = segments[: parts_in_front(segments, convention) + 1]
     devices = [part for part in segments if lower_ascii(part) in convention.device_words]
     if not devices:
         return
-    draft.fault("device_type", f"has the kind of device {' and '.join(map(repr, devices))} as a part")
+    draft.fault("device_type", f"has the device type {' and '.join(map(repr, devices))} as a part")
     looked_at = len(segments)
     left = [part for at, part in enumerate(draft.segments) if at >= looked_at or part not in devices]
     draft.text = convention.separator.join(left) or draft.text
@@ -365,19 +365,19 @@ def _take_devices(draft: _Draft) -> None:
 
 def _match(draft: _Draft) -> Classification:
     found = match(draft.segments, draft.convention)
-    # Of a name of which nothing is left there is no more to say.
+    # If no text is left, the earlier errors are enough.
     draft.faults += found.faults if draft.text else ()
-    draft.mended = found.mended
+    draft.corrected = found.corrected
     return Classification(name="", category=found.category, platform=found.platform, app=found.app, words=found.words)
 
 
 def _plain(draft: _Draft) -> Classification:
-    """Judge a name where no categories are given: it is all words."""
+    """Check a name under a convention without categories, where the whole name is words."""
     casing, text = draft.convention.word_casing, draft.text
-    draft.mended = text
+    draft.corrected = text
     if text and casing and not CASINGS[casing].pattern.fullmatch(text):
         draft.fault("casing", f"is not written like {CASINGS[casing].example}")
-        draft.mended = respelled(text, casing)
+        draft.corrected = respelled(text, casing)
     return Classification(name="", words=text)
 
 
@@ -390,7 +390,7 @@ def _hint(draft: _Draft, found: Classification) -> None:
         draft.fault("verb_first", f"does not begin with a known verb, but with {excerpt(words[0], 32)}", is_hint=True)
     if len(words) > 1:
         if words[-1] in convention.device_words and words[-2] in _LINKS:
-            draft.fault("device_type", f"ends with the kind of device {words[-1]!r}", is_hint=True)
+            draft.fault("device_type", f"ends with the device type {words[-1]!r}", is_hint=True)
         ends = [word for word in (words[0], words[-1]) if word in convention.platforms]
         if ends and found.category and not found.platform:
             where = "begins" if ends[0] == words[0] else "ends"

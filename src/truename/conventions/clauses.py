@@ -1,4 +1,4 @@
-"""Define the clauses of a convention, one row each (reader, schema, purpose), and the forms that names may have."""
+"""Define the clauses of a convention, one row each (reader, schema, purpose), and the formats of names."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ __all__ = [
     "step",
 ]
 
-# No dialect in the table takes more; what is longer is not looked into.
+# No dialect in the table accepts more; longer names are not checked further.
 LONGEST: Final = 1_024
-# Whatever people put between words; a convention allows one of them.
+# The characters that people write between words; a convention allows one of them.
 SEPARATORS: Final = "_-.:/ "
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _FORMATS_RANGE: Final = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 _LITERAL: Final = re.compile(r"[a-z][a-zA-Z0-9]*")
 _FIXED: Final = ("app", "platform")
-# A tool's own words, written in the casing that they have.
+# The placeholders for a tool's own words, each with the casing that its spelling shows.
 ENDINGS: Final[Mapping[str, str]] = MappingProxyType(
     {"verbNoun": "camel", "VerbNoun": "pascal", "verb_noun": "snake", "verb-noun": "kebab"}
 )
 
 
 class Casing(NamedTuple):
-    """How words are written: the pattern of them, an example, and which separators stand inside."""
+    """A casing of words: its pattern, an example, and the separators between words."""
 
     pattern: re.Pattern[str]
     example: str
@@ -63,7 +63,7 @@ CASINGS: Final[Mapping[str, Casing]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What stands in front of a tool's own words: an app, a platform, or always the same word."""
+    """A part of a format before the tool's own words: an app, a platform, or a literal word."""
 
     kind: Literal["app", "platform", "literal"]
     word: str = ""
@@ -71,7 +71,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The format of one category: its fixed parts, and the casing of the words behind them."""
+    """The format of one category: its parts, and the casing of the words after them."""
 
     category: str
     parts: tuple[Part, ...]
@@ -79,12 +79,12 @@ class Format:
 
     @property
     def precision(self) -> tuple[int, int]:
-        """How much the format asks for: of two that fit, the one that asks for more is meant."""
+        """The specificity of the format: of two that match a name, the more specific one counts."""
         return len(self.parts), sum(part.kind == "literal" for part in self.parts)
 
 
 def characters_of(spec: str) -> frozenset[str]:
-    """Return the characters of ``A-Za-z0-9_-``; a hyphen between two is a range. Raises `ValueError`.
+    """Parse a set of characters such as ``A-Za-z0-9_-``; a hyphen between two is a range. Raises `ValueError`.
 
     >>> sorted(characters_of("a-c_-"))
     ['-', '_', 'a', 'b', 'c']
@@ -99,26 +99,26 @@ def characters_of(spec: str) -> frozenset[str]:
 
 
 def format_of(category: str, text: str, separator: str) -> Format:
-    """Read a category's format. Raises `ValueError` with the reason.
+    """Parse a category's format. Raises `ValueError` with the reason.
 
     Parts are joined by the separator; the last one is the tool's own words: ``{verbNoun}``, ``{verb_noun}``,
-    ``{verb-noun}`` or ``{VerbNoun}``, which is also how they are written. The first separator of a name is therefore
-    always the end of a part (seed 003).
+    ``{verb-noun}`` or ``{VerbNoun}``, spelled in the casing of the words. The first separator of a name therefore
+    always ends a part (seed 003).
 
     >>> format_of("org", "org_{verbNoun}", "_").parts
     (Part(kind='literal', word='org'),)
     >>> format_of("org", "org_{verb}", "_")
     Traceback (most recent call last):
         ...
-    ValueError: '{verb}' is none of {app}, {platform}, {verbNoun}, {VerbNoun}, {verb_noun}, {verb-noun}
+    ValueError: '{verb}' is not one of {app}, {platform}, {verbNoun}, {VerbNoun}, {verb_noun}, {verb-noun}
     """
     holders = _PLACEHOLDER.findall(text)
     for holder in holders:
         if holder not in _FIXED and holder not in ENDINGS:
             known = ", ".join(f"{{{word}}}" for word in (*_FIXED, *ENDINGS))
-            message = f"{excerpt(f'{{{holder}}}')} is none of {known}"
+            message = f"{excerpt(f'{{{holder}}}')} is not one of {known}"
             raise ValueError(message)
-    # A separator inside of braces is none.
+    # A separator inside braces does not count.
     numbered = _PLACEHOLDER.sub("{}", text)
     *front, last = numbered.split(separator) if separator else [numbered]
     if last != "{}" or not holders or holders[-1] not in ENDINGS:
@@ -140,15 +140,15 @@ def _part(text: str, *, is_holder: bool) -> Part:
     if is_holder and text == "platform":
         return Part("platform")
     if is_holder:
-        message = f"{{{text}}} stands before another part; it has to be the last"
+        message = f"{{{text}}} stands before another part; it must be the last"
         raise ValueError(message)
     if not _LITERAL.fullmatch(text):
-        message = f"{excerpt(text)} is no word of letters and digits, such as org"
+        message = f"{excerpt(text)} is not a word of letters and digits, such as org"
         raise ValueError(message)
     return Part("literal", text)
 
 
-# Where below the clause, what is wrong, what to do ("" for the usual).
+# A callback for errors: the path below the clause, the problem, the remedy ("" for the default).
 Note = Callable[[str, str, str], None]
 Reader = Callable[[object, Note], Any]
 Schema = Mapping[str, Any]
@@ -156,7 +156,7 @@ Schema = Mapping[str, Any]
 _MOST: Final = 10_000
 _LONGEST: Final = 512
 _WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
-# As a tool's metadata has them.
+# The form of platforms in a tool's metadata.
 _PLATFORM: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _BARE: Final = re.compile(r"[^.\[\]'\"\s]+")
 _OFF: Final = "off"
@@ -168,9 +168,9 @@ _SEVERITIES: Final = tuple(one.value for one in Severity)
 
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """A finding that a team lives with: the rule (code or name), globs on names, and the reason.
+    """A suppression of findings: the rule (code or name), globs on names, and the reason.
 
-    One without a reason is read, so that it can be told of, and takes nothing back.
+    An entry without a reason is read, so that it can be reported, but suppresses nothing.
     """
 
     rule: str
@@ -180,7 +180,7 @@ class Suppression:
 
 @dataclass(frozen=True, kw_only=True)
 class Clause:
-    """One key of a convention; what its reader can't use it notes, and returns None."""
+    """A key of a convention; its reader reports errors and then returns None."""
 
     read: Reader
     schema: Schema
@@ -188,7 +188,7 @@ class Clause:
 
 
 def step(key: object) -> str:
-    """Return a key as the last step of a path, quoted where it would not be one step otherwise.
+    """Return a key as the last step of a path, quoted if it would not be a single step otherwise.
 
     >>> step("ios_*"), step("fs.list")
     ('.ios_*', ".'fs.list'")
@@ -203,14 +203,14 @@ def _fault(note: Note, problem: str, where: str = "", remedy: str = "") -> None:
 
 def _text(value: object, note: Note, where: str = "") -> str | None:
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
-        _fault(note, f"it is no printable text of at most {_LONGEST} characters", where)
+        _fault(note, f"it is not a printable text of at most {_LONGEST} characters", where)
         return None
     return value
 
 
 def _texts(value: object, note: Note, where: str = "") -> tuple[str, ...] | None:
     if not isinstance(value, list | tuple) or len(value) > _MOST:
-        _fault(note, f"it is no list of at most {_MOST:,} texts", where)
+        _fault(note, f"it is not a list of at most {_MOST:,} texts", where)
         return None
     found = [_filled(item, note, f"{where}[{number}]") for number, item in enumerate(value)]
     return tuple(item for item in found if item is not None)
@@ -226,7 +226,7 @@ def _filled(value: object, note: Note, where: str = "") -> str | None:
 
 def _entries(value: object, note: Note) -> dict[str, Any]:
     if not isinstance(value, Mapping) or len(value) > _MOST:
-        _fault(note, f"it is no table of at most {_MOST:,} entries")
+        _fault(note, f"it is not a table of at most {_MOST:,} entries")
         return {}
     return {key: item for key, item in value.items() if _filled(key, note, step(key)) is not None}
 
@@ -246,7 +246,7 @@ def _lower(pattern: re.Pattern[str]) -> Reader:
         found = _texts(value, note)
         for number, word in enumerate(found or ()):
             if not pattern.fullmatch(word.lower()):
-                _fault(note, f"{excerpt(word)} is no word of letters and digits", f"[{number}]")
+                _fault(note, f"{excerpt(word)} is not a word of letters and digits", f"[{number}]")
         return found and tuple(word.lower() for word in found)
 
     return read
@@ -281,7 +281,7 @@ def _matching(pattern: re.Pattern[str], example: str) -> Reader:
 def _choice(*known: str) -> Reader:
     def read(value: object, note: Note) -> str | None:
         if not isinstance(value, str) or value not in known:
-            _fault(note, f"it is none of {', '.join(filter(None, known))}")
+            _fault(note, f"it is not one of {', '.join(filter(None, known))}")
             return None
         return value
 
@@ -290,7 +290,7 @@ def _choice(*known: str) -> Reader:
 
 def _length(value: object, note: Note) -> int | None:
     if type(value) is not int or not 0 <= value <= LONGEST:
-        _fault(note, f"it is no whole number from 0 (any length) to {LONGEST:,}")
+        _fault(note, f"it is not a whole number from 0 (any length) to {LONGEST:,}")
         return None
     return value
 
@@ -303,13 +303,13 @@ def _severities(value: object, note: Note) -> Mapping[str, Severity | None]:
         elif isinstance(word, str) and word in _SEVERITIES:
             found[rule] = Severity(word)
         else:
-            _fault(note, f"it is none of {', '.join([*_SEVERITIES, _OFF])}", step(rule))
+            _fault(note, f"it is not one of {', '.join([*_SEVERITIES, _OFF])}", step(rule))
     return MappingProxyType(found)
 
 
 def _suppressions(value: object, note: Note) -> tuple[Suppression, ...]:
     if not isinstance(value, list | tuple) or len(value) > _MOST:
-        _fault(note, f"it is no list of at most {_MOST:,} tables")
+        _fault(note, f"it is not a list of at most {_MOST:,} tables")
         return ()
     found = (_suppression(item, note, f"[{number}]") for number, item in enumerate(value))
     return tuple(item for item in found if item is not None)
@@ -319,10 +319,10 @@ def _suppression(value: object, note: Note, where: str) -> Suppression | None:
     if isinstance(value, Suppression):
         value = vars(value)
     if not isinstance(value, Mapping):
-        _fault(note, "it is no table with rule, tools and reason", where)
+        _fault(note, "it is not a table with rule, tools and reason", where)
         return None
     for key in value.keys() - {"rule", "tools", "reason"}:
-        _fault(note, "it is none of rule, tools, reason", where + step(key))
+        _fault(note, "it is not one of rule, tools, reason", where + step(key))
     rule = _filled(value.get("rule", ""), note, f"{where}.rule")
     tools = _texts(value.get("tools", ["*"]), note, f"{where}.tools")
     reason = _text(value.get("reason", ""), note, f"{where}.reason")
@@ -352,54 +352,52 @@ _SUPPRESSIONS_SCHEMA: Final[Schema] = {
 
 CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
     {
-        "clients": _clause(_clients, _TEXTS_SCHEMA, "The clients and providers that have to accept every name."),
+        "clients": _clause(_clients, _TEXTS_SCHEMA, "The clients and providers that must accept every name."),
         "characters": _clause(
-            _matching(_RANGE, "A-Za-z0-9_.-"), _TEXT_SCHEMA, "The characters of names, as A-Za-z0-9_; none is any."
+            _matching(_RANGE, "A-Za-z0-9_.-"), _TEXT_SCHEMA, "The legal characters of names, as A-Za-z0-9_; empty: any."
         ),
         "max_length": _clause(
             _length,
             {"type": "integer", "minimum": 0, "maximum": LONGEST},
-            "The longest name; 0 is any that is read (1,024).",
+            "The greatest length of a name; 0: the limit of all checks (1,024).",
         ),
         "separator": _clause(
-            _choice("", *SEPARATORS.strip()), {"enum": ["", *SEPARATORS.strip()]}, "What stands between the parts."
+            _choice("", *SEPARATORS.strip()),
+            {"enum": ["", *SEPARATORS.strip()]},
+            "The separator between the parts of a name.",
         ),
         "casing": _clause(
-            _choice("", *CASINGS), {"enum": ["", *CASINGS]}, "How words are written, where no categories are given."
+            _choice("", *CASINGS), {"enum": ["", *CASINGS]}, "The casing of words, if there are no categories."
         ),
         "categories": _clause(
             _pairs,
             {"type": "object", "additionalProperties": {"anyOf": [_FILLED_SCHEMA, {"const": False}]}},
-            "The kinds of names and their formats; false leaves one of the preset out.",
+            "The categories of names and their formats; false removes one of the preset.",
         ),
-        "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; left out: any."),
+        "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; omitted: any."),
         "platforms": _clause(_lower(_PLATFORM), _TEXTS_SCHEMA, "The platforms that names may have as a part."),
-        "owners": _clause(
-            _pairs, _PAIRS_SCHEMA, "Whose names are whose: a name, an app, a glob or a format -> a team."
-        ),
-        "team": _clause(_text, _TEXT_SCHEMA, "Whose tools these are, where a tool does not say it."),
+        "owners": _clause(_pairs, _PAIRS_SCHEMA, "The owners of names: a name, an app, a glob or a format -> a team."),
+        "team": _clause(_text, _TEXT_SCHEMA, "The team that owns tools without an owner."),
         "reserved": _clause(
             _texts, _TEXTS_SCHEMA, "Globs on names, and formats of categories, that only their owner may declare."
         ),
-        "verbs": _clause(
-            _lower(_WORD), _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; none is any."
-        ),
+        "verbs": _clause(_lower(_WORD), _TEXTS_SCHEMA, "The verbs that a tool's own words may begin with; empty: any."),
         "version_suffix": _clause(
-            _matching(_VERSION, "_v{n}"), _TEXT_SCHEMA, "How a breaking change is numbered, as _v{n}."
+            _matching(_VERSION, "_v{n}"), _TEXT_SCHEMA, "The suffix that numbers a breaking change, as _v{n}."
         ),
-        "device_words": _clause(_lower(_WORD), _TEXTS_SCHEMA, "Kinds of devices, which have no place in a name."),
+        "device_words": _clause(_lower(_WORD), _TEXTS_SCHEMA, "Device types, which are not allowed in names."),
         "unique": _clause(
             _choice(*_UNIQUE), {"enum": list(_UNIQUE)}, "Whether names are unique on each server, or everywhere."
         ),
-        "families": _clause(_lists, _LISTS_SCHEMA, "Groups of tools, as globs on names; no name is split for it."),
+        "families": _clause(_lists, _LISTS_SCHEMA, "Groups of tools, as globs on names."),
         "severities": _clause(
             _severities,
             {"type": "object", "additionalProperties": {"enum": [*_SEVERITIES, _OFF]}},
-            "How bad the findings of a rule are, by its code or name; or off.",
+            "The severity of a rule, by its code or name; or off.",
         ),
         "suppressions": _clause(
-            _suppressions, _SUPPRESSIONS_SCHEMA, "Findings that the team lives with: rule, tools, reason."
+            _suppressions, _SUPPRESSIONS_SCHEMA, "Findings that the team accepts: rule, tools, reason."
         ),
-        "baseline": _clause(_text, _TEXT_SCHEMA, "The file of names that were there before the convention."),
+        "baseline": _clause(_text, _TEXT_SCHEMA, "The file of names that existed before the convention."),
     }
 )

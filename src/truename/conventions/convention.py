@@ -34,19 +34,19 @@ _TRAILBLAZE: Final = {
 
 PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
-        # What every MCP server has to keep to, and the default (SEP-986; specification of 2025-11-25, "Tool Names").
+        # The default: the rules of the MCP specification (SEP-986; specification of 2025-11-25, "Tool Names").
         "mcp": {
             "characters": "A-Za-z0-9_.-",
             "max_length": 128,
         },
-        # Seed 003: several teams, one catalogue, names that tell whose and for what. Its ceiling leaves the
-        # providers' 64 characters a margin.
+        # Seed 003: several teams, one catalogue, names with owner and platform. The maximum leaves a margin below the
+        # providers' 64 characters.
         "trailblaze": {
             "clients": ["openai"],
             "characters": "A-Za-z0-9_",
             "separator": "_",
             "categories": _TRAILBLAZE,
-            # "Reserved Names": primitives, platforms, the organisation and the prefixes of apps are owned centrally.
+            # "Reserved Names": primitives, platforms, the organisation and app prefixes are owned centrally.
             "reserved": [*_TRAILBLAZE.values()],
             "platforms": ["ios", "android"],
             "version_suffix": "_v{n}",
@@ -54,7 +54,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "max_length": 60,
             "unique": "everywhere",
         },
-        # Seed 002: one name for every layer, which every provider takes as it is; no dots, no translation.
+        # Seed 002: one name for every layer, which every provider accepts unchanged; no dots.
         "provider-safe": {
             "clients": [
                 "anthropic",
@@ -71,7 +71,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "casing": "snake",
             "max_length": 64,
         },
-        # Names that become the tool and suite of a canonical id as they are (specification of identity, section 1).
+        # Names that become tool and suite of a canonical id unchanged (specification of identity, section 1).
         "canonical": {
             "characters": "a-z0-9_.-",
             "casing": "canonical",
@@ -82,7 +82,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 
 class Contradiction(NamedTuple):
-    """One clause that does not go with the others: its key, what is wrong, what to do ("" for the usual)."""
+    """A clause that contradicts others: its key, the problem, and the remedy ("" for the default)."""
 
     key: str
     problem: str
@@ -90,10 +90,10 @@ class Contradiction(NamedTuple):
 
 
 def contradictions(convention: Convention) -> Iterator[Contradiction]:
-    """Yield what is wrong with a convention whose clauses can be read, each by itself."""
+    """Yield the contradictions between the clauses of a convention."""
     found = [*_of_owners(convention), *_of_formats(convention)]
     yield from found
-    # The rest asks what names look like, and that is known only then.
+    # The other checks depend on the formats, so they need a convention without errors in these.
     for look in () if found else (_of_version, _of_characters, _of_platforms):
         yield from look(convention)
 
@@ -101,10 +101,10 @@ def contradictions(convention: Convention) -> Iterator[Contradiction]:
 def _of_owners(convention: Convention) -> Iterator[Contradiction]:
     for key in convention.owners:
         if "{" in key and key not in convention.categories.values():
-            yield Contradiction(f"owners{step(key)}", "it is the format of no category", "Copy one of the formats.")
+            yield Contradiction(f"owners{step(key)}", "no category has this format", "Copy one of the formats.")
     for number, entry in enumerate(convention.reserved):
         if "{" in entry and entry not in convention.categories.values():
-            yield Contradiction(f"reserved[{number}]", "it is the format of no category", "Copy one of the formats.")
+            yield Contradiction(f"reserved[{number}]", "no category has this format", "Copy one of the formats.")
 
 
 def _of_formats(convention: Convention) -> Iterator[Contradiction]:
@@ -115,12 +115,12 @@ def _of_formats(convention: Convention) -> Iterator[Contradiction]:
         except ValueError as error:
             yield Contradiction(f"categories{step(name)}", str(error))
     if len(casings) > 1:
-        yield Contradiction("casing", "the formats of the categories are written otherwise", "Use one casing.")
+        yield Contradiction("casing", "the formats of the categories have another casing", "Use one casing.")
 
 
 def _of_version(convention: Convention) -> Iterator[Contradiction]:
-    if strange := convention.foreign.intersection(convention.version_suffix):
-        problem = f"{''.join(strange)!r} stands nowhere else in names"
+    if others := convention.foreign.intersection(convention.version_suffix):
+        problem = f"{''.join(others)!r} is not allowed elsewhere in names"
         yield Contradiction("version_suffix", problem, f"Begin it with {convention.separator!r}.")
 
 
@@ -131,17 +131,17 @@ def _of_characters(convention: Convention) -> Iterator[Contradiction]:
         yield Contradiction("characters", str(error))
         return
     if lacking := _lacking(convention):
-        problem = f"{excerpt(convention.characters)} lacks {lacking}, which names need here"
+        problem = f"{excerpt(convention.characters)} lacks {lacking}, which names need under this convention"
         yield Contradiction("characters", problem, "Add it, or change separator, casing or version_suffix.")
 
 
 def _lacking(convention: Convention) -> str:
-    """Return what names are made of that is none of the convention's characters, "" if nothing is."""
+    """Return the characters that names need and the convention does not allow, as text; "" if none."""
     if convention.alphabet is None:
         return ""
     head, _, _ = convention.version_suffix.partition("{")
     inside = CASINGS[convention.word_casing].inside if convention.word_casing else ""
-    # Where several may stand inside of words, none has to.
+    # If several separators are legal inside words, none of them is required.
     needed = {*convention.separator, *head, *(inside if len(inside) == 1 else "")}
     lacking = [repr(char) for char in sorted(needed - convention.alphabet)]
     return " and ".join(lacking) or ("digits" if head and not convention.alphabet.issuperset(digits) else "")
@@ -152,8 +152,10 @@ def _of_platforms(convention: Convention) -> Iterator[Contradiction]:
         return
     for number, word in enumerate(convention.platforms):
         if not convention.is_part(word):
-            problem = f"{excerpt(word)} can't be a part of a name, for it has a separator in it"
-            yield Contradiction(f"platforms[{number}]", problem, "Write it as one word, here and at the tools.")
+            problem = f"{excerpt(word)} can't be a part of a name, because it contains a separator"
+            yield Contradiction(
+                f"platforms[{number}]", problem, "Write it as one word, here and in the tools' metadata."
+            )
 
 
 _WHERE: Final = "convention"
@@ -167,26 +169,25 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Convention:
-    """What names have to be. The defaults ask for nothing but what every server must keep to (the preset ``mcp``).
+    """A naming convention. The defaults are the rules of the MCP specification only (the preset ``mcp``).
 
-    ``clients`` are the dialects that have to accept every name; ``characters`` (``A-Za-z0-9_``) and ``max_length``
-    hold whatever the clients. ``categories`` maps a category to its format (``{app}_{platform}_{verbNoun}``), whose
-    parts are joined by ``separator``; without categories ``casing`` says how a whole name is written. ``apps`` are the
-    known ones (None: any word in lower case). ``owners`` maps names, apps, globs or formats to teams, and ``team`` is
-    the one whose tools these are; ``reserved`` are globs on names that only their owner may declare, and formats of
-    categories, which reserve their names from a ``team`` that ``owners`` doesn't name. ``unique`` says
-    whether a name is given once on each server, or everywhere. ``families`` maps a family to globs on names (seed
-    002): no name is split for it. ``severities`` says how bad a rule's findings are here (None: the rule is off).
-    Rules are meant by code or name. ``file`` is where it was read, for messages.
+    ``clients`` are the dialects that must accept every name; ``characters`` (``A-Za-z0-9_``) and ``max_length`` apply
+    in addition. ``categories`` maps a category to its format (``{app}_{platform}_{verbNoun}``), whose parts are joined
+    by ``separator``; without categories, ``casing`` is the casing of whole names. ``apps`` are the known apps (None:
+    any word in lower case). ``owners`` maps names, apps, globs or formats to teams; ``team`` is the default owner of
+    the tools. ``reserved`` are globs on names that only their owner may declare, and formats of categories whose names
+    a ``team`` may declare only if ``owners`` assigns them to it. ``unique`` says whether names must be unique on each
+    server or everywhere. ``families`` maps a family to globs on names (seed 002). ``severities`` sets the severity of
+    rules (None: off). Rules are identified by code or name. ``file`` is the source, for messages.
 
-    Raises `ConfigError` with the key for what is not understood, or an `ExceptionGroup` where there are several.
+    Raises `ConfigError` with the key for an invalid value, or an `ExceptionGroup` for several.
 
     >>> Convention.of("trailblaze", apps=["myapp"], platforms=["IOS"]).platforms
     ('ios',)
     >>> Convention(categories={"org": "org_{verb}"}, separator="_")
     Traceback (most recent call last):
         ...
-    truename.errors.ConfigError: convention: convention.categories.org: '{verb}' is none of {app}, {platform}, ...
+    truename.errors.ConfigError: convention: convention.categories.org: '{verb}' is not one of {app}, {platform}, ...
     """
 
     preset: str = "mcp"
@@ -213,9 +214,9 @@ class Convention:
 
     @classmethod
     def of(cls, preset: str, **changes: Any) -> Self:
-        """Return a preset with changes: lists and texts take the preset's place, tables are joined with its own.
+        """Return a preset with changes: lists and texts replace the preset's, tables are merged with the preset's.
 
-        Raises as the class does, and `ConfigError` for a preset that is not known.
+        Raises the errors of the class, and `ConfigError` for an unknown preset.
 
         >>> sorted(Convention.of("trailblaze", categories={"mobile": "mobile_{verbNoun}", "org": False}).categories)
         ['app', 'app_platform', 'mobile', 'org_platform', 'platform', 'universal']
@@ -227,10 +228,10 @@ class Convention:
         for one in fields(self):
             if one.name in CLAUSES:
                 value = CLAUSES[one.name].read(getattr(self, one.name), _below(one.name, faults))
-                # What can't be read counts as not said, so that the rest can be looked at too.
+                # An invalid value counts as omitted, so that the other clauses are checked too.
                 plain = _nothing() if one.default is MISSING else one.default
                 object.__setattr__(self, one.name, plain if value is None else value)
-        # Without the separator that was meant, every format would seem to be wrong.
+        # If the separator itself is invalid, every format would be reported as wrong.
         for key, problem, remedy in contradictions(self) if self.separator == separator else ():
             faults.add(f"{_WHERE}.{key}", problem, remedy)
         faults.raise_any()
@@ -240,34 +241,34 @@ class Convention:
 
     @cached_property
     def _hash(self) -> int:
-        # Kept, for it is asked for each name where what names say is remembered.
+        # Cached, because the cache of classified names needs the hash for each name.
         return hash((self.preset, self.clients, self.apps, self.platforms, self.separator, *self.categories.items()))
 
     @cached_property
     def formats(self) -> tuple[Format, ...]:
-        """The formats of the categories, the one that asks for most first."""
+        """The formats of the categories, the most specific first."""
         found = (format_of(name, text, self.separator) for name, text in self.categories.items())
         return tuple(sorted(found, key=lambda one: (one.precision, one.category), reverse=True))
 
     @cached_property
     def word_casing(self) -> str:
-        """How a tool's own words are written; "" if any casing will do."""
+        """The casing of a tool's own words; "" if any casing is allowed."""
         return self.formats[0].casing if self.formats else self.casing
 
     @cached_property
     def taken(self) -> frozenset[str]:
-        """Words that can't be an app, for they are something else at the beginning of a name."""
+        """The words that can't be an app, because they mean something else at the start of a name."""
         literals = {part.word.lower() for one in self.formats for part in one.parts if part.kind == "literal"}
         return frozenset({*self.platforms, *literals})
 
     @cached_property
     def known_apps(self) -> Mapping[str, str]:
-        """The apps by their ids in lower case, without those that can't be one."""
+        """The apps by their ids in lower case, without those whose id is taken."""
         return {app.lower(): app for app in self.apps or () if app.lower() not in self.taken}
 
     @cached_property
     def alphabet(self) -> frozenset[str] | None:
-        """The characters that a name may have, None for any; where a casing is asked for, it judges capitals."""
+        """The legal characters of names (None: any), in both cases if the casing rule checks capitals."""
         if not self.characters:
             return None
         found = characters_of(self.characters)
@@ -276,17 +277,17 @@ class Convention:
 
     @cached_property
     def near_parts(self) -> NameSuggester:
-        """What finds the known app, platform or other prefix that somebody could have meant."""
+        """The search for known apps, platforms and other prefixes that are similar to a misspelt one."""
         return NameSuggester({*(self.apps or ()), *self.taken})
 
     @cached_property
     def foreign(self) -> frozenset[str]:
-        """The separators that have no place in a name: neither between its parts nor inside of its words."""
+        """The separators that are not allowed in names, neither between parts nor inside words."""
         inside = CASINGS[self.word_casing].inside if self.word_casing else ""
         return frozenset(SEPARATORS).difference(self.separator, inside) if self.separator else frozenset()
 
     def is_part(self, word: str) -> bool:
-        """Tell whether a word can be a part of a name: no separator in it would end that part.
+        """Return whether a word can be a part of a name, because it contains no separator.
 
         >>> Convention.of("trailblaze").is_part("my_app"), Convention(separator=".").is_part("myapp")
         (False, True)
@@ -294,10 +295,10 @@ class Convention:
         return self.foreign.union(self.separator).isdisjoint(word)
 
     def owner(self, name: str, category: str = "") -> str:
-        """Return the team that owns a name of this category, "" if no entry fits.
+        """Return the team that owns a name of this category; "" if no entry matches.
 
-        An entry is a name, or what stands before the first separator of it (``payments``); a glob (``ios_*``, the
-        longest that fits); or a category's format, which is all names of that category. They are asked in this order.
+        Entries are tried in this order: the name; its first part (``payments``); the longest matching glob (``ios_*``);
+        the format of the category, which means all its names.
         """
         front = name.partition(self.separator)[0] if self.separator else name
         plain = (self.owners.get(key, "") for key in (name, front))
@@ -312,10 +313,10 @@ class Convention:
         return Globs(sorted(self.owners, key=lambda key: (-len(key), key)))
 
     def is_reserved(self, name: str, category: str = "", app: str = "") -> bool:
-        """Tell whether only its owner may declare a name of this category and app.
+        """Return whether only the owner may declare a name of this category and app.
 
-        A format reserves its category only where a ``team`` is named, and the prefix of an app only if the convention
-        lists the app and it isn't the team's own.
+        A format reserves its category only if a ``team`` is set, and an app's prefix only if the convention lists the
+        app and it is not the team's own.
         """
         if self._reserving.first(name):
             return True
@@ -328,11 +329,11 @@ class Convention:
         return Globs(entry for entry in self.reserved if "{" not in entry)
 
     def family(self, name: str) -> str:
-        """Return the family of a name, by the first glob that fits; "" if there is none."""
+        """Return the family of a name by the first matching glob; "" if none matches."""
         return next((family for family, globs in self.families.items() if any(fits(one, name) for one in globs)), "")
 
     def severity(self, rule: Rule) -> Severity | None:
-        """Return how bad the findings of a rule are here; None if it is off."""
+        """Return the severity of a rule under this convention; None if it is off."""
         for word in (rule.code, rule.name):
             if word in self.severities:
                 return self.severities[word]
@@ -340,7 +341,7 @@ class Convention:
 
     @property
     def named_rules(self) -> tuple[tuple[str, str], ...]:
-        """Every rule that it names, each with the key where it does: some may not exist."""
+        """All rules that the convention names, each with its key in the configuration; some may not exist."""
         severities = ((f"{_WHERE}.severities{step(word)}", word) for word in self.severities)
         entries = ((f"{_WHERE}.suppressions[{i}].rule", one.rule) for i, one in enumerate(self.suppressions))
         return (*severities, *entries)
@@ -354,10 +355,10 @@ def _below(clause: str, faults: ConfigErrors) -> Note:
 
 
 def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a preset's table with changes laid over it. Raises `ConfigError` for a preset that is not known."""
+    """Merge changes into a preset's table. Raises `ConfigError` for an unknown preset."""
     if name not in PRESETS:
         raise config_error(
-            _WHERE, f"{_WHERE}.preset", f"{excerpt(str(name))} is no preset", spelling_remedy(name, PRESETS)
+            _WHERE, f"{_WHERE}.preset", f"{excerpt(str(name))} is not a preset", spelling_remedy(name, PRESETS)
         )
     table = {**PRESETS[name], **changes}
     for key in _MERGED:
@@ -367,7 +368,7 @@ def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(table.get("categories"), Mapping):
         table["categories"] = {key: text for key, text in table["categories"].items() if text is not False}
         if "reserved" in PRESETS[name] and "reserved" not in changes:
-            # A category stays reserved where its format is changed, and is not where it is left out.
+            # A category stays reserved if its format changes, but not if the category is removed.
             own = PRESETS[name]["categories"]
             table["reserved"] = [text for key, text in table["categories"].items() if key in own]
     return table
@@ -375,11 +376,11 @@ def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 _PRESET: Final = "preset"
 _KEYS: Final = (_PRESET, *CLAUSES)
-# The JSON Schema of the table, which refuses nothing that the reader takes.
+# The JSON Schema of the table; it accepts everything that the reader accepts.
 CONVENTION: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
-        _PRESET: {"enum": list(PRESETS), "description": "What the convention begins with; mcp if left out."},
+        _PRESET: {"enum": list(PRESETS), "description": "The preset that the convention is based on; default: mcp."},
         **{name: {**clause.schema, "description": clause.what} for name, clause in CLAUSES.items()},
     },
     "additionalProperties": False,
@@ -387,30 +388,30 @@ CONVENTION: Final[Mapping[str, Any]] = {
 
 
 def read_convention(table: object, file: str = _WHERE) -> Convention:
-    """Read the ``convention`` table of a configuration; ``preset`` is what it begins with (``mcp`` if left out).
+    """Read the ``convention`` table of a configuration, based on its ``preset`` (default: ``mcp``).
 
-    Lists and texts take the preset's place; ``categories``, ``owners``, ``families`` and ``severities`` are joined
-    with its own. Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them. A rule that does not
-    exist is no fault here: what knows all rules reports it (`Convention.named_rules`).
+    Lists and texts replace the preset's; ``categories``, ``owners``, ``families`` and ``severities`` are merged with
+    the preset's. Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them. Unknown rules are not
+    reported here, since this module does not know the rules (see `Convention.named_rules`).
 
     >>> read_convention({"preset": "trailblaze", "apps": ["payments"]}).apps
     ('payments',)
     >>> read_convention({"prest": "trailblaze"}, "truename.toml")
     Traceback (most recent call last):
         ...
-    truename.errors.ConfigError: truename.toml: convention.prest: it is no key of a convention. Did you mean 'preset'?
+    truename.errors.ConfigError: truename.toml: convention.prest: it is not a key of a convention. Did you mean ...
     """
     if not isinstance(table, Mapping):
-        raise config_error(file, _WHERE, "it is no table", "Write [convention].")
+        raise config_error(file, _WHERE, "it is not a table", "Write [convention].")
     faults = ConfigErrors(file)
     for key in table:
         if key not in _KEYS:
-            faults.add(_WHERE + step(key), "it is no key of a convention", spelling_remedy(key, _KEYS))
+            faults.add(_WHERE + step(key), "it is not a key of a convention", spelling_remedy(key, _KEYS))
     given: dict[str, Any] = {key: value for key, value in table.items() if key in CLAUSES}
     preset = table.get(_PRESET, "mcp")
     if not isinstance(preset, str) or preset not in PRESETS:
-        faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is no preset", spelling_remedy(preset, PRESETS))
-        # What follows from the preset would be told too, and is right as soon as its name is.
+        faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is not a preset", spelling_remedy(preset, PRESETS))
+        # Use the nearest preset, so that errors that only follow from the wrong name are not reported.
         preset = next(iter(get_close_matches(str(preset)[:100], PRESETS, 1)), "mcp")
     try:
         found = Convention(**preset_table(preset, given), preset=preset, file=file)
@@ -421,7 +422,7 @@ def read_convention(table: object, file: str = _WHERE) -> Convention:
 
 
 def plain_convention(convention: Convention) -> dict[str, Any]:
-    """Return a convention's table as a configuration writes it: its preset, and what differs from that.
+    """Return a convention as a table of a configuration: its preset, and the differences from it.
 
     >>> plain_convention(Convention.of("trailblaze", apps=["pay"], severities={"casing": "off"}))
     {'preset': 'trailblaze', 'apps': ('pay',), 'severities': {'casing': 'off'}}

@@ -1,4 +1,4 @@
-"""Declare tools where they are written: the `Declaration`, and the decorator ``@tool`` (seed 003)."""
+"""Declare tools in their source: the `Declaration`, and the decorator ``@tool`` (seed 003)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _DECLARATION_PLAIN = Metadata()
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """One tool as its source has it: the name verbatim, legal or not, twice or not.
+    """A tool as declared in its source, with its verbatim name, which may be illegal or a duplicate.
 
-    ``server`` is the key of the server that lists it, "" for the tools of a source file. ``definition`` is a
-    tools/list entry, as far as the source tells it. ``location`` is the place of the name. ``ignored`` are rules that
-    a comment at that place takes back: code -> reason ("" where none is given). ``shown`` is what clients call it,
-    beside its own name. ``identity`` is what the configuration declares of its server's ids.
+    ``server`` is the key of the server that lists it, "" for a tool of a source file. ``definition`` is a tools/list
+    entry, as far as the source contains it. ``location`` is the place of the name. ``ignored`` are rules that a comment
+    at that place suppresses: code -> reason ("" if there is none). ``shown`` are the names that clients see, besides
+    its own name. ``identity`` is the identity that the configuration declares for its server.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Declaration:
 
     @property
     def description(self) -> str:
-        """What the model reads about it; "" if there is no such text."""
+        """The description; "" if there is none."""
         text = self.definition.get("description")
         return text if isinstance(text, str) else ""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The schemas of its parameters by name; none where the schema can't be read."""
+        """The schemas of the parameters by name; empty if the input schema can't be read."""
         schema = self.definition.get("inputSchema")
         found = schema.get("properties") if isinstance(schema, Mapping) else None
         return found if isinstance(found, Mapping) else _NOTHING
@@ -68,18 +68,18 @@ _SIGNATURES_PLAIN: Final[Mapping[object, str]] = {
     type(None): "null",
 }
 _LISTS: Final = frozenset({list, tuple, set, frozenset, Sequence})
-# What a framework hands to a function beside its arguments, by the name of its class.
+# The classes of parameters that a framework passes to a function in addition to the arguments.
 _GIVEN: Final = frozenset({"Context", "RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime"})
 _BOUND: Final = frozenset({"self", "cls"})
 _VARIADIC: Final = frozenset({inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})
 
 
 def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return a JSON Schema of the arguments; one without a default is required.
+    """Build the JSON Schema of a function's arguments; an argument without a default is required.
 
-    Texts, numbers, booleans, lists, dictionaries, `Literal`, `Enum`, unions and optional ones are told; a type that is
-    none of these may be anything. Left out are ``self``, ``*args``, ``**kwargs``, and what a framework hands in
-    (``ctx: Context``).
+    It covers texts, numbers, booleans, lists, dictionaries, `Literal`, `Enum`, unions and optional types; any other
+    type has no restriction. ``self``, ``*args``, ``**kwargs`` and arguments that a framework passes (``ctx: Context``)
+    are omitted.
 
     >>> def scroll(by: int, to: str | None = None) -> None: ...
     >>> input_schema(scroll)["properties"]
@@ -109,7 +109,7 @@ def _hint(hint: Any, scope: dict[str, Any]) -> Any:
     try:
         return get_type_hints(types.SimpleNamespace(__annotations__={"it": hint}), scope)["it"]
     except (NameError, TypeError, AttributeError, SyntaxError):
-        # A name that only a type checker knows: nothing is said then, rather than something wrong.
+        # The annotation can't be evaluated, for example because the name is imported for type checkers only.
         return Any
 
 
@@ -150,10 +150,11 @@ def tool(
     description: str | None = None,
     parameter_platforms: Mapping[str, Sequence[str]] = _NONE,
 ) -> Callable[[_Function], _Function]:
-    """Declare a function as a tool; without a name it has the function's. The function itself is not changed.
+    """Declare a function as a tool, by default with the function's name; the function itself is not changed.
 
-    Several of these on one function are several tools with one implementation. ``description`` is the function's
-    docstring unless it is given. The rest is `Metadata`. Raises `ConfigError` with the field. Source: seed 003.
+    Several decorators on one function declare several tools with one implementation. ``description`` is by default the
+    function's docstring. The other arguments are fields of `Metadata`. Raises `ConfigError` with the field. Source:
+    seed 003.
 
     >>> @tool("myapp_ios_open", platforms=["IOS"])
     ... @tool("myapp_android_open", platforms=["ANDROID"])
@@ -162,7 +163,7 @@ def tool(
     >>> [(one.name, one.metadata.platforms) for one in declared(open_app)]
     [('myapp_ios_open', ('ios',)), ('myapp_android_open', ('android',))]
     """
-    said = {
+    metadata = {
         "is_for_llm": is_for_llm,
         "is_recordable": is_recordable,
         "platforms": platforms,
@@ -174,29 +175,28 @@ def tool(
 
     def declare(function: _Function) -> _Function:
         try:
-            one = _declaration(function, name, description, said)
+            one = _declaration(function, name, description, metadata)
             function.__dict__[_ATTRIBUTE] = (one, *declared(function))
         except (AttributeError, TypeError, ValueError) as error:
-            # A class, a built-in function: what has no place for it, or no signature.
+            # Some objects, such as built-in functions, have no ``__dict__`` or no signature.
             problem = f"a {type(function).__name__} can't be declared"
-            raise _wrong(str(name or ""), "", problem, "Declare a function.") from error
+            raise _error(str(name or ""), "", problem, "Declare a function.") from error
         return function
 
     return declare
 
 
 def declared(function: Callable[..., Any]) -> tuple[Declaration, ...]:
-    """Return the tools that a function is declared as, in the order in which they are written; none is no fault."""
+    """Return the tools that a function is declared as, in source order; empty if it is not declared."""
     found: tuple[Declaration, ...] = getattr(function, "__dict__", {}).get(_ATTRIBUTE, ())
     return found
 
 
 def catalog_of(*sources: Callable[..., Any] | ModuleType, server: str = "local") -> Catalog:
-    """Return the catalogue of all tools that these functions, and the functions of these modules, are declared as.
+    """Build a catalogue of all tools declared by these functions and by the functions of these modules.
 
-    Raises `DuplicateTool`, which names both owners, for two that have one name in any case and spelling: no client
-    could tell them apart, and an `ExceptionGroup` of `InvalidName` for names that no catalogue takes. Then there is no
-    catalogue at all.
+    Raises `DuplicateTool`, with both owners, for two tools whose names have one fold, which clients could confuse, and
+    an `ExceptionGroup` of `InvalidName` for names that a catalogue does not admit.
 
     >>> @tool("tap", owner="core")
     ... def tap() -> None: ...
@@ -212,7 +212,7 @@ def catalog_of(*sources: Callable[..., Any] | ModuleType, server: str = "local")
 
 
 def implementations(*sources: Callable[..., Any] | ModuleType) -> Mapping[str, Callable[..., Any]]:
-    """Return by declared name the function behind each of these tools. Raises `DuplicateTool` as `catalog_of`.
+    """Return the functions of the declared tools by name. Raises `DuplicateTool` like `catalog_of`.
 
     >>> @tool("one")
     ... @tool("two")
@@ -226,7 +226,7 @@ def implementations(*sources: Callable[..., Any] | ModuleType) -> Mapping[str, C
 
 def _declared_in(sources: Sequence[object]) -> Sequence[tuple[Declaration, Callable[..., Any]]]:
     holders: dict[str, tuple[Declaration, Callable[..., Any]]] = {}
-    # A function that two modules have, or that is given twice, is one function.
+    # A function that occurs in two modules, or is passed twice, counts once.
     for function in {id(one): one for one in _functions(sources)}.values():
         for one in declared(function):
             holder, _ = holders.setdefault(fold(one.name), (one, function))
@@ -242,29 +242,34 @@ def _functions(sources: Sequence[object]) -> Iterator[Callable[..., Any]]:
         elif callable(source):
             yield source
         else:
-            raise _wrong(repr(source), "", "it is neither a function nor a module", "Give what is declared.")
+            raise _error(
+                repr(source),
+                "",
+                "it is neither a function nor a module",
+                "Pass declared functions, or modules with such functions.",
+            )
 
 
 def _declaration(
-    function: Callable[..., Any], name: str | None, description: str | None, said: Mapping[str, object]
+    function: Callable[..., Any], name: str | None, description: str | None, metadata: Mapping[str, object]
 ) -> Declaration:
-    called = getattr(function, "__name__", "") if name is None else name
-    if not isinstance(called, str) or not called:
-        raise _wrong(str(called), "name", "it is no text, or empty", "Give the tool a name.")
+    own_name = getattr(function, "__name__", "") if name is None else name
+    if not isinstance(own_name, str) or not own_name:
+        raise _error(str(own_name), "name", "it is empty or not a text", "Give the tool a name.")
     if description is not None and not isinstance(description, str):
-        raise _wrong(called, "description", "it is no text", "Give a text, or nothing for the docstring.")
-    found = read_fields(said)
-    for key, fault in found.faults.items():
-        raise _wrong(called, key, fault, "Mend the declaration.")
+        raise _error(own_name, "description", "it is not a text", "Pass a text, or None to use the docstring.")
+    found = read_fields(metadata)
+    for key, problem in found.faults.items():
+        raise _error(own_name, key, problem, "Fix the declaration.")
     text = inspect.getdoc(function) if description is None else description
     meta = written_metadata(found.metadata)
     definition = {
-        "name": called,
+        "name": own_name,
         **({"description": text} if text else {}),
         "inputSchema": input_schema(function),
         **({"_meta": meta} if meta else {}),
     }
-    return Declaration(name=called, definition=definition, metadata=found.metadata, location=_location(function))
+    return Declaration(name=own_name, definition=definition, metadata=found.metadata, location=_location(function))
 
 
 def _location(function: Callable[..., Any]) -> Location:
@@ -279,6 +284,6 @@ def _owner(one: Declaration) -> str:
     return f"{one.metadata.owner} ({where})" if one.metadata.owner else where
 
 
-def _wrong(name: str, field: str, problem: str, remedy: str) -> ConfigError:
+def _error(name: str, field: str, problem: str, remedy: str) -> ConfigError:
     key = f"{excerpt(name)}{'.' if field else ''}{field}"
     return ConfigError(file="@tool", key=key, problem=problem, remedy=remedy)

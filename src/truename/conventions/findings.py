@@ -12,7 +12,7 @@ Confidence = Literal["run", "read", ""]
 
 
 class Severity(StrEnum):
-    """How bad it is, in the words of SARIF: an error breaks something today, a note is good to know."""
+    """The severity of a finding, with the values of SARIF: an error breaks something, a note is information."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place in a file: line and column count from 1, nought is unknown; ``key`` is the path to it, for people."""
+    """A place in a file; line and column count from 1, and 0 is unknown. ``key`` is its path, for people."""
 
     file: str
     line: int = 0
@@ -35,9 +35,9 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is looked for: a stable ``code`` (TN001), a ``name`` for people, what it means and why it matters.
+    """A lint rule: a stable ``code`` (TN001), a ``name`` for people, what it finds, and why that matters.
 
-    ``example`` shows what is found, ``instead`` what to write; "" where another page says it.
+    ``example`` shows a finding, ``instead`` a correct form; "" if another page explains it.
     """
 
     code: str
@@ -51,11 +51,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong: a sentence of fact, and a sentence of what to do.
+    """A finding of a rule: one sentence with the fact, and one with the remedy.
 
-    ``client`` is the dialect that it concerns, ``confidence`` whether that client was run or its source read ("" where
-    no client's behaviour is meant). ``server`` and ``tools`` are names as their server gives them. ``suggested`` is the
-    name that the first of the tools could have instead; "" where only a person can tell.
+    ``client`` is the dialect concerned, ``confidence`` whether that client was run or its source read ("" if it is not
+    about a client). ``server`` and ``tools`` are the server's own names. ``suggested`` is a better name for the first
+    tool; "" if only a person can choose one.
     """
 
     rule: Rule

@@ -1,4 +1,4 @@
-"""Run every rule over everything that is declared together, under one convention."""
+"""Run all rules over a set of declarations under one convention."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 __all__ = ["Linted", "Suppressed", "lint"]
 
 
-def one_to_one(findings: Iterable[Finding], material: LintContext) -> Iterator[Finding]:
-    """Yield the findings without the proposals that two tools would share, or that another tool has as its name.
+def one_to_one(findings: Iterable[Finding], context: LintContext) -> Iterator[Finding]:
+    """Remove suggested names from findings if two tools would get the same name, or another tool already has it.
 
-    Names that clients take for one count as one. The scope is a server, or everything, as names have to be unique.
+    Names with one fold count as the same. The scope is each server or everything, depending on the convention.
     """
     listed = list(findings)
-    proposals = _Proposals(listed, material)
+    proposals = _Proposals(listed, context)
     for finding in listed:
         other = proposals.rival(finding) if finding.suggested else ""
         if not other:
             yield finding
             continue
-        fact = f"{excerpt(finding.suggested)} would fit, and {other}"
+        fact = f"{excerpt(finding.suggested)} would be correct, but {other}"
         yield replace(finding, remedy=f"{fact}: choose names that differ in a word.", suggested="")
 
 
 class _Proposals:
-    """Who has a name, and for whom it is proposed; by scope and folded name."""
+    """An index of the holders of names, and of the tools for which a name is suggested, by scope and fold."""
 
-    def __init__(self, findings: Iterable[Finding], material: LintContext) -> None:
-        self._is_one_scope = material.convention.unique == "everywhere"
+    def __init__(self, findings: Iterable[Finding], context: LintContext) -> None:
+        self._is_one_scope = context.convention.unique == "everywhere"
         self._holders: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._wanted: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._declared: Counter[tuple[str, str]] = Counter()
-        for one in material.everything:
+        for one in context.everything:
             self._holders[self._key(one.server, fold(one.name))].add(one.name)
             self._declared[self._key(one.server, one.name)] += 1
         for finding in findings:
@@ -58,19 +58,19 @@ class _Proposals:
         return "" if self._is_one_scope else server, name
 
     def rival(self, finding: Finding) -> str:
-        """Return in words who else has the proposed name or would get it, "" if nobody."""
+        """Return a clause on another tool that has the suggested name or would get it; "" if there is none."""
         name, key = finding.tools[0], self._key(finding.server, fold(finding.suggested))
         if self._declared[self._key(finding.server, name)] > 1:
-            return "several tools have the name that it would replace"
+            return "several tools have the name to be replaced"
         if others := self._wanted[key] - {name}:
-            return f"{excerpt(min(others))} would get it too"
+            return f"{excerpt(min(others))} would get the same name"
         others = self._holders[key] - {name}
-        return f"{excerpt(min(others))} is there already" if others else ""
+        return f"{excerpt(min(others))} already exists" if others else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppressed:
-    """A finding that is taken back: by an entry of the convention, or (None) by a comment at the place."""
+    """A suppressed finding: by an entry of the convention, or by a comment in the source (``by`` is None)."""
 
     finding: Finding
     reason: str
@@ -79,11 +79,11 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What linting found: in order of file, line and code, whatever the order of what was given.
+    """The result of linting, in order of file, line and code.
 
-    ``unused`` are the convention's suppressions that took nothing back, ``unused_ignored`` declarations with the rule
-    words of comments that took nothing back. A suppression without a reason takes nothing back, and is in neither;
-    nor is one of a rule that is not among these.
+    ``unused`` are entries of the convention that suppressed nothing; ``unused_ignored`` are declarations, each with the
+    rule of a comment that suppressed nothing. Suppressions without a reason suppress nothing and are in neither list,
+    and so are suppressions of rules that are not part of the conventions.
     """
 
     findings: tuple[Finding, ...]
@@ -95,10 +95,10 @@ class Linted:
 def lint(
     declarations: Iterable[Declaration], convention: Convention | None = None, peers: Iterable[Declaration] = ()
 ) -> Linted:
-    """Find all that is wrong with the names and texts of these tools, declared together.
+    """Check the names and texts of tools that are declared together, and return the findings.
 
-    ``peers`` are tools beside which they will stand; nothing is found about those. Without a convention only what
-    every server has to keep to is asked for. Nothing that a declaration holds makes this raise.
+    ``peers`` are other tools that clients will see together with these; there are no findings about them. Without a
+    convention, only the rules for every server are checked. No content of a declaration makes this raise.
 
     >>> from truename.conventions import Declaration
     >>> found = lint([Declaration(name="get weather"), Declaration(name="get_weather")])
@@ -107,16 +107,16 @@ def lint(
     """
     convention = Convention() if convention is None else convention
     given = tuple(sorted(declarations, key=_place))
-    material = LintContext(given, convention, tuple(sorted(peers, key=_place)))
-    graded = one_to_one((one for check in CHECKS.values() for one in _graded(check, material)), material)
-    return _sifted(sorted(graded, key=_order), given, convention)
+    context = LintContext(given, convention, tuple(sorted(peers, key=_place)))
+    graded = one_to_one((one for check in CHECKS.values() for one in _graded(check, context)), context)
+    return _suppress(sorted(graded, key=_order), given, convention)
 
 
 def _place(declaration: Declaration) -> tuple[object, ...]:
-    at, said = declaration.location, declaration.metadata
+    at, metadata = declaration.location, declaration.metadata
     where = (at.file, at.line, at.column, at.key) if at else ("", 0, 0, "")
-    said_so = (said.owner, said.app, tuple(said.platforms))
-    return (*where, declaration.server, declaration.name, *said_so, declaration.description)
+    described = (metadata.owner, metadata.app, tuple(metadata.platforms), declaration.description)
+    return (*where, declaration.server, declaration.name, *described)
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
@@ -133,38 +133,38 @@ def _order(finding: Finding) -> tuple[object, ...]:
     )
 
 
-def _graded(check: Check, material: LintContext) -> Iterator[Finding]:
-    rule, convention = check.rule, material.convention
+def _graded(check: Check, context: LintContext) -> Iterator[Finding]:
+    rule, convention = check.rule, context.convention
     severity = convention.severity(rule)
     if severity is None:
         return
     is_set = bool(convention.severities.keys() & {rule.code, rule.name})
-    for finding in check.find(material):
-        # A rule may judge one finding milder or harder than the others, unless the convention says how bad all are.
+    for finding in check.find(context):
+        # A rule may give single findings another severity, unless the convention sets one for all of them.
         yield replace(finding, rule=replace(finding.rule, severity=severity)) if is_set else finding
 
 
-def _sifted(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
-    sieve = _Sieve(declarations, convention)
+def _suppress(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
+    suppressions = _Suppressions(declarations, convention)
     kept: list[Finding] = []
-    back: list[Suppressed] = []
+    suppressed: list[Suppressed] = []
     for finding in findings:
-        taken = sieve.takes_back(finding)
-        if taken is None:
+        match = suppressions.match(finding)
+        if match is None:
             kept.append(finding)
         else:
-            back.append(taken)
+            suppressed.append(match)
     known = {word for check in CHECKS.values() for word in _words(check.rule)}
     return Linted(
         findings=tuple(kept),
-        suppressed=tuple(back),
-        unused=sieve.unused(known),
-        unused_ignored=sieve.unused_ignored(known),
+        suppressed=tuple(suppressed),
+        unused=suppressions.unused(known),
+        unused_ignored=suppressions.unused_ignored(known),
     )
 
 
-class _Sieve:
-    """What takes findings back, and which of it did."""
+class _Suppressions:
+    """The suppressions of a convention and of comments, with a record of which ones were used."""
 
     def __init__(self, declarations: Iterable[Declaration], convention: Convention) -> None:
         self._by_place = {(one.location, one.server, one.name): one for one in declarations if one.ignored}
@@ -173,10 +173,10 @@ class _Sieve:
             if entry.reason.strip():
                 self._entries[entry.rule].append((number, entry, Globs(entry.tools)))
         self._used: set[int] = set()
-        self._heeded: set[tuple[int, str]] = set()
+        self._used_comments: set[tuple[int, str]] = set()
 
-    def takes_back(self, finding: Finding) -> Suppressed | None:
-        """Return the finding with what takes it back; a comment goes before an entry, and both count as used."""
+    def match(self, finding: Finding) -> Suppressed | None:
+        """Return the suppressed finding or None; a comment overrides entries, and all of them count as used."""
         name = finding.tools[0] if finding.tools else ""
         words = _words(finding.rule)
         entries = [
@@ -189,24 +189,24 @@ class _Sieve:
         one = self._by_place.get((finding.location, finding.server, name))
         for word in words:
             if one is not None and one.ignored.get(word, "").strip():
-                self._heeded.add((id(one), word))
+                self._used_comments.add((id(one), word))
                 return Suppressed(finding=finding, reason=one.ignored[word])
         if not entries:
             return None
         return Suppressed(finding=finding, reason=entries[0][1].reason, by=entries[0][1])
 
     def unused(self, known: Set[str]) -> tuple[Suppression, ...]:
-        """Return the entries that took nothing back, of the rules that exist."""
+        """Return the entries for known rules that suppressed nothing."""
         entries = {number: entry for group in self._entries.values() for number, entry, _ in group}
         return tuple(one for number, one in sorted(entries.items()) if number not in self._used and one.rule in known)
 
     def unused_ignored(self, known: Set[str]) -> tuple[tuple[Declaration, str], ...]:
-        """Return the comments that took nothing back, of the rules that exist."""
+        """Return the comments for known rules that suppressed nothing."""
         return tuple(
             (one, word)
             for one in self._by_place.values()
             for word, reason in one.ignored.items()
-            if (id(one), word) not in self._heeded and reason.strip() and word in known
+            if (id(one), word) not in self._used_comments and reason.strip() and word in known
         )
 
 

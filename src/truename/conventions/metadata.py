@@ -1,4 +1,4 @@
-"""Read metadata that authors and operators give a tool: who may use it, and where it works (seed 003)."""
+"""Read the metadata that authors and operators give a tool: who may use it, and where it works (seed 003)."""
 
 from __future__ import annotations
 
@@ -24,27 +24,23 @@ __all__ = [
     "NO_PATCH",
     "Metadata",
     "MetadataPatch",
+    "declared_metadata",
     "metadata_of",
+    "patch_in",
     "read_fields",
-    "said_in",
-    "said_of",
     "strictest",
     "written_metadata",
 ]
 
 
-def _nothing() -> Mapping[str, tuple[str, ...]]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
-    """The metadata of one tool; the defaults are those of a tool that says nothing.
+    """The metadata of a tool; the defaults are those of a tool without metadata.
 
-    ``is_for_llm`` False is a deprecated tool or an implementation detail; ``is_recordable`` False keeps its calls out
-    of recordings. ``platforms`` are in lower case, none is all of them; ``app`` "" is every app. ``owner`` is a team.
-    ``family`` groups tools (seed 002) without a name being split. ``parameter_platforms`` says which parameters are
-    for some of the platforms only.
+    ``is_for_llm`` False marks a deprecated tool or an implementation detail; ``is_recordable`` False keeps its calls
+    out of recordings. ``platforms`` are in lower case, empty means all; ``app`` "" means every app. ``owner`` is a
+    team. ``family`` groups tools (seed 002) independently of their names. ``parameter_platforms`` maps parameters to
+    the platforms on which they work.
     """
 
     is_for_llm: bool = True
@@ -53,14 +49,14 @@ class Metadata:
     app: str = ""
     owner: str = ""
     family: str = ""
-    parameter_platforms: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing, hash=False)
+    parameter_platforms: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
 
 _MOST: Final = 64
 _MOST_PARAMETERS: Final = 1_024
 _LONGEST: Final = 256
 _WORD: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-# The fields that keep a tool from somebody: where one can't be read, nobody knows for whom the tool is.
+# The fields that restrict who sees a tool: if one can't be read, the tool must be hidden.
 LIMITS: Final = ("is_for_llm", "platforms", "app")
 
 
@@ -74,14 +70,16 @@ def _truth(value: object) -> bool:
 def _word(value: object) -> str:
     word = lower_ascii(value) if isinstance(value, str) and len(value) <= _LONGEST else ""
     if not _WORD.fullmatch(word):
-        message = f"{excerpt(value) if isinstance(value, str) else 'it'} is no word of ASCII letters, digits, _ . and -"
+        message = (
+            f"{excerpt(value) if isinstance(value, str) else 'it'} is not a word of ASCII letters, digits, _ . and -"
+        )
         raise ValueError(message)
     return word
 
 
 def _word_list(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or len(value) > _MOST:
-        message = f"it is no list of at most {_MOST} words"
+        message = f"it is not a list of at most {_MOST} words"
         raise ValueError(message)
     return tuple(dict.fromkeys(map(_word, value)))
 
@@ -92,19 +90,19 @@ def _optional_word(value: object) -> str:
 
 def _label(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
-        message = f"it is no text of at most {_LONGEST} characters that can be printed"
+        message = f"it is not a printable text of at most {_LONGEST} characters"
         raise ValueError(message)
     return value
 
 
 def _by_parameter(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, Mapping) or len(value) > _MOST_PARAMETERS:
-        message = f"it is no object of at most {_MOST_PARAMETERS:,} parameters"
+        message = f"it is not an object of at most {_MOST_PARAMETERS:,} parameters"
         raise ValueError(message)
     return MappingProxyType({_label(name): _word_list(words) for name, words in value.items()})
 
 
-# One reader a field of `Metadata`: it returns the value as it is kept, or raises `ValueError` with a clause for people.
+# The reader of each field of `Metadata`: it returns the normalised value, or raises `ValueError` with a clause.
 FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
     {
         "is_for_llm": _truth,
@@ -120,24 +118,24 @@ FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataPatch:
-    """The fields of `Metadata` that somebody said, and the faults of those that can't be read, by field."""
+    """Values for some fields of `Metadata`, and the errors of fields that can't be read, both by field."""
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     faults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def over(self, below: MetadataPatch) -> MetadataPatch:
-        """Return both, where each field that is said here goes before what is said below."""
+        """Merge two patches; fields of this one override those of ``below``."""
         faults = {name: fault for name, fault in below.faults.items() if name not in self.values}
         return MetadataPatch(values={**below.values, **self.values}, faults={**faults, **self.faults})
 
     @property
     def doubt(self) -> str:
-        """Why nobody knows for whom the tool is, in a clause for people; "" if that is clear."""
+        """The errors in fields that restrict who sees the tool, as a clause for people; "" if there are none."""
         return "; ".join(f"{name}: {self.faults[name]}" for name in LIMITS if name in self.faults)
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata that this makes; with a fault, what shows and records the least."""
+        """The resulting metadata; a field with an error gets the most restrictive value."""
         known = {name: value for name, value in self.values.items() if name not in self.faults}
         if self.doubt:
             known["is_for_llm"] = False
@@ -150,7 +148,7 @@ NO_PATCH: Final = MetadataPatch()
 
 
 def read_fields(table: Mapping[Any, object]) -> MetadataPatch:
-    """Read fields under their own names; null is not said. A name that is no field is a fault, too.
+    """Read the fields of `Metadata` from a table; null counts as omitted, and an unknown field is an error.
 
     >>> read_fields({"platforms": ["IOS"], "is_for_llm": "yes"})
     MetadataPatch(values={'platforms': ('ios',)}, faults={'is_for_llm': 'it is neither true nor false'})
@@ -160,7 +158,7 @@ def read_fields(table: Mapping[Any, object]) -> MetadataPatch:
     for name, value in table.items():
         read = FIELDS.get(name) if isinstance(name, str) else None
         if read is None:
-            faults[excerpt(str(name))[1:-1]] = "it is no field of a tool's metadata"
+            faults[excerpt(str(name))[1:-1]] = "it is not a field of a tool's metadata"
         elif value is not None:
             try:
                 values[name] = read(value)
@@ -169,16 +167,16 @@ def read_fields(table: Mapping[Any, object]) -> MetadataPatch:
     return MetadataPatch(values=values, faults=faults)
 
 
-def strictest(words: Iterable[MetadataPatch]) -> MetadataPatch:
-    """Return several words of equal weight as one: of two that differ, what shows the tool to fewer.
+def strictest(patches: Iterable[MetadataPatch]) -> MetadataPatch:
+    """Merge patches of equal precedence: of two different values, the one that shows the tool to fewer counts.
 
-    Words that leave nobody (one says ios, one android) contradict each other, which is a fault.
+    Values that exclude each other (only ios, only android) are an error.
 
     >>> either = strictest([read_fields({"is_for_llm": True}), read_fields({"is_for_llm": False})])
     >>> either.metadata.is_for_llm
     False
     """
-    return reduce(_both, words, NO_PATCH)
+    return reduce(_both, patches, NO_PATCH)
 
 
 def _both(one: MetadataPatch, other: MetadataPatch) -> MetadataPatch:
@@ -203,7 +201,7 @@ def _all(one: bool, other: bool) -> bool:
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    # None is all of them.
+    # An empty list means all platforms.
     if not one or not other:
         return one or other
     if not (common := tuple(word for word in one if word in other)):
@@ -218,7 +216,7 @@ def _same(one: str, other: str) -> str:
 
 
 def _contradict(one: str, other: str) -> None:
-    message = f"it is said to be {excerpt(one)[1:-1]} and {excerpt(other)[1:-1]}"
+    message = f"it is declared as {excerpt(one)[1:-1]} and as {excerpt(other)[1:-1]}"
     raise ValueError(message)
 
 
@@ -229,7 +227,7 @@ _NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
 
 META_PREFIX: Final = "dev.truename/"
 _NESTED: Final = "truename"
-# Where a field stands, by the author's vocabulary; trailblaze's is that of seed 003's origin.
+# The keys of the fields in the vocabularies that authors use; trailblaze is the origin of seed 003.
 _TRAILBLAZE: Final = {"isForLlm": "is_for_llm", "isRecordable": "is_recordable", "supportedPlatforms": "platforms"}
 _OURS: Final = {f"{META_PREFIX}{name}": name for name in FIELDS}
 _THEIRS: Final = {f"trailblaze/{word}": name for word, name in _TRAILBLAZE.items()}
@@ -245,43 +243,44 @@ _EMPTY: Final = ("", ())
 
 
 def metadata_of(definition: Mapping[str, Any]) -> Metadata:
-    """Return what a definition (a tools/list entry) says of its tool.
+    """Return the metadata in a tool's definition (a tools/list entry).
 
-    It is read from ``_meta``, as ``dev.truename/is_for_llm``, as a table ``truename`` with the fields of `Metadata`,
-    and as ``trailblaze/isForLlm``, ``isRecordable`` and ``supportedPlatforms``; and likewise from the annotations,
-    where ``isForLlm``, ``isRecordable`` and ``platforms`` may stand plain. Where two places differ, the stricter
-    counts. What can't be read hides the tool and never raises; `said_in` tells the faults. Source: seed 003.
+    It is read from ``_meta``: keys such as ``dev.truename/is_for_llm``, a table ``truename`` with the fields of
+    `Metadata`, and ``trailblaze/isForLlm``, ``isRecordable`` and ``supportedPlatforms``. It is also read from the
+    annotations, where ``isForLlm``, ``isRecordable`` and ``platforms`` may have no prefix. If two values differ, the
+    stricter one counts. Invalid metadata hides the tool and never raises; `patch_in` returns the errors. Source: seed
+    003.
 
     >>> metadata_of({"name": "tap", "_meta": {"trailblaze/supportedPlatforms": ["IOS"]}}).platforms
     ('ios',)
     >>> metadata_of({"name": "tap", "_meta": {"dev.truename/platforms": "ios"}}).is_for_llm
     False
     """
-    return said_in(definition).metadata
+    return patch_in(definition).metadata
 
 
-def said_in(definition: Mapping[str, Any]) -> MetadataPatch:
-    """Return what a definition says of its tool, and what of that can't be read, by field."""
-    words = list(_words(definition))
-    return strictest(words) if words else NO_PATCH
+def patch_in(definition: Mapping[str, Any]) -> MetadataPatch:
+    """Return the fields of metadata in a definition, with errors for those that can't be read."""
+    patches = list(_patches(definition))
+    return strictest(patches) if patches else NO_PATCH
 
 
-def said_of(tool: Tool) -> MetadataPatch:
-    """Return what a tool's author says of it: where an earlier definition is shown, the stricter of both counts."""
-    shown = said_in(tool.definition)
-    return shown if tool.offered is None else strictest([shown, said_in(tool.offered)])
+def declared_metadata(tool: Tool) -> MetadataPatch:
+    """Return the metadata that a tool's author declares; if an earlier definition is shown, the stricter of both."""
+    shown = patch_in(tool.definition)
+    return shown if tool.offered is None else strictest([shown, patch_in(tool.offered)])
 
 
 def written_metadata(metadata: Metadata) -> dict[str, Any]:
-    """Return the keys of ``_meta`` that say this; what is at its default is left out.
+    """Return the keys of ``_meta`` for this metadata, without fields that have their default.
 
     >>> from truename.conventions import Metadata
     >>> written_metadata(Metadata(platforms=("ios",), is_for_llm=False))
     {'dev.truename/is_for_llm': False, 'dev.truename/platforms': ['ios']}
     """
     plain = type(metadata)()
-    said = {name: value for name in FIELDS if (value := getattr(metadata, name)) != getattr(plain, name)}
-    return {f"{META_PREFIX}{name}": _as_json(value) for name, value in said.items()}
+    changed = {name: value for name in FIELDS if (value := getattr(metadata, name)) != getattr(plain, name)}
+    return {f"{META_PREFIX}{name}": _as_json(value) for name, value in changed.items()}
 
 
 def _as_json(value: Any) -> Any:
@@ -290,28 +289,28 @@ def _as_json(value: Any) -> Any:
     return {name: list(words) for name, words in value.items()} if isinstance(value, Mapping) else value
 
 
-def _words(definition: Mapping[str, Any]) -> Iterator[MetadataPatch]:
+def _patches(definition: Mapping[str, Any]) -> Iterator[MetadataPatch]:
     for place, vocabularies in _PLACES.items():
         table = definition.get(place)
         if not isinstance(table, Mapping):
             continue
         for vocabulary in vocabularies:
-            said = {name: table[word] for word, name in vocabulary.items() if word in table}
-            if said:
-                yield _limited(read_fields(said))
+            given = {name: table[key] for key, name in vocabulary.items() if key in table}
+            if given:
+                yield _without_empty(read_fields(given))
         if table.get(_NESTED) is not None:
             yield _nested(table[_NESTED], place)
 
 
-def _limited(said: MetadataPatch) -> MetadataPatch:
-    # An author who names no platform has said nothing about platforms; an operator has said all of them.
+def _without_empty(patch: MetadataPatch) -> MetadataPatch:
+    # An author's empty list of platforms counts as omitted; an operator's means all platforms.
     return MetadataPatch(
-        values={name: value for name, value in said.values.items() if value not in _EMPTY}, faults=said.faults
+        values={name: value for name, value in patch.values.items() if value not in _EMPTY}, faults=patch.faults
     )
 
 
 def _nested(table: object, place: str) -> MetadataPatch:
     if isinstance(table, Mapping) and len(table) <= _MOST_FIELDS:
-        return _limited(read_fields(table))
-    fault = f"{place}.{_NESTED} is no object of at most {_MOST_FIELDS} fields"
+        return _without_empty(read_fields(table))
+    fault = f"{place}.{_NESTED} is not an object of at most {_MOST_FIELDS} fields"
     return MetadataPatch(faults=dict.fromkeys(FIELDS, fault))

@@ -1,7 +1,7 @@
-"""Describe the naming limits and habits of providers, clients, frameworks and specifications.
+"""Describe which tool names providers, clients, frameworks and specifications accept, and how they change them.
 
-A :class:`Dialect` is a row of one table of facts, each with its source, date and version. It checks names, says how
-much room a name has, shows what the client makes of it, and simulates what becomes of a whole list.
+A :class:`Dialect` is a row of one table of facts, each with its source, date and version. It checks names, computes
+the longest legal name, and simulates how the client shows one name or a whole list of tools.
 """
 
 from truename.dialects.detection import Detection, detect

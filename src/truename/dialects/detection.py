@@ -1,7 +1,7 @@
 """Detect a client's dialect from the client info that it sends.
 
-A hint, never a proof: everything here is self-reported. Names and headers may be hostile; what is longer than 256
-characters or no text counts as nothing said.
+The result is a hint, not a proof: a client can send anything. A name or header that is longer than 256 characters, or
+not text, is ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VENDORS = {"claudeai": "claude-ai", "claudecode": "claude-code"}
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The dialect that was recognised, or None, and what it was told from."""
+    """The dialect that was recognised, or None, and the evidence for it."""
 
     dialect: Dialect | None
     evidence: str
@@ -46,7 +46,7 @@ def _match(field: str, text: str) -> Dialect | None:
 
 
 def _shared(name: str) -> Dialect | None:
-    """Return the dialect of a name that a library sends for all who set none."""
+    """Return the universal dialect for the default name that a library sends for clients that set no name."""
     everyones = get("universal")
     return everyones if name.lower() in everyones.client_info else None
 
@@ -87,29 +87,29 @@ def _from_user_agent(value: str) -> Detection | None:
     return Detection(found, f"User-Agent {excerpt(value)}") if found else None
 
 
-def _asked(headers: Mapping[str, str]) -> Detection | None:
-    wanted, forced = headers.get("x-truename-dialect", ""), headers.get("x-openai-mode", "").lower()
-    if wanted:
-        return Detection(get(wanted), f"header x-truename-dialect: {excerpt(wanted)}")
+def _from_override(headers: Mapping[str, str]) -> Detection | None:
+    chosen, forced = headers.get("x-truename-dialect", ""), headers.get("x-openai-mode", "").lower()
+    if chosen:
+        return Detection(get(chosen), f"header x-truename-dialect: {excerpt(chosen)}")
     if forced == "true":
         return Detection(get("openai"), "header x-openai-mode: true")
     return Detection(None, "header x-openai-mode: false, so nothing is detected") if forced == "false" else None
 
 
-def _nothing(name: str, agent: str) -> Detection:
+def _unrecognised(name: str, agent: str) -> Detection:
     if (found := _shared(name)) is not None:
         return Detection(found, f"clientInfo.name {excerpt(name)} is the Python SDK's default, which many clients send")
-    said = [f"clientInfo.name {excerpt(name)}"] if name else []
-    said += [f"User-Agent {excerpt(agent)}"] if agent else []
-    return Detection(None, f"{' and '.join(said)} not known" if said else "the client says nothing of itself")
+    sent = [f"clientInfo.name {excerpt(name)}"] if name else []
+    sent += [f"User-Agent {excerpt(agent)}"] if agent else []
+    return Detection(None, f"{' and '.join(sent)} not known" if sent else "the client sent neither a name nor a header")
 
 
 def detect(client_info: object = None, headers: Mapping[str, str] | None = None) -> Detection:
-    """Return the dialect of a client; the first of these that tells something decides.
+    """Detect the dialect of a client from the first of these sources that is conclusive.
 
-    The headers ``x-truename-dialect`` and ``x-openai-mode``, clientInfo's name (a text, a mapping with ``name`` or
-    an object with ``.name``), ``x-anthropic-client``, ``User-Agent``. Header names are compared without case. A name
-    that a library sends for all clients that set none is universal, unless a header tells more.
+    In this order: the headers ``x-truename-dialect`` and ``x-openai-mode``, clientInfo's name (a text, a mapping with
+    ``name`` or an object with ``.name``), the headers ``x-anthropic-client`` and ``User-Agent``. Header names are
+    compared without case. A name that a library sends by default means universal, unless a header is conclusive.
     Raises :class:`truename.errors.UnknownDialect` if ``x-truename-dialect`` asks for one that does not exist.
 
     >>> detect("claude-ai (via mcp-remote 0.1.18)").dialect.name
@@ -118,12 +118,12 @@ def detect(client_info: object = None, headers: Mapping[str, str] | None = None)
     'universal'
     >>> detect("cursor-vscode", {"X-OpenAI-Mode": "false"}).dialect
     """
-    said = {key.lower(): _text(value) for key, value in (headers or {}).items() if isinstance(key, str)}
-    name, agent = _client_name(client_info), said.get("user-agent", "")
+    sent = {key.lower(): _text(value) for key, value in (headers or {}).items() if isinstance(key, str)}
+    name, agent = _client_name(client_info), sent.get("user-agent", "")
     return (
-        _asked(said)
+        _from_override(sent)
         or _from_name(name)
-        or _from_vendor(said.get("x-anthropic-client", ""))
+        or _from_vendor(sent.get("x-anthropic-client", ""))
         or _from_user_agent(agent)
-        or _nothing(name, agent)
+        or _unrecognised(name, agent)
     )

@@ -1,8 +1,8 @@
-"""Define the Dialect: what one provider, client, framework or specification accepts and does with names.
+"""Define the Dialect: the names that one provider, client, framework or specification accepts, and its changes to them.
 
-A name is legal if it arrives at the model as it is, apart from the prefix that the client itself adds, and the provider
-behind accepts it. All patterns are matched in full, and none can backtrack without bound. A simulation shows what the
-client makes of a whole list.
+A name is legal if it reaches the model unchanged, apart from the prefix that the client itself adds, and if the
+client's provider accepts it. All patterns match the full text, and none can backtrack without bound. A simulation
+predicts how the client shows a whole list of tools.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import chain, count, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from truename.dialects.transformation import NameTransformation, machine
+from truename.dialects.transformation import NameTransformation, compile_transformation
 from truename.errors import Reason, excerpt
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _MOST = 5  # reasons of one code: enough to see the pattern, too few to flood a log
-_HEAD = 10_000  # characters in which an unprintable one is looked for
+_HEAD = 10_000  # how many characters are searched for one that can't be printed
 _STRICTEST = 64  # the shortest limit of any provider in the table
 _PROBE = "qzxjvk"
 _RUNS = {"snake": ("__+", "underscore"), "single-hyphens": ("--+", "hyphen")}
@@ -47,14 +47,16 @@ DEFAULT_SERVER = "truename"
 STYLES = ("prefixed", "on-conflict", "server-prefix", "canonical", "declared", "dotted-double")
 _DOUBLE = frozenset({"server-prefix", "dotted-double"})
 K = TypeVar("K", bound=Hashable)
-_SCOPES = ("", "tool", "server", "request")  # each one includes those before it
+_SCOPES = ("", "tool", "server", "request")  # each scope includes those before it
 _ALL_SEEN = frozenset({"both-first", "both-last", "same"})
 
 
 class NameContext(NamedTuple):
-    """A dialect together with the key of the server that a name is listed by: what can be known beforehand.
+    """The precomputed rules for names of one server in one dialect.
 
-    ``plain`` is the length up to which a legal name is shown as ``prefix + name + suffix``; -1 if never.
+    ``room`` is the greatest length of a name (None: no limit). ``plain`` is the length up to which a legal name is
+    shown as ``prefix + name + suffix``; -1 if none is. ``avoid`` are prefixes that a name must not begin with, ``once``
+    is the prefix that the client does not repeat, ``problem`` says why no name of this server is legal.
     """
 
     prefix: str
@@ -68,7 +70,7 @@ class NameContext(NamedTuple):
 
 
 def brackets(chars: frozenset[str]) -> str:
-    """Return a set of characters as people write it.
+    """Write a set of characters as a character class.
 
     >>> brackets(frozenset("-_.") | frozenset("abcdefghijklmnopqrstuvwxyz"))
     '[a-z_.-]'
@@ -87,9 +89,9 @@ def _class(chars: frozenset[str]) -> str:
 
 @lru_cache(maxsize=512)
 def legal_pattern(dialect: Dialect) -> re.Pattern[str]:
-    """Return the pattern of the dialect's legal names, without the length, to be matched in full."""
+    """Compile the pattern of the dialect's legal names, for a full match; it does not limit the length."""
     if dialect.chars is None or dialect.first is None or dialect.last is None:
-        message = f"{dialect.name} takes any printable text"
+        message = f"{dialect.name} accepts any printable text"
         raise ValueError(message)
     first, some, last = _class(dialect.first), _class(dialect.chars), _class(dialect.last)
     if dialect.words == "snake":
@@ -109,7 +111,7 @@ def _room(dialect: Dialect, overhead: int) -> int | None:
 
 
 def _problem(dialect: Dialect, server: str, *, changed: bool) -> str:
-    engine = machine(dialect.mangling)
+    engine = compile_transformation(dialect.mangling)
     if engine.ignores(server):
         return f"{dialect.title} never connects a server with the key {excerpt(server)}"
     if changed and dialect.mangling.digest and "lossy" in dialect.mangling.digest.when:
@@ -118,9 +120,9 @@ def _problem(dialect: Dialect, server: str, *, changed: bool) -> str:
 
 
 @lru_cache(maxsize=4096)
-def seat(dialect: Dialect, server: str) -> NameContext:
-    """Return what is known about names in this dialect listed by the server of this key (compiled once)."""
-    engine, rules = machine(dialect.mangling), dialect.mangling
+def name_context(dialect: Dialect, server: str) -> NameContext:
+    """Compute the rules for names of one server in this dialect (cached)."""
+    engine, rules = compile_transformation(dialect.mangling), dialect.mangling
     probe = engine.spell(server, _PROBE)
     cut = probe.text.partition if rules.join.startswith("{tool}") else probe.text.rpartition
     prefix, found, suffix = cut(_PROBE)
@@ -142,25 +144,25 @@ def seat(dialect: Dialect, server: str) -> NameContext:
 
 
 def breaks(dialect: Dialect, server: str, name: str) -> bool:
-    """Say whether a name breaks what is *known* of the dialect's rules; what is unknown is let pass."""
-    here = seat(dialect, server)
+    """Return whether a name breaks a *known* rule of the dialect; rules that are only assumed are not checked."""
+    context = name_context(dialect, server)
     if not name or name in dialect.reserved:
         return True
-    if "chars" not in dialect.unknown and not here.legal(name):
+    if "chars" not in dialect.unknown and not context.legal(name):
         return True
-    return "max_length" not in dialect.unknown and here.room is not None and len(name) > here.room
+    return "max_length" not in dialect.unknown and context.room is not None and len(name) > context.room
 
 
 def problems(dialect: Dialect, server: str, name: str) -> tuple[Reason, ...]:
     """Return everything that is wrong with a name: at most five reasons of each code, in linear time."""
-    here = seat(dialect, server)
+    context = name_context(dialect, server)
     found = chain(
         _about_characters(dialect, name) if dialect.chars is not None else _about_print(name),
         _about_ends(dialect, name),
         _about_shape(dialect, name),
-        _about_the_rest(dialect, here, name, server),
+        _about_the_rest(dialect, context, name, server),
     )
-    return tuple(found) if name else (Reason("empty", "it is empty"), *_about_server(here))
+    return tuple(found) if name else (Reason("empty", "it is empty"), *_about_server(context))
 
 
 def _assumed(dialect: Dialect, field: str) -> str:
@@ -210,39 +212,38 @@ def _about_shape(dialect: Dialect, name: str) -> Iterator[Reason]:
             yield Reason("shape", f"{match[0][:8]!r} at {match.start()} is more than one {mark}{assumed}")
 
 
-def _about_the_rest(dialect: Dialect, here: NameContext, name: str, server: str) -> Iterator[Reason]:
-    if here.room is not None and len(name) > here.room:
+def _about_the_rest(dialect: Dialect, context: NameContext, name: str, server: str) -> Iterator[Reason]:
+    if context.room is not None and len(name) > context.room:
         assumed = _assumed(dialect, "max_length")
         where = (
             f" for the server key {excerpt(server)}"
             if "{server}" in dialect.mangling.join + dialect.mangling.measure
             else ""
         )
-        yield Reason("length", f"it has {len(name):,} characters, {here.room} are allowed{where}{assumed}")
+        yield Reason("length", f"it has {len(name):,} characters, {context.room} are allowed{where}{assumed}")
     if name in dialect.reserved:
-        yield Reason("reserved", f"{excerpt(name)} is a word that clients, providers or languages keep for themselves")
-    if here.avoid and name.startswith(here.avoid):
-        yield Reason("prefix", f"it begins with the server's own name {excerpt(server)}, which a client may take off")
-    yield from _about_server(here)
+        yield Reason("reserved", f"{excerpt(name)} is reserved by clients, providers or programming languages")
+    if context.avoid and name.startswith(context.avoid):
+        yield Reason("prefix", f"it begins with the server's own name {excerpt(server)}, which a client may remove")
+    yield from _about_server(context)
 
 
-def _about_server(here: NameContext) -> Iterator[Reason]:
-    if here.problem:
-        yield Reason("server", here.problem)
+def _about_server(context: NameContext) -> Iterator[Reason]:
+    if context.problem:
+        yield Reason("server", context.problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Dialect:
-    """One row of the table, as a value; get one with ``truename.dialects.get("cursor")``.
+    """A row of the table of dialects; get one with ``truename.dialects.get("cursor")``.
 
-    ``chars``, ``first``, ``last``: legal characters, anywhere, in front and at the end; None is any printable text.
-    ``max_length``: characters of what is shown to the model (None: no limit is known to exist); ``room`` says how
-    many of them a name may use. ``words``: ``snake`` if words are joined by single
-    underscores, ``single-hyphens`` if the client makes several hyphens one, else ``keep``.
-    ``max_tools``, ``case_sensitive``: None if nothing is known. ``unknown`` names the fields whose values are not
-    known and therefore those of ``universal``. ``confidence``: ``run`` (the client was run) or ``read`` (its code,
-    documents or issues); ``lab``: the files of ``lab/results`` that hold the runs. ``client_info``, ``user_agents``:
-    patterns by which it is recognised.
+    ``chars``, ``first``, ``last``: legal characters anywhere, at the start and at the end; None: any printable text.
+    ``max_length``: the greatest length of a name as the model sees it (None: no limit known); ``room`` computes how
+    much of it is left for the tool's own name. ``words``: ``snake`` if words are joined by single underscores,
+    ``single-hyphens`` if the client collapses several hyphens, else ``keep``. ``max_tools``, ``case_sensitive``: None
+    if unknown. ``unknown`` lists the fields whose values are unknown; they have the values of ``universal``.
+    ``confidence``: ``run`` (the client was run) or ``read`` (its code, documentation or issues were read). ``lab``: the
+    files in ``lab/results`` with the runs. ``client_info``, ``user_agents``: patterns that identify the client.
     """
 
     name: str
@@ -277,23 +278,23 @@ class Dialect:
 
     @property
     def styles(self) -> tuple[str, ...]:
-        """Return the preset styles whose names can be legal here, in the house's order."""
+        """The preset styles whose names can be legal in this dialect, in the order of `STYLES`."""
         slashed = self.chars is None or self.chars.issuperset("@/.")
         doubled = self.chars is None or ("_" in self.chars and self.words != "snake")
         out = (() if slashed else ("canonical",)) + (() if doubled else tuple(_DOUBLE))
         return tuple(style for style in STYLES if style not in out)
 
     def room(self, server: str = DEFAULT_SERVER) -> int | None:
-        """Return how many characters a name may have under this server key; None if no limit is known to exist.
+        """Return the greatest length of a name under this server key; None if no limit is known.
 
         >>> from truename.dialects import get
         >>> get("cursor").room("lab"), get("vscode").room("lab"), get("vscode").room("a_much_longer_key")
         (56, 46, 46)
         """
-        return seat(self, server).room
+        return name_context(self, server).room
 
     def check(self, wire_name: str, server: str = DEFAULT_SERVER) -> tuple[Reason, ...]:
-        """Return all that is wrong with a name, nothing if it is legal.
+        """Return the reasons why a name is not legal; empty if it is.
 
         >>> from truename.dialects import get
         >>> get("anthropic").check("fs.list")
@@ -301,54 +302,55 @@ class Dialect:
         >>> [reason.code for reason in get("openai").check("get_weather" + chr(10))]
         ['control']
         """
-        here = seat(self, server)
+        context = name_context(self, server)
         if (
-            (here.room is None or len(wire_name) <= here.room)
+            (context.room is None or len(wire_name) <= context.room)
             and wire_name
-            and here.legal(wire_name)
+            and context.legal(wire_name)
             and wire_name not in self.reserved
-            and not (here.avoid and wire_name.startswith(here.avoid))
-            and not here.problem
+            and not (context.avoid and wire_name.startswith(context.avoid))
+            and not context.problem
         ):
             return ()
         return problems(self, server, wire_name)
 
     def shown(self, server: str, wire_name: str) -> str | None:
-        """Return what the model sees of a name listed by this server, None if the client leaves it out.
+        """Return the name that the model sees for a tool of this server; None if the client omits the tool.
 
         >>> from truename.dialects import get
         >>> get("cline").shown("lab", "fs_list"), get("cline").shown("lab", "fs.list")
         ('lab__fs_list', 'lab__fs_list_110e0eb2')
         """
-        text = self._settled(server, wire_name)
-        return text if text is None or not self.mangling.after else machine(self.mangling).after(text)
+        text = self._transformed(server, wire_name)
+        return text if text is None or not self.mangling.after else compile_transformation(self.mangling).after(text)
 
-    def _settled(self, server: str, wire_name: str) -> str | None:
-        here = seat(self, server)
+    def _transformed(self, server: str, wire_name: str) -> str | None:
+        context = name_context(self, server)
         if (
-            len(wire_name) <= here.plain
-            and (here.room is None or len(wire_name) <= here.room)
+            len(wire_name) <= context.plain
+            and (context.room is None or len(wire_name) <= context.room)
             and wire_name
-            and here.legal(wire_name)
+            and context.legal(wire_name)
             and wire_name not in self.reserved
-            and not (here.once and wire_name.startswith(here.once))
+            and not (context.once and wire_name.startswith(context.once))
         ):
-            return here.prefix + wire_name + here.suffix
+            return context.prefix + wire_name + context.suffix
         return self._spelled(server, wire_name)
 
     def _spelled(self, server: str, wire_name: str) -> str | None:
-        engine = machine(self.mangling)
+        """Transform a name step by step, without the fast path for names that stay unchanged."""
+        engine = compile_transformation(self.mangling)
         if engine.ignores(server) or engine.refuses(wire_name):
             return None
         return engine.finish(engine.spell(server, wire_name), self.known_length)
 
     @property
     def known_length(self) -> int | None:
-        """Return ``max_length`` if it is this dialect's own, None if it is assumed or there is none."""
+        """``max_length`` if it is known for this dialect; None if it is assumed or there is no limit."""
         return None if "max_length" in self.unknown else self.max_length
 
     def simulate(self, server: str, wire_names: Iterable[str]) -> Simulation[str]:
-        """Return what would become of one server's list of names.
+        """Simulate how the client shows and calls one server's list of tools.
 
         >>> from truename.dialects import get
         >>> seen = get("gemini-cli").simulate("lab", ["a/b", "a_b"])
@@ -358,7 +360,7 @@ class Dialect:
         return simulate_lists(self, [SimulatedTool(name, server, name) for name in wire_names])
 
     def simulate_all(self, servers: Iterable[tuple[str, Iterable[str]]]) -> Simulation[tuple[str, str]]:
-        """Return what would become of the lists of several servers; the keys are (server, name).
+        """Simulate how the client shows and calls the tools of several servers; the keys are (server, name).
 
         >>> from truename.dialects import get
         >>> seen = get("google-adk").simulate_all([("one", ["search"]), ("two", ["search"])])
@@ -371,15 +373,16 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Simulation(Generic[K]):
-    """What the model sees of a list of tools, and what its calls reach.
+    """The result of a simulation: the names that the model sees, and the tools that its calls run.
 
-    Each name of the list is in exactly one of ``shown`` (name -> what the model sees, and calling it runs this
-    tool), ``dropped`` (left out, lost in a merge, or shown under a name that runs another tool or none) and
-    ``refused`` (those because of which the client or the provider fails). ``scope`` says what fails: a ``tool``, the
-    whole ``server``, or the ``request``; names that fail only along with others count as dropped.
-    ``merged``: shown name -> the names that became it, exact duplicates too. ``reaches``: shown name -> name run.
-    ``seen``: shown name -> the names under whose description it stands before the model, as far as that is certain;
-    there are several where a client sends equal names.
+    Each listed name is in exactly one of three fields. ``shown`` maps it to the name that the model sees, and a call
+    of that runs this tool. ``dropped``: omitted, lost in a merge, or shown under a name that runs another tool or none.
+    ``refused``: makes the client or the provider fail. ``scope`` says how much fails: the ``tool``, the whole
+    ``server`` or the ``request``; names that fail only because of others count as dropped.
+
+    The other fields are by shown name. ``merged``: the listed names that became it, exact duplicates included.
+    ``reaches``: the listed name that a call runs. ``seen``: the listed names whose descriptions the model sees with it,
+    as far as that is certain; several if the client sends equal names.
     """
 
     shown: Mapping[K, str]
@@ -391,23 +394,23 @@ class Simulation(Generic[K]):
     seen: Mapping[str, tuple[K, ...]]
 
     def winner(self, shown_name: str) -> K | None:
-        """Return the name that a call of ``shown_name`` runs, None if it runs nothing that is certain."""
+        """Return the listed name that a call of ``shown_name`` runs; None if it runs none or that is uncertain."""
         return self.reaches.get(shown_name)
 
 
 class SimulatedTool(NamedTuple, Generic[K]):
-    """One listed tool: the key under which to report it, its server's key and its name."""
+    """A listed tool: the key under which the simulation reports it, its server's key and its name."""
 
     key: K
     server: str
     name: str
 
 
-class _Book(Generic[K]):
-    """The findings so far; ``final`` holds the shown name of each entry, by the entry's place in memory."""
+class _SimulationState(Generic[K]):
+    """The state of a running simulation; ``final`` holds the shown name of each entry by ``id(entry)``."""
 
     def __init__(self, dialect: Dialect, servers: Iterable[str]) -> None:
-        self.dialect, self.engine, self.limit = dialect, machine(dialect.mangling), dialect.known_length
+        self.dialect, self.engine, self.limit = dialect, compile_transformation(dialect.mangling), dialect.known_length
         self.parts = self.engine.parts(servers)
         self.taken: set[str] = set()
         self.final: dict[int, str] = {}
@@ -418,11 +421,11 @@ class _Book(Generic[K]):
         self.listed: Mapping[tuple[str, str], SimulatedTool[K]] = {}
 
     def spell(self, entry: SimulatedTool[K]) -> ClientSpelling:
-        """Return the entry's name as its client joins it, before it is shortened."""
+        """Return the entry's name as the client joins it, before it is shortened."""
         return self.engine.spell(entry.server, entry.name, self.parts.get(entry.server))
 
     def text(self, entry: SimulatedTool[K]) -> str | None:
-        """Return what the model sees of the entry as long as no other becomes the same."""
+        """Return the name that the model sees for the entry if no other entry gets the same name."""
         if self.engine.ignores(entry.server) or self.engine.refuses(entry.name):
             return None
         if entry.server in self.parts or self.dialect.mangling.after:
@@ -430,7 +433,7 @@ class _Book(Generic[K]):
         return self.dialect.shown(entry.server, entry.name)
 
     def called(self, entry: SimulatedTool[K]) -> SimulatedTool[K] | None:
-        """Return the tool that a call of the entry runs under the name that the client sends, None if none has it."""
+        """Return the tool that runs when the client calls the entry by the name it sends; None if no tool has it."""
         return self.listed.get((entry.server, self.engine.sends(entry.name))) if self.listed else entry
 
     def assign(self, entry: SimulatedTool[K], text: str) -> None:
@@ -444,81 +447,81 @@ class _Book(Generic[K]):
         self.scope = max(self.scope, scope, key=_SCOPES.index)
 
     def failed(self, entry: SimulatedTool[K]) -> bool:
-        """Say whether the entry goes down with something that was refused."""
+        """Return whether the entry fails because of an entry that was refused."""
         if self.scope == "server":
             return entry.server in {one.server for one in self.refused}
         return self.scope == "request"
 
 
 def simulate_lists(dialect: Dialect, entries: Sequence[SimulatedTool[K]]) -> Simulation[K]:
-    """Return what the dialect's client or provider does with these tools, listed in this order."""
+    """Simulate how the dialect's client or provider shows and calls these tools, listed in this order."""
     if dialect.mangling.several and len({entry.server for entry in entries}) > 1:
         dialect = replace(dialect, mangling=replace(dialect.mangling, join=dialect.mangling.several))
     rules = dialect.mangling
-    book: _Book[K] = _Book(dialect, [entry.server for entry in entries])
+    state: _SimulationState[K] = _SimulationState(dialect, [entry.server for entry in entries])
     if rules.sends:
-        book.listed = {(entry.server, entry.name): entry for entry in reversed(entries)}
-    admitted = [entry for entry in entries if not _refused(dialect, entry, book)]
-    distinct = _without_copies(rules.duplicate, admitted, book)
+        state.listed = {(entry.server, entry.name): entry for entry in reversed(entries)}
+    admitted = [entry for entry in entries if not _refused(dialect, entry, state)]
+    distinct = _without_copies(rules.duplicate, admitted, state)
     if rules.joined:
-        distinct = _without_joined(rules.joined, distinct, book)
+        distinct = _without_joined(rules.joined, distinct, state)
     groups: dict[str, list[SimulatedTool[K]]] = {}
     for entry in distinct:
-        text = None if book.failed(entry) else book.text(entry)
+        text = None if state.failed(entry) else state.text(entry)
         if text is not None:
             groups.setdefault(text, []).append(entry)
-    book.taken = set(groups)
+    state.taken = set(groups)
     for text, group in groups.items():
-        _settle(_mode(dialect, group, book), text, group, book)
+        _resolve_group(_mode(dialect, group, state), text, group, state)
     if rules.twins:
-        _settle_twins(rules.twins, book)
+        _resolve_twins(rules.twins, state)
     if rules.after:
-        _change_after(book)
-    return _result(entries, admitted, book)
+        _apply_final_steps(state)
+    return _result(entries, admitted, state)
 
 
-def _settle_twins(mode: str, book: _Book[K]) -> None:
+def _resolve_twins(mode: str, state: _SimulationState[K]) -> None:
     alike: dict[str, list[str]] = {}
-    for text in book.reaches:
-        alike.setdefault(book.engine.alike(text), []).append(text)
+    for text in state.reaches:
+        alike.setdefault(state.engine.alike(text), []).append(text)
     for texts in (texts for texts in alike.values() if len(texts) > 1):
-        group = [book.reaches[text] for text in texts]
+        group = [state.reaches[text] for text in texts]
         if mode.startswith("refuse-"):
-            book.refuse(group, mode.removeprefix("refuse-"))
-        book.reaches.update(dict.fromkeys(texts, group[-1]))
+            state.refuse(group, mode.removeprefix("refuse-"))
+        state.reaches.update(dict.fromkeys(texts, group[-1]))
 
 
-def _change_after(book: _Book[K]) -> None:
-    change, by_name = book.engine.after, sorted(book.reaches.values(), key=lambda one: (one.server, one.name))
-    first = {change(book.final[id(entry)]): entry for entry in reversed(by_name)}
-    book.reaches, book.seen = first, {text: [entry] for text, entry in first.items()}
-    book.final = {key: change(text) for key, text in book.final.items()}
+def _apply_final_steps(state: _SimulationState[K]) -> None:
+    change, by_name = state.engine.after, sorted(state.reaches.values(), key=lambda one: (one.server, one.name))
+    first = {change(state.final[id(entry)]): entry for entry in reversed(by_name)}
+    state.reaches, state.seen = first, {text: [entry] for text, entry in first.items()}
+    state.final = {key: change(text) for key, text in state.final.items()}
 
 
-def _refused(dialect: Dialect, entry: SimulatedTool[K], book: _Book[K]) -> bool:
-    scope = book.engine.refuses(entry.name)
-    if dialect.mangling.ignored and book.engine.ignores(entry.server):
+def _refused(dialect: Dialect, entry: SimulatedTool[K], state: _SimulationState[K]) -> bool:
+    scope = state.engine.refuses(entry.name)
+    if dialect.mangling.ignored and state.engine.ignores(entry.server):
         scope = dialect.mangling.ignored
     if scope in ("", "drop") and dialect.mangling.illegal and breaks(dialect, entry.server, entry.name):
         scope = dialect.mangling.illegal
     if scope in ("", "drop"):
         return False
-    book.refuse([entry], scope)
+    state.refuse([entry], scope)
     return True
 
 
-def _without_copies(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
+def _without_copies(mode: str, entries: list[SimulatedTool[K]], state: _SimulationState[K]) -> list[SimulatedTool[K]]:
     counts = Counter((entry.server, entry.name) for entry in entries)
     if mode in _RESPELL or len(counts) == len(entries):
         return entries
     if mode.startswith("refuse-"):
-        book.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
+        state.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
         return [one for one in entries if counts[one.server, one.name] == 1]
     return _one_of_each(mode, entries, lambda one: (one.server, one.name))
 
 
-def _without_joined(mode: str, entries: list[SimulatedTool[K]], book: _Book[K]) -> list[SimulatedTool[K]]:
-    return _one_of_each(mode, entries, lambda one: book.spell(one).raw)
+def _without_joined(mode: str, entries: list[SimulatedTool[K]], state: _SimulationState[K]) -> list[SimulatedTool[K]]:
+    return _one_of_each(mode, entries, lambda one: state.spell(one).raw)
 
 
 def _one_of_each(
@@ -529,31 +532,31 @@ def _one_of_each(
     return [one for one in entries if id(one) in kept]
 
 
-def _mode(dialect: Dialect, group: list[SimulatedTool[K]], book: _Book[K]) -> str:
+def _mode(dialect: Dialect, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> str:
     rules = dialect.mangling
     if len({(entry.server, entry.name) for entry in group}) == 1:
         if len(group) > 1:
             return rules.duplicate
         return "same" if rules.equal == "same" else "first"
-    if rules.cut and len({book.spell(entry).text for entry in group}) > 1:
+    if rules.cut and len({state.spell(entry).text for entry in group}) > 1:
         return rules.cut
     apart = len({entry.server for entry in group}) == len(group)
     return rules.across if apart and rules.across else rules.equal
 
 
-def _settle(mode: str, text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+def _resolve_group(mode: str, text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
     if mode in _RESPELL:
-        _RESPELL[mode](text, group, book)
+        _RESPELL[mode](text, group, state)
         return
-    book.final.update((id(entry), text) for entry in group)
+    state.final.update((id(entry), text) for entry in group)
     if mode.startswith("refuse-"):
-        book.refuse(group, mode.removeprefix("refuse-"))
+        state.refuse(group, mode.removeprefix("refuse-"))
         return
     winner = _WINNER[mode](text, group)
-    runs = book.called(winner) if winner is not None and book.engine.calls(text) else None
+    runs = state.called(winner) if winner is not None and state.engine.calls(text) else None
     if runs is not None:
-        book.reaches[text] = runs
-    book.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
+        state.reaches[text] = runs
+    state.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 
 
 def _same(text: str, group: list[SimulatedTool[K]]) -> SimulatedTool[K] | None:
@@ -576,34 +579,34 @@ def _free(spellings: Iterable[str], taken: set[str]) -> str:
     return next(text for text in spellings if text not in taken)
 
 
-def _by_digest(_text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
+def _by_digest(_text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
     for entry in sorted(group, key=lambda one: (one.server, one.name)):
-        spelling = book.spell(entry)
-        tries = (book.engine.digested(spelling, book.limit, salt) for salt in count())
-        book.assign(entry, _free(tries, book.taken))
+        spelling = state.spell(entry)
+        tries = (state.engine.digested(spelling, state.limit, salt) for salt in count())
+        state.assign(entry, _free(tries, state.taken))
 
 
-def _by_number(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
-    book.assign(group[0], text)
+def _by_number(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
+    state.assign(group[0], text)
     for entry in group[1:]:
-        spellings = (book.engine.whole(f"{text}_{number}") for number in count(2))
-        book.assign(entry, _free(spellings, book.taken))
+        spellings = (state.engine.whole(f"{text}_{number}") for number in count(2))
+        state.assign(entry, _free(spellings, state.taken))
 
 
-def _by_last_character(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
-    book.assign(group[0], text)
+def _by_last_character(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
+    state.assign(group[0], text)
     for entry in group[1:]:
         spellings = (text[: -len(str(number))] + str(number) for number in count(2))
-        book.assign(entry, _free(spellings, book.taken))
+        state.assign(entry, _free(spellings, state.taken))
 
 
-def _by_prefix(text: str, group: list[SimulatedTool[K]], book: _Book[K]) -> None:
-    room = (book.limit or 0) - len(text)
+def _by_prefix(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
+    room = (state.limit or 0) - len(text)
     for entry in group:
-        book.assign(entry, f"{entry.server[: room - 1]}_{text}" if room > 1 else text)
+        state.assign(entry, f"{entry.server[: room - 1]}_{text}" if room > 1 else text)
 
 
-_RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _Book[Any]], None]] = {
+_RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _SimulationState[Any]], None]] = {
     "hash": _by_digest,
     "last-character": _by_last_character,
     "number": _by_number,
@@ -611,35 +614,37 @@ _RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _Book[Any]], Non
 }
 
 
-def _result(entries: Sequence[SimulatedTool[K]], admitted: list[SimulatedTool[K]], book: _Book[K]) -> Simulation[K]:
-    alive = {text: one for text, one in book.reaches.items() if not book.failed(one)}
+def _result(
+    entries: Sequence[SimulatedTool[K]], admitted: list[SimulatedTool[K]], state: _SimulationState[K]
+) -> Simulation[K]:
+    alive = {text: one for text, one in state.reaches.items() if not state.failed(one)}
     reaches = {text: one.key for text, one in alive.items()}
     shown: dict[K, str] = {}
     for text, one in alive.items():
-        if book.final.get(id(one)) == text:
+        if state.final.get(id(one)) == text:
             shown.setdefault(one.key, text)
-    refused = dict.fromkeys(entry.key for entry in book.refused)
+    refused = dict.fromkeys(entry.key for entry in state.refused)
     return Simulation(
         shown=MappingProxyType({entry.key: shown[entry.key] for entry in entries if entry.key in shown}),
         dropped=tuple(dict.fromkeys(e.key for e in entries if e.key not in shown and e.key not in refused)),
-        merged=MappingProxyType(_merged(admitted, book)),
+        merged=MappingProxyType(_merged(admitted, state)),
         refused=tuple(refused),
-        scope=book.scope,
+        scope=state.scope,
         reaches=MappingProxyType(reaches),
-        seen=MappingProxyType(_seen(book)),
+        seen=MappingProxyType(_seen(state)),
     )
 
 
-def _seen(book: _Book[K]) -> dict[str, tuple[K, ...]]:
-    alive = ((text, [one for one in group if not book.failed(one)]) for text, group in book.seen.items())
+def _seen(state: _SimulationState[K]) -> dict[str, tuple[K, ...]]:
+    alive = ((text, [one for one in group if not state.failed(one)]) for text, group in state.seen.items())
     return {text: tuple(dict.fromkeys(one.key for one in group)) for text, group in alive if group}
 
 
-def _merged(admitted: list[SimulatedTool[K]], book: _Book[K]) -> dict[str, tuple[K, ...]]:
-    by_key = {entry.key: book.final[id(entry)] for entry in admitted if id(entry) in book.final}
+def _merged(admitted: list[SimulatedTool[K]], state: _SimulationState[K]) -> dict[str, tuple[K, ...]]:
+    by_key = {entry.key: state.final[id(entry)] for entry in admitted if id(entry) in state.final}
     became: dict[str, list[K]] = {}
     for entry in admitted:
-        text = book.final.get(id(entry), by_key.get(entry.key))
+        text = state.final.get(id(entry), by_key.get(entry.key))
         if text is not None:
             became.setdefault(text, []).append(entry.key)
     return {text: tuple(keys) for text, keys in became.items() if len(keys) > 1}

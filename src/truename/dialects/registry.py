@@ -1,7 +1,7 @@
 """Load all dialects from ``table.json`` at first use, and derive the universal one.
 
-``universal`` is computed from the other rows: the characters legal everywhere (in lower case), the words that no
-client rewrites, and the room that is certain for a server key of at most ten characters.
+``universal`` is computed from the other rows: the characters that are legal in all of them (in lower case), the word
+form that no client rewrites, and the length that is legal for every server key of at most ten characters.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["fold", "get", "index", "names", "own", "table"]
 
 _LONGEST_KEY = "x" * 10
 _LONGEST_NAME = 100
-# What the specification allows, where a client knows no limit.
+# The length that the MCP specification allows; used for a client without a limit.
 _MOST = 128
 _ASSUMED = ("chars", "first", "last", "words")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling"}
 _MANGLING = frozenset(field.name for field in fields(NameTransformation))
-_COMPUTED = "Computed from all the others: a name that is legal here passes every one of them unchanged."
+_COMPUTED = "Computed from all other dialects: a name that is legal in this one is legal in each of them, unchanged."
 _OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
 
 
@@ -41,7 +41,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _charset(spec: str) -> frozenset[str]:
-    """Return the characters of ``a-zA-Z_-``; a hyphen between two characters is a range."""
+    """Return the characters of a specification such as ``a-zA-Z_-``; a hyphen between two characters is a range."""
     pattern = re.compile(f"[{spec}]")
     return frozenset(char for char in map(chr, range(128)) if pattern.match(char))
 
@@ -56,9 +56,9 @@ def _mangling(row: Mapping[str, Any]) -> NameTransformation:
 
 
 def _dialect(row: Mapping[str, Any]) -> Dialect:
-    strange = row.keys() - _DIALECT - _MANGLING
-    if strange:
-        message = f"{row['name']}: unknown fields {sorted(strange)}"
+    unknown = row.keys() - _DIALECT - _MANGLING
+    if unknown:
+        message = f"{row['name']}: unknown fields {sorted(unknown)}"
         raise ValueError(message)
     values = {key: _frozen(row[key]) for key in _DIALECT & row.keys()}
     values["reserved"] = frozenset(row.get("reserved", ()))
@@ -75,7 +75,7 @@ def _common(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
     )
 
 
-def _universal(rows: tuple[Dialect, ...], said: Mapping[str, Any]) -> Dialect:
+def _universal(rows: tuple[Dialect, ...], row_of_universal: Mapping[str, Any]) -> Dialect:
     known = [row for row in rows if "chars" not in row.unknown]
     rooms = [row.room(_LONGEST_KEY) for row in rows if "max_length" not in row.unknown]
     snake = any(row.words == "snake" for row in known)
@@ -92,8 +92,8 @@ def _universal(rows: tuple[Dialect, ...], said: Mapping[str, Any]) -> Dialect:
         case_sensitive=False,
         words="snake" if snake else "keep",
         mangling=NameTransformation(avoid=tuple(dict.fromkeys(steps for row in rows for steps in row.mangling.avoid))),
-        notes=(_COMPUTED, *said["notes"]),
-        **{field: _frozen(value) for field, value in said.items() if field != "notes"},
+        notes=(_COMPUTED, *row_of_universal["notes"]),
+        **{field: _frozen(value) for field, value in row_of_universal.items() if field != "notes"},
     )
 
 
@@ -118,7 +118,7 @@ def _own(universal: Dialect) -> Dialect:
         first=letters,
         last=letters | frozenset(string.digits),
         words="keep",
-        notes=("Names of a server that no client cuts, drops or refuses; capitals and hyphens stay.",),
+        notes=("Names of a server that no client shortens, drops or refuses; capitals and hyphens are legal.",),
     )
 
 
@@ -164,9 +164,9 @@ def names() -> tuple[str, ...]:
 
 @cache
 def own(client: str | None = None, server: str = DEFAULT_SERVER) -> Dialect:
-    """Return what a server's names must be to be shown as they are, to every client or to one that is known.
+    """Return the rules for a server's own names: a legal name is shown unchanged by every client, or by the given one.
 
-    With ``client`` it is that client's room under this server key, and its reserved words, that count.
+    With ``client``, the limit is that client's room under this server key, and only its reserved words count.
     Raises :class:`truename.errors.UnknownDialect`.
 
     >>> own().room(), own("claude-code", "github").room()
@@ -181,7 +181,7 @@ def own(client: str | None = None, server: str = DEFAULT_SERVER) -> Dialect:
 
 
 def fold(name: str) -> str:
-    """Return a name as it is compared: in lower case, without spaces, hyphens and underscores."""
+    """Fold a dialect's name for comparison: lower case, without spaces, hyphens and underscores."""
     return _SEPARATORS.sub("", name[:_LONGEST_NAME]).lower()
 
 
@@ -195,9 +195,9 @@ def _by_alias() -> Mapping[str, Dialect]:
 
 
 def get(name_or_alias: str) -> Dialect:
-    """Return a dialect by its name, its title or what people call it; spelling of case and separators is free.
+    """Return a dialect by its name, title or alias; case and separators are ignored.
 
-    Raises :class:`truename.errors.UnknownDialect`, with the nearest names.
+    Raises :class:`truename.errors.UnknownDialect` with the nearest names.
 
     >>> get("Claude Desktop").name, get("VS_Code").name, get("OpenAI API clients").name
     ('claude-desktop', 'vscode-copilot', 'openai')

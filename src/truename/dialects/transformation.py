@@ -1,4 +1,4 @@
-"""Describe a client's transformation of tool names, as data and as a compiled function."""
+"""Describe how a client transforms tool names, as data and as compiled functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Steps = tuple[Step, ...]
 
 Change = Callable[[str], str]
 
-__all__ = ["ClientSpelling", "DigestSuffix", "NameTransformation", "compile_steps", "machine"]
+__all__ = ["ClientSpelling", "DigestSuffix", "NameTransformation", "compile_steps", "compile_transformation"]
 
 _SNAKE = (
     (re.compile(r"([A-Z]+)([A-Z][a-z])"), r"\1_\2"),
@@ -83,7 +83,7 @@ STEPS: Mapping[str, Callable[..., Change]] = {
 
 
 def compile_steps(steps: Steps) -> Change:
-    """Return one function that applies the steps in their order.
+    """Compile steps to one function that applies them in their order.
 
     >>> compile_steps((("replace", "[^a-z]", "_"), ("strip", "_")))("/a/b/")
     'a_b'
@@ -100,19 +100,20 @@ def compile_steps(steps: Steps) -> Change:
     return change
 
 
-# A server's part is asked for with each of its tools, a tool's part twice; few, for hostile texts are megabytes long.
+# The cache size: a server's part is needed for each of its tools, a tool's part twice. The caches are small because
+# hostile texts may be megabytes long.
 _FEW = 4
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestSuffix:
-    """The digest that a client puts behind a name, and when (``over``, ``lossy``, ``equal``).
+    """The digest that a client appends to a name, and when: ``over`` (too long), ``lossy`` (changed), ``equal``.
 
-    ``of`` is the text that is digested, made of ``{raw}`` (the parts joined, unchanged), ``{name}`` (after the
-    changes), ``{server}`` and ``{tool}``. ``algorithm`` is one of hashlib's, or ``fnv1a-32`` over UTF-16 code units;
-    a ``base`` other than 16 is padded with zeros to ``length``. ``keep`` is how much of the name stays in front of
-    ``_`` and the digest; None is as much as fits.
+    ``of`` is the template of the digested text, with ``{raw}`` (the parts joined, unchanged), ``{name}`` (after the
+    changes), ``{server}`` and ``{tool}``. ``algorithm`` is one of hashlib's, or ``fnv1a-32`` over UTF-16 code units; a
+    digest in a ``base`` other than 16 is padded with zeros to ``length``. ``keep`` is how many characters of the name
+    stay before ``_`` and the digest; None: as many as fit.
     """
 
     algorithm: str
@@ -126,25 +127,35 @@ class DigestSuffix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameTransformation:
-    """One client's treatment of names. The defaults are those of a client that sends every name as it is.
+    """The rules by which one client transforms names. The defaults are those of a client that changes nothing.
 
-    ``join`` builds the name that is shown, ``several`` does if there are several servers (empty: the same);
-    ``part``: what the server's part is made of, its ``key`` or its ``address``, which then stands for the key;
-    ``measure`` is the text whose length is limited (if it is another one); ``once``: a tool's name that begins with
-    the server's part gets no prefix; ``avoid``: steps that make the server's part which a name must therefore not
-    begin with; ``ignores``: server keys that are never connected, ``ignored``: what fails then beside them;
-    ``refuse``: patterns in a tool's part and what fails then (``drop``, ``tool``, ``server``, ``request``);
-    ``illegal``: what fails when a name breaks the dialect's known rules; ``room``: a fixed budget; ``silent``: a
-    pattern of shown names that the client doesn't call; ``sends``: steps on a tool's own name as a call of it is sent:
-    the call runs the tool of the same server that has this name.
+    How a name is built and called:
 
-    ``equal``, ``duplicate``, ``across``: who wins when names became equal, a server lists one name twice, and
-    different servers' names became equal (empty: as ``equal``; ``race``: the server that is ready first, now this one,
-    now that); ``joined``: who wins when names were equal as soon as they were joined, before any change, ``cut``: when
-    they became so only as they were cut (both empty: as ``equal``); ``keys``: what stands behind the server's part
-    when the keys of several servers became equal; ``alike``: steps after which names count as equal though they are
-    not, ``twins``: what becomes of these (``last``: a call of any of them runs the last one); ``after``: steps on a
-    name when all this is settled (of several that become equal by them the first in alphabetical order stays).
+    - ``join``: the template of the shown name; ``several``: the template if there are several servers (empty: ``join``)
+    - ``part``: the source of the server's part, its ``key`` or its ``address``
+    - ``server``, ``tool``, ``whole``: steps on the server's part, on the tool's part and on the joined name
+    - ``measure``: the template of the text whose length is limited, if that is not the shown name
+    - ``over``: how a name that is too long is shortened; ``digest``: the digest that is appended; ``room``: a fixed
+      limit for the tool's name
+    - ``once``: a tool's name that begins with the server's part gets no prefix; ``avoid``: steps that build a server's
+      part that names must not begin with
+    - ``ignores``: pattern of server keys that are never connected; ``ignored``: the scope that fails because of them
+    - ``refuse``: patterns of a tool's part, each with the scope that fails (``drop``, ``tool``, ``server``,
+      ``request``); ``illegal``: the scope that fails if a name breaks a known rule of the dialect
+    - ``silent``: pattern of shown names that the client does not call
+    - ``sends``: steps on a tool's own name in a call; the call runs the tool of this name on the same server
+
+    Which tool wins:
+
+    - ``equal``: if names became equal; ``duplicate``: if a server lists one name twice; ``across``: if names of
+      different servers became equal (empty: as ``equal``; ``race``: the server that is ready first)
+    - ``joined``: if names were equal once joined, before any other change; ``cut``: if names became equal only by
+      shortening (both empty: as ``equal``)
+    - ``keys``: the digest appended to the server's part if the keys of several servers became equal
+    - ``alike``: steps after which the client takes different names for equal; ``twins``: the rule for these (``last``:
+      a call of any of them runs the last one)
+    - ``after``: steps on a name after all of the above; of names that become equal by them, the first in alphabetical
+      order wins
     """
 
     join: str = "{tool}"
@@ -177,7 +188,7 @@ class NameTransformation:
 
 
 class ClientSpelling(NamedTuple):
-    """A joined name before its length is looked at; ``size`` is in characters of what is measured."""
+    """A joined name before it is shortened; ``size`` is the length of the measured text."""
 
     text: str
     size: int
@@ -188,7 +199,7 @@ class ClientSpelling(NamedTuple):
 
 
 class CompiledTransformation:
-    """A :class:`NameTransformation`, compiled."""
+    """A :class:`NameTransformation` compiled to functions."""
 
     def __init__(self, rules: NameTransformation) -> None:
         self.rules = rules
@@ -204,20 +215,20 @@ class CompiledTransformation:
         self._refuse = tuple((re.compile(pattern), scope) for pattern, scope in rules.refuse)
 
     def ignores(self, server: str) -> bool:
-        """Say whether the client never connects a server of this key."""
+        """Return whether the client never connects a server with this key."""
         return bool(self._ignores and self._ignores(server))
 
     def calls(self, shown: str) -> bool:
-        """Say whether the client calls a tool that is shown by this name."""
+        """Return whether the client calls a tool that is shown under this name."""
         return not (self._silent and self._silent.search(shown))
 
     def refuses(self, tool: str) -> str:
-        """Return what fails because of this tool's name, or nothing."""
+        """Return the scope that fails because of this tool's name; "" if none does."""
         part = self.tool(tool)
         return next((scope for pattern, scope in self._refuse if pattern.search(part)), "")
 
     def parts(self, servers: Iterable[str]) -> Mapping[str, str]:
-        """Return the servers' parts that are not their own alone, because the keys of several became equal."""
+        """Return the server parts with a digest, for servers whose keys became equal after the steps."""
         digest, by_part = self.rules.keys, dict[str, list[str]]()
         for server in dict.fromkeys(servers) if digest else ():
             by_part.setdefault(self.server(server), []).append(server)
@@ -229,7 +240,7 @@ class CompiledTransformation:
         }
 
     def spell(self, server: str, tool: str, own: str | None = None) -> ClientSpelling:
-        """Return the name as joined and changed, not yet shortened; ``own`` is the server's part if it is known."""
+        """Join and change a name without shortening it; ``own`` is the server's part if already computed."""
         rules, part, own = self.rules, self.tool(tool), self.server(server) if own is None else own
         bare = rules.once and part.startswith(own)
         text = self.whole(part if bare else rules.join.format(server=own, tool=part))
@@ -238,7 +249,7 @@ class CompiledTransformation:
         return ClientSpelling(text, size, raw, own, part, (server, tool))
 
     def finish(self, spelling: ClientSpelling, limit: int | None) -> str | None:
-        """Return the name as the client shows it under this limit; None if it leaves the tool out."""
+        """Return the name that the client shows under this length limit; None if it omits the tool."""
         digest = self.rules.digest
         if digest and "lossy" in digest.when and spelling.text != spelling.raw:
             return self.digested(spelling, limit)
@@ -247,7 +258,7 @@ class CompiledTransformation:
         return _OVER[self.rules.over](self, spelling, limit)
 
     def digested(self, spelling: ClientSpelling, limit: int | None, salt: int = 0) -> str:
-        """Return the name with a digest behind it; ``salt`` counts the tries after the first."""
+        """Append the digest to a name; ``salt`` is the number of earlier attempts that were taken."""
         digest = self.rules.digest
         if digest is None:
             message = "this client adds no digest"
@@ -285,31 +296,31 @@ def _in_base(value: int, base: int) -> str:
     return letters
 
 
-def _middle(_machine: CompiledTransformation, spelling: ClientSpelling, limit: int) -> str:
+def _middle(_engine: CompiledTransformation, spelling: ClientSpelling, limit: int) -> str:
     half = (limit - 3) // 2
     return f"{spelling.text[:half]}...{spelling.text[-half:]}"
 
 
-def _shrink(_machine: CompiledTransformation, spelling: ClientSpelling, limit: int) -> str:
+def _shrink(_engine: CompiledTransformation, spelling: ClientSpelling, limit: int) -> str:
     room = limit - len(spelling.tool) - 1
     return f"{spelling.server[:room]}_{spelling.tool}" if room > 0 else spelling.tool
 
 
 _OVER: Mapping[str, Callable[[CompiledTransformation, ClientSpelling, int], str | None]] = {
     "cut": lambda _, spelling, limit: spelling.text[: len(spelling.text) - (spelling.size - limit)],
-    "drop": lambda _machine, _spelling, _limit: None,
-    "hash": lambda machine, spelling, limit: machine.digested(spelling, limit),
-    "keep": lambda _machine, spelling, _limit: spelling.text,
+    "drop": lambda _engine, _spelling, _limit: None,
+    "hash": lambda engine, spelling, limit: engine.digested(spelling, limit),
+    "keep": lambda _engine, spelling, _limit: spelling.text,
     "middle": _middle,
     "shrink": _shrink,
 }
 
 
 @lru_cache(maxsize=256)
-def machine(rules: NameTransformation) -> CompiledTransformation:
-    """Return the compiled machine of these rules, the same one every time.
+def compile_transformation(rules: NameTransformation) -> CompiledTransformation:
+    """Compile the rules of a transformation (cached).
 
-    >>> raw = machine(NameTransformation(join="mcp_{server}_{tool}", over="middle"))
+    >>> raw = compile_transformation(NameTransformation(join="mcp_{server}_{tool}", over="middle"))
     >>> raw.finish(raw.spell("lab", "a" * 40 + "b" * 40), 63)
     'mcp_lab_aaaaaaaaaaaaaaaaaaaaaa...bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
     """

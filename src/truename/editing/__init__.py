@@ -1,11 +1,11 @@
-"""Edit configuration files in place: read tolerantly, change only what differs, replace whole or not.
+"""Edit configuration files in place: parse them tolerantly, change single values, replace the file atomically.
 
-Nothing here knows a client. `Document` reads JSON with comments, TOML and YAML and edits them in place; `replace_file`
-puts the result into the file's place, after a backup.
+This package knows formats, not clients. `Document` reads JSON with comments, TOML and YAML and edits their text;
+`replace_file` saves a backup and then replaces the file.
 """
 
-from truename.editing.document import Document, Quirk, edited, edits, left_alone, replayed
-from truename.editing.merge import ABSENT, merge, reached, same
+from truename.editing.document import Document, Quirk, apply_edits, cannot_edit, edit, find_edits
+from truename.editing.merge import ABSENT, is_same_value, merge, value_at
 from truename.editing.replacement import Backup, backups, check_file, digest, remove_file, replace_file
 from truename.editing.syntax import KeyPath
 
@@ -15,16 +15,16 @@ __all__ = [
     "Document",
     "KeyPath",
     "Quirk",
+    "apply_edits",
     "backups",
+    "cannot_edit",
     "check_file",
     "digest",
-    "edited",
-    "edits",
-    "left_alone",
+    "edit",
+    "find_edits",
+    "is_same_value",
     "merge",
-    "reached",
     "remove_file",
     "replace_file",
-    "replayed",
-    "same",
+    "value_at",
 ]

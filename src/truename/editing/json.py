@@ -1,7 +1,7 @@
-"""Read and edit JSON as clients keep it, with comments and trailing commas, without moving anything else.
+"""Read and edit JSON with comments and trailing commas; text outside of an edit stays unchanged.
 
-A text that is not strict is made so by blanking out what JSON does not know, character by character: places stay what
-they were, and the standard library's scanner does the rest, at its own speed.
+Comments and trailing commas are overwritten with blanks, character by character, and the standard library parses the
+rest: so offsets in the cleaned text are offsets in the file, and parsing runs in C.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON"]
 
-# Possessive, and closed by the end of the text too: an opening quote without its partner must not be tried again and
-# again from every later quote.
+# Possessive, and ended by the end of the text too: a missing closing quote must not cause quadratic backtracking.
 _STRING: Final = r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)'
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
 _TRAILING: Final = re.compile(rf"{_STRING}|(?P<comma>,)(?=[ \t\r\n]*+[}}\]])", re.DOTALL)
@@ -49,24 +48,24 @@ class _Json:
     title = "JSON"
 
     def read(self, text: str) -> ParsedText:
-        """Return the value; of a key that stands twice, the last counts, as it does for the clients."""
+        """Return the value; for duplicate keys the last one is used, as clients do."""
         if not text.strip():
             return ParsedText(text, {}, (("empty", 0),))
         clean = text
         marks: tuple[Mark, ...] = ()
         pairs = _Pairs()
         try:
-            value = _decoded(text, pairs)
+            value = _decode(text, pairs)
         except json.JSONDecodeError:
-            clean, marks = _blanked(text)
+            clean, marks = _blank_out(text)
             pairs = _Pairs()
             if not clean.strip():
                 return ParsedText(text, {}, (("empty", 0), *marks))
-            value = _strictly(clean, pairs)
+            value = _decode_clean(clean, pairs)
         if is_deep(value):
             raise TooDeep
         if pairs.repeated:
-            marks = tuple(sorted((*marks, *_repeated(clean)), key=lambda mark: mark[1]))
+            marks = tuple(sorted((*marks, *_find_duplicates(clean)), key=lambda mark: mark[1]))
         return ParsedText(text, value, marks, clean)
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
@@ -84,7 +83,7 @@ class _Json:
             return
         box = walk.box
         if box is None:
-            raise SyntaxFault("what is above it holds nothing")
+            raise SyntaxFault("its parent is neither an object nor a list")
         name = where[-1] if isinstance(where[-1], str) else None
         layout = syntax.BracketLayout(
             reading.text, _GAP, form.newline, form.unit, walk.is_inline(reading.text), form.apart
@@ -95,7 +94,7 @@ class _Json:
         walk = _JsonPath(reading, where)
         box = walk.above
         if box is None or walk.reached < len(where):
-            raise SyntaxFault("it is not there")
+            raise SyntaxFault("the key does not exist")
         places = [number for number, entry in enumerate(box.entries) if entry.key == where[-1]]
         yield syntax.drop(reading.text, _GAP, box, places[-1])
 
@@ -104,7 +103,7 @@ JSON: Final = _Json()
 
 
 class _Pairs:
-    """Builds objects, and notices when a key stands twice."""
+    """A hook for the JSON decoder that builds objects and records whether any key was duplicate."""
 
     def __init__(self) -> None:
         self.repeated = False
@@ -115,10 +114,10 @@ class _Pairs:
         return found
 
 
-def _decoded(text: str, pairs: _Pairs) -> Any:
+def _decode(text: str, pairs: _Pairs) -> Any:
     def constant(name: str) -> Any:
         at = next((match.start() for match in _CONSTANT.finditer(text) if match["constant"]), None)
-        raise SyntaxFault(_NOT_JSON.format(f"it has no {name}"), at)
+        raise SyntaxFault(_NOT_JSON.format(f"{name} is not allowed"), at)
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
@@ -130,15 +129,15 @@ def _decoded(text: str, pairs: _Pairs) -> Any:
         raise SyntaxFault(_NOT_JSON.format("a number has too many digits")) from error
 
 
-def _strictly(clean: str, pairs: _Pairs) -> Any:
+def _decode_clean(clean: str, pairs: _Pairs) -> Any:
     try:
-        return _decoded(clean, pairs)
+        return _decode(clean, pairs)
     except json.JSONDecodeError as error:
         raise SyntaxFault(_NOT_JSON.format(error.msg), error.pos) from error
 
 
-def _blanked(text: str) -> tuple[str, tuple[Mark, ...]]:
-    """Return the text with comments and trailing commas blanked out, and where they were."""
+def _blank_out(text: str) -> tuple[str, tuple[Mark, ...]]:
+    """Return the text with comments and trailing commas overwritten by blanks, and their offsets."""
     marks: list[Mark] = []
 
     def comment(match: re.Match[str]) -> str:
@@ -151,7 +150,7 @@ def _blanked(text: str) -> tuple[str, tuple[Mark, ...]]:
     bare = _COMMENT.sub(comment, text)
 
     def comma(match: re.Match[str]) -> str:
-        # Only after a value: in "[,]" and "[1,,]" it is no trailing comma to anybody.
+        # A trailing comma follows a value: the commas in "[,]" and "[1,,]" are errors in every dialect of JSON.
         if match["comma"] is None or _before(bare, match.start()) in "[{,:":
             return match[0]
         marks.append(("trailing-comma", match.start()))
@@ -167,8 +166,8 @@ def _before(text: str, offset: int) -> str:
     return text[offset - 1 : offset] or "["
 
 
-def _repeated(clean: str) -> Iterator[Mark]:
-    """Find the keys that stand twice in one object: the later ones."""
+def _find_duplicates(clean: str) -> Iterator[Mark]:
+    """Yield the later one of each two equal keys in an object."""
     open_: list[set[str] | None] = []
     found: re.Match[str] | None = None
     for token in _TOKEN.finditer(clean):
@@ -190,14 +189,14 @@ def _repeated(clean: str) -> Iterator[Mark]:
 
 
 class _JsonPath:
-    """The way to a place: as far as it exists."""
+    """A path followed into the text, as far as the path exists."""
 
     def __init__(self, reading: ParsedText, where: KeyPath) -> None:
         clean: str = reading.tree
         self.start = self.value = _skip(clean, 0)
         self.end = len(clean.rstrip(" \t\r\n"))
         self.reached = 0
-        # The container that was entered last, the one that the walk ends at if it ends at one, and the one above.
+        # `box` is the container at the end of the path (None for a plain value), `above` the one that holds it.
         self.above: SyntaxContainer | None = None
         self.box = _container(clean, self.value)
         for step in where:
@@ -210,11 +209,11 @@ class _JsonPath:
             self.box = _container(clean, self.value)
 
     def is_inline(self, text: str) -> bool:
-        """Tell whether what is here is written on one line with its neighbours."""
+        """Return whether the value stands on one line with its neighbours."""
         return self.above is not None and not syntax.begins_line(text, self.start)
 
     def indent(self, text: str) -> str | None:
-        """Return the indentation of what stands here, None if it is written on one line."""
+        """Return the indentation of the value, None if it is written on one line."""
         if self.is_inline(text) and not re.search(r"[\r\n]", text[self.value : self.end]):
             return None
         return line_indent(text, self.start)
@@ -231,7 +230,7 @@ def _skip(clean: str, offset: int) -> int:
 
 
 def _container(clean: str, start: int) -> SyntaxContainer | None:
-    """Return one level of a text that is known to be JSON, or None for a text, number or constant."""
+    """Return the entries of an object or list in valid JSON, without nested ones; None for a plain value."""
     if clean[start : start + 1] not in {"{", "["}:
         return None
     entries: list[SyntaxEntry] = []
@@ -251,7 +250,7 @@ def _container(clean: str, start: int) -> SyntaxContainer | None:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a file writes JSON: its line ends, its indentation, and what follows a colon and a comma on one line."""
+    """The layout of a JSON file: line end, unit of indentation, and the blank after a colon or comma on one line."""
 
     newline: str
     unit: str
@@ -264,7 +263,7 @@ class _Form:
         return cls(newline_of(reading.text), indented[1] if indented else "  ", "" if is_tight else " ")
 
     def text(self, value: Any, indent: str | None) -> str:
-        """Write a value: over lines if an indentation is given, else on one."""
+        """Format a value: on several lines if an indentation is given, else on one."""
         try:
             return self._text(value, indent, plain=True)
         except UnicodeEncodeError:
@@ -276,18 +275,18 @@ class _Form:
             text = dumps(separators=(f",{self.apart}", f":{self.apart}"))
         else:
             text = dumps(indent=self.unit).replace("\n", self.newline + indent)
-        # Half of a surrogate pair can only be written as an escape.
+        # A lone surrogate can only be written as an escape; encoding raises for it.
         text.encode()
         return text
 
     def piece(self, name: str | None, value: Any, indent: str | None) -> str:
-        """Write a member or, without a name, an item."""
+        """Format an object's member or, without a name, a list's item."""
         text = self.text(value, indent)
         return (
             text if name is None else f"{self.text(name, None)}:{self.apart or ('' if indent is None else ' ')}{text}"
         )
 
     def whole(self, before: str, value: Any) -> str:
-        """Write what follows a text that says nothing yet."""
+        """Format the whole value of a file that is empty or has only comments."""
         start = self.newline if before.strip() and before[-1] not in "\r\n" else ""
         return f"{start}{self.text(value, '')}{self.newline}"

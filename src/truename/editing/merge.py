@@ -1,4 +1,4 @@
-"""Undo our own edits in a tree that others changed since: a three-way merge of plain values."""
+"""Merge three versions of a plain value: undo our own edit in a value that others have changed since."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from truename.editing.syntax import KeyPath
 
-__all__ = ["ABSENT", "MergedValue", "merge", "reached", "same"]
+__all__ = ["ABSENT", "MergedValue", "is_same_value", "merge", "value_at"]
 
 
 class _Absent:
@@ -19,46 +19,46 @@ class _Absent:
         return "ABSENT"
 
 
-# What a key has that is not there: null is a value like any other.
+# The value of a missing key; None stands for null, which is a value.
 ABSENT: Final = _Absent()
 
 
 class MergedValue(NamedTuple):
-    """The merged value, and the places where both sides changed the same: there theirs stays."""
+    """A merged value, and the paths that both sides changed differently: there ``theirs`` is kept."""
 
     value: Any
     contested: tuple[KeyPath, ...]
 
 
 def merge(base: Any, mine: Any, theirs: Any, where: KeyPath = ()) -> MergedValue:
-    """Return ``theirs`` with the change from ``base`` to ``mine`` made in it too.
+    """Return ``theirs`` with the change from ``base`` to ``mine`` applied.
 
-    Objects are merged key by key, lists by what is in them, whatever its place; lists of objects that all have a name
-    of their own by these names.
+    Objects are merged key by key. Lists are merged item by item whatever their positions, or by ``name`` where every
+    item is an object with a unique name.
 
     >>> merge({"a": 2}, {"a": 1}, {"a": 2, "b": 3}).value
     {'a': 1, 'b': 3}
     >>> merge(["new"], ["old"], ["theirs", "new"]).value
     ['theirs', 'old']
     """
-    if same(theirs, base) or same(theirs, mine):
+    if is_same_value(theirs, base) or is_same_value(theirs, mine):
         return MergedValue(mine, ())
-    if same(mine, base):
+    if is_same_value(mine, base):
         return MergedValue(theirs, ())
     three = (base, mine, theirs)
     if all(isinstance(one, dict) for one in three):
-        return _objects(base, mine, theirs, where)
+        return _merge_objects(base, mine, theirs, where)
     if all(isinstance(one, list) for one in three):
         named = [names for one in three if (names := _by_name(one)) is not None]
         if len(named) == len(three):
-            found = _objects(named[0], named[1], named[2], where)
+            found = _merge_objects(named[0], named[1], named[2], where)
             return MergedValue(list(found.value.values()), found.contested)
-        return _lists(base, mine, theirs, where)
+        return _merge_lists(base, mine, theirs, where)
     return MergedValue(theirs, (where,))
 
 
-def reached(value: Any, where: KeyPath) -> Any:
-    """Return what is at this place of a tree, or `ABSENT`."""
+def value_at(value: Any, where: KeyPath) -> Any:
+    """Return the value at a path, or `ABSENT`."""
     for key in where:
         listed = isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value)
         if not listed and not (isinstance(value, dict) and key in value):
@@ -67,9 +67,9 @@ def reached(value: Any, where: KeyPath) -> Any:
     return value
 
 
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are written alike; the order of an object's keys does not count."""
-    # True and 1 are equal to Python, and two things to a file.
+def is_same_value(one: Any, other: Any) -> bool:
+    """Return whether two values are equal as JSON; the order of an object's keys is ignored."""
+    # Compared as text because True == 1 in Python, while a file distinguishes them.
     return one is other or (one is not ABSENT and other is not ABSENT and _text(one) == _text(other))
 
 
@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
-def _objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: KeyPath) -> MergedValue:
+def _merge_objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: KeyPath) -> MergedValue:
     merged: dict[str, Any] = {}
     contested: list[KeyPath] = []
     for key in dict.fromkeys([*theirs, *mine]):
@@ -94,7 +94,7 @@ def _by_name(items: list[Any]) -> dict[str, Any] | None:
     return named if len(named) == len(items) else None
 
 
-def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: KeyPath) -> MergedValue:
+def _merge_lists(base: list[Any], mine: list[Any], theirs: list[Any], where: KeyPath) -> MergedValue:
     merged = list(theirs)
     contested: list[KeyPath] = []
     ours, former = [_text(item) for item in base], [_text(item) for item in mine]
@@ -110,7 +110,7 @@ def _lists(base: list[Any], mine: list[Any], theirs: list[Any], where: KeyPath) 
 
 
 def _swap(items: list[Any], out: Sequence[Any], back: Sequence[Any], before: Any) -> bool:
-    """Put what was there in the place of what is ours; tell whether anything of ours was still there."""
+    """Replace the items ``out`` with the items ``back``; return whether any of ``out`` was found."""
     texts = [_text(item) for item in items]
     places = sorted({texts.index(_text(item)) for item in out if _text(item) in texts})
     if out and not places:

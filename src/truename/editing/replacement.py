@@ -1,4 +1,4 @@
-"""Replace a client's file whole or not at all, and keep what it held, with a record of the change."""
+"""Replace a file atomically, after saving its content and a record of the change as a backup."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.editing.document import Document, left_alone
+from truename.editing.document import Document, cannot_edit
 from truename.errors import ConfigError
-from truename.files import absolute, dress, obstacle
+from truename.files import absolute, copy_metadata, find_obstacle
 from truename.files.private import make_private, read_own, state_directory, sync_directory, write_new
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """One change of one file: whose it is, when and what for, and its digests before and after (None: no file).
+    """The record of one change of one file: client, time, action, and digests before and after (None: no file).
 
-    ``made`` are the directories that were made for it, outermost first; ``note`` is whatever the one who made the
-    change wants to find again, as JSON.
+    ``made`` are the directories that the change created, outermost first; ``note`` is JSON that the caller wants to
+    have back when it undoes the change.
     """
 
     record: Path
@@ -51,11 +51,11 @@ class Backup:
 
     @property
     def copy(self) -> Path:
-        """The file that holds the original bytes, if there were any."""
+        """The file with the original bytes; it exists only if the changed file existed."""
         return self.record.with_suffix(_ORIGINAL)
 
     def original(self) -> bytes | None:
-        """Return what the file held, None if there was no file. Raises `ConfigError` if the copy is not whole."""
+        """Return the original bytes, None if there was no file. Raises `ConfigError` if the copy is damaged."""
         if self.before is None:
             return None
         try:
@@ -63,30 +63,30 @@ class Backup:
         except OSError as error:
             raise _damaged(self.copy, f"it can't be read ({error.strerror or error})") from error
         if digest(raw) != self.before:
-            raise _damaged(self.copy, "it is not what was saved")
+            raise _damaged(self.copy, "its content does not match the recorded digest")
         return raw
 
     def discard(self) -> None:
-        """Remove the backup of a change that was not made."""
+        """Delete the record and the copy."""
         for path in (self.record, self.copy):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 def digest(raw: bytes) -> str:
-    """Return the SHA-256 of a file's bytes, as records have it."""
+    """Return the SHA-256 of a file's bytes in hex."""
     return hashlib.sha256(raw).hexdigest()
 
 
 def backups_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Return where backups are kept: ``truename/backups`` in the user's state directory."""
+    """Return the directory of backups: ``truename/backups`` in the user's state directory."""
     return state_directory(environ) / "backups"
 
 
 def backups(
     environ: Mapping[str, str] | None = None, *, client: str | None = None, path: Path | None = None
 ) -> tuple[Backup, ...]:
-    """Return the backups of a client or of a file, the newest first; what is no whole record is passed over."""
+    """Return the backups of a client or of a file, newest first; damaged records are skipped."""
     directory = backups_directory(environ)
     wanted = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
     try:
@@ -112,7 +112,7 @@ def save(
     note: Any,
     environ: Mapping[str, str] | None,
 ) -> Backup:
-    """Write a backup down to the disk, before the change that it is for. Raises `OSError`."""
+    """Write a backup to disk; call this before making the change. Raises `OSError`."""
     directory = backups_directory(environ)
     make_private(directory, environ)
     now = datetime.now(UTC)
@@ -178,24 +178,24 @@ def _read(record: Path) -> Backup | None:
 
 
 def _damaged(path: Path, problem: str) -> ConfigError:
-    return ConfigError(file=str(path), key="", problem=problem, remedy="Nothing was changed; mend the file by hand.")
+    return ConfigError(file=str(path), key="", problem=problem, remedy="Nothing was changed; fix the file by hand.")
 
 
 _OWN: Final = ".truename-"
-# A file of ours that is older was left by one that was killed.
+# An older temporary file was left behind by a process that was killed.
 _STALE: Final = 3600.0
 
 
 def check_file(document: Document) -> None:
-    """Raise `ConfigError` (``left_alone``) for a file that `replace_file` would not touch.
+    """Raise `ConfigError` (``left_alone``) for a file that `replace_file` refuses to change.
 
-    That is one which is a link (symbolic, or one of several names), no regular file, read-only, in a read-only
-    directory, somebody else's, or no longer what was read.
+    It refuses symbolic links, files with several hard links, files that are not regular, files that are read-only,
+    in a read-only directory or owned by another user, and files that changed since they were read.
     """
     path = absolute(document.path)
-    found = obstacle(path, document.raw if document.exists else None)
+    found = find_obstacle(path, document.raw if document.exists else None)
     if found is not None:
-        raise left_alone(path, *filter(None, found))
+        raise cannot_edit(path, *filter(None, found))
 
 
 def replace_file(
@@ -207,11 +207,11 @@ def replace_file(
     environ: Mapping[str, str] | None = None,
     note: Any = None,
 ) -> Backup:
-    """Put new bytes in the place of a document's, and return the backup; a new file and its directories are made.
+    """Replace the bytes of a document's file and return the backup; create the file and its directories if missing.
 
-    Mode, owner, group and extended attributes stay; a new file is for its owner alone. Raises `ConfigError`
-    (``left_alone``) as `check_file` does, and when the backup or the new bytes can't be written; then nothing is
-    changed. ``note`` goes into the backup's record.
+    Mode, owner, group and extended attributes are kept; a new file is readable by its owner only. ``note`` is stored
+    in the backup's record. Raises `ConfigError` (``left_alone``) as `check_file` does, and when the backup or the new
+    bytes can't be written; nothing is changed then.
     """
     raw = new.raw if isinstance(new, Document) else new
     path = absolute(document.path)
@@ -226,7 +226,7 @@ def replace_file(
         _sweep(path)
         write_new(temporary, raw)
         if document.exists:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         check_file(document)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except Exception as error:
@@ -235,7 +235,7 @@ def replace_file(
             raise _failed(path, error) from error
         raise
     except BaseException:
-        # Interrupted, perhaps right after the rename: the backup has to stay.
+        # Interrupted, perhaps right after the rename: keep the backup.
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
@@ -251,7 +251,7 @@ def remove_file(
     made: tuple[Path, ...] = (),
     note: Any = None,
 ) -> Backup:
-    """Remove a file that a change had made, and those directories made with it that are empty; return the backup.
+    """Delete a file that a change had created, and the empty directories in ``made``; return the backup.
 
     Raises `ConfigError` (``left_alone``) as `replace_file` does.
     """
@@ -275,8 +275,8 @@ def _saved(path: Path, before: bytes | None, after: bytes | None, **record: Any)
     try:
         return save(path, before, after, **record)
     except OSError as error:
-        problem = f"no backup of it could be written ({error.strerror or error})"
-        raise left_alone(path, problem, "Nothing was changed; see to the state directory first.") from error
+        problem = f"its backup can't be written ({error.strerror or error})"
+        raise cannot_edit(path, problem, "Nothing was changed; check that the state directory is writable.") from error
 
 
 def _undo(temporary: Path, made: tuple[Path, ...], backup: Backup) -> None:
@@ -293,7 +293,7 @@ def _remove_empty(directories: tuple[Path, ...]) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a killed run left beside the file: it may hold secrets, and lie in somebody's repository."""
+    """Delete temporary files that a killed process left beside the file: they may hold secrets."""
     with contextlib.suppress(OSError):
         for left in path.parent.iterdir():
             if left.name.startswith(f".{path.name[:100]}{_OWN}") and left.lstat().st_mtime < time.time() - _STALE:
@@ -312,4 +312,4 @@ def _nearest(directory: Path) -> Path:
 
 
 def _failed(path: Path, error: OSError) -> Exception:
-    return left_alone(path, f"it can't be changed ({error.strerror or error})")
+    return cannot_edit(path, f"it can't be changed ({error.strerror or error})")

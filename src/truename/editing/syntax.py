@@ -1,4 +1,4 @@
-"""Represent places in a text and edits of it, alike for JSON, TOML and YAML; add to and remove from brackets."""
+"""Types for edits of a text, shared by JSON, TOML and YAML; adding to and removing from bracketed containers."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ __all__ = [
     "SyntaxFault",
     "TooDeep",
     "add",
+    "apply_splices",
     "begins_line",
     "drop",
     "is_deep",
+    "line_and_column",
     "line_indent",
     "newline_of",
-    "place",
-    "spliced",
 ]
 
 KeyPath = tuple[str | int, ...]
-# From, to, and what stands there instead.
+# Start, end, and the text that replaces what is between them.
 Splice = tuple[int, int, str]
-# What is noted about a place: a kind of `Quirk`, and the offset.
+# The kind of a `Quirk`, and its offset.
 Mark = tuple[str, int]
 
-# No configuration of a client is half as deep; what recurses over a value stays far from the interpreter's limit.
+# Far deeper than any configuration of a client, and far below Python's recursion limit.
 MAX_DEPTH: Final = 100
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _INDENT: Final = re.compile(r"[ \t]*")
 
 
 class SyntaxFault(ValueError):
-    """A text is not what it should be: what is wrong, and the offset where; `Document` makes a ConfigError of it."""
+    """A text is invalid: the problem and its offset; `Document` turns it into a `ConfigError`."""
 
     def __init__(self, problem: str, offset: int | None = None) -> None:
         super().__init__(problem)
@@ -53,7 +53,7 @@ class SyntaxFault(ValueError):
 
 
 class TooDeep(SyntaxFault):
-    """A text is nested too deeply to be read on."""
+    """A text is nested too deeply."""
 
     def __init__(self, offset: int | None = None) -> None:
         super().__init__("it is nested too deeply", offset)
@@ -61,7 +61,7 @@ class TooDeep(SyntaxFault):
 
 @dataclass(frozen=True, slots=True)
 class SyntaxEntry:
-    """A member of an object or an item of a list: where its key (or itself) starts, its value starts, and it ends."""
+    """A member of an object or an item of a list: offsets where it starts, where its value starts, where it ends."""
 
     key: object
     start: int
@@ -71,7 +71,7 @@ class SyntaxEntry:
 
 @dataclass(frozen=True, slots=True)
 class SyntaxContainer:
-    """What stands between brackets: offsets of the opening one and after the closing one, and what is in it."""
+    """A bracketed container: offsets of the opening bracket and after the closing one, and its entries."""
 
     start: int
     end: int
@@ -80,7 +80,7 @@ class SyntaxContainer:
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """A text that was read: its value, what is noted about it, and what its language needs in order to edit it."""
+    """A parsed text: its value, its quirks, and the tree that its language needs for edits."""
 
     text: str
     value: Any
@@ -89,29 +89,29 @@ class ParsedText:
 
 
 class Language(Protocol):
-    """What `Document` asks of a language. Edits are proposals, best first: the document checks what each leads to."""
+    """The interface of a file format. Edits are proposals, best first: the document checks the result of each."""
 
     title: str
 
     def read(self, text: str) -> ParsedText:
-        """Return the value of the text. Raises `SyntaxFault`."""
+        """Parse the text. Raises `SyntaxFault`."""
         ...
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
-        """Return where a key or item starts; of one that is not there, the nearest thing above it that is."""
+        """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
         ...
 
     def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-        """Propose edits that set the value; all but the last step of the path exist, and are objects or lists."""
+        """Yield proposals to set a value; all parents in the path exist and are objects or lists."""
         ...
 
     def drop(self, reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-        """Propose edits that remove what is there."""
+        """Yield proposals to remove a value."""
         ...
 
 
-def spliced(text: str, splices: Iterable[Splice]) -> str:
-    """Return the text with these edits made; they may touch, but not overlap.
+def apply_splices(text: str, splices: Iterable[Splice]) -> str:
+    """Apply edits to a text; they may touch, but not overlap.
 
     >>> spliced("abc", [(1, 2, "-"), (3, 3, "!")])
     'a-c!'
@@ -126,7 +126,7 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
     r"""Return line and column, both counted from 1.
 
     >>> place("a\nbc", 3)
@@ -136,20 +136,20 @@ def place(text: str, offset: int) -> tuple[int, int]:
 
 
 def newline_of(text: str) -> str:
-    """Return what ends the first line, or a line feed if there is only one."""
+    """Return the line end of the first line; a line feed if there is only one line."""
     found = _NEWLINE.search(text)
     return found[0] if found else "\n"
 
 
 def line_indent(text: str, offset: int) -> str:
-    """Return the blanks that the line of this offset begins with."""
+    """Return the indentation of the line that holds this offset."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     found = _INDENT.match(text, start, offset)
     return found[0] if found else ""
 
 
 def is_deep(value: Any) -> bool:
-    """Tell whether a value is nested too deeply to be worked with."""
+    """Return whether a value is nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -170,9 +170,10 @@ _LINE_COMMENTS: Final = ("//", "#")
 
 @dataclass(frozen=True, slots=True)
 class BracketLayout:
-    """The text, what else than blanks stands between values (comments and commas), and how the text is laid out.
+    """The layout of the bracketed containers in a text.
 
-    ``is_inline`` tells that an empty container is filled on its own line; ``apart`` follows a comma on one line.
+    ``gap`` matches comments and commas, ``unit`` is one step of indentation, ``apart`` follows a comma on one line.
+    ``is_inline``: the first entry of an empty container is written on the container's line.
     """
 
     text: str
@@ -185,7 +186,7 @@ class BracketLayout:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """What is between two values: the comma (-1: none), where the last token ends, and whether comments are there."""
+    """The text between two values: the comma's offset (-1: none), the end of the last token, and its comments."""
 
     comma: int
     edge: int
@@ -206,13 +207,13 @@ def _gap(text: str, pattern: re.Pattern[str], start: int, end: int) -> _Gap:
 
 
 def begins_line(text: str, offset: int) -> bool:
-    """Tell whether only blanks stand before this offset on its line."""
+    """Return whether only blanks precede this offset on its line."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     return not text[start:offset].strip(" \t")
 
 
 def add(layout: BracketLayout, box: SyntaxContainer, piece: Callable[[str | None], str]) -> list[Splice]:
-    """Append to a container; ``piece`` writes what is new for an indentation, or on one line for None."""
+    """Append to a container; ``piece`` formats the new entry for an indentation, or on one line for None."""
     if not box.entries:
         return _fill(layout, box, piece)
     text, last = layout.text, box.entries[-1]
@@ -250,7 +251,7 @@ def _fill(layout: BracketLayout, box: SyntaxContainer, piece: Callable[[str | No
 
 
 def drop(text: str, gap: re.Pattern[str], box: SyntaxContainer, index: int) -> list[Splice]:
-    """Take one entry out, with the comma and the blanks that belong to it."""
+    """Remove one entry with its comma and blanks."""
     entries, entry = box.entries, box.entries[index]
     is_first, is_last = index == 0, index == len(entries) - 1
     before = _gap(text, gap, box.start + 1 if is_first else entries[index - 1].end, entry.start)
@@ -263,7 +264,7 @@ def drop(text: str, gap: re.Pattern[str], box: SyntaxContainer, index: int) -> l
         return [(entry.start, following, "")]
     comma = after.comma if after.comma >= 0 or is_first else before.comma
     end = after.comma + 1 if after.comma >= 0 and not text[entry.end : after.comma].strip() else entry.end
-    # A comment that ends with its line needs the line's end.
+    # A line comment must keep its line end.
     keeps = before.ends_in_line_comment and not _LINE_END.match(text, end)
     removed = [(entry.start if keeps else before.edge, end, "")]
     if comma >= 0 and not entry.start <= comma < end:
@@ -272,12 +273,12 @@ def drop(text: str, gap: re.Pattern[str], box: SyntaxContainer, index: int) -> l
 
 
 def _empty(text: str, box: SyntaxContainer, comma: int) -> list[Splice]:
-    """Take the only entry out as if it had been put in by `add`."""
+    """Remove the only entry, as the inverse of `add`."""
     (entry,) = box.entries
     end = comma + 1 if comma >= 0 else entry.end
     lead, rest = text[box.start + 1 : entry.start], text[end : box.end - 1]
     if _LINE_END.search(lead):
-        # The line end and indentation that were put before the bracket, and no more: the rest was there.
+        # Only the line end and indentation that `add` inserted before the bracket; other blanks were there before.
         closing = re.match(rf"(?:\r\n|\n|\r)(?:{line_indent(text, box.start)})?", rest)
         return [(box.start + 1, end + (closing.end() if closing else 0), "")]
     return [(entry.start, box.end - 1 if lead == rest else end, "")]

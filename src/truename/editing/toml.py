@@ -1,4 +1,4 @@
-"""Read and edit TOML as clients keep it: the standard library gives the meaning, a scanner the place of each part."""
+"""Read and edit TOML: the standard library parses the value, a scanner finds the offset of each part."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _KEY: Final = re.compile(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
 _DOT: Final = re.compile(r"[ \t]*+\.[ \t]*+")
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*+)*+")
 _EQUALS: Final = re.compile(r"[ \t]*+=[ \t]*+")
-_NOT_TOML: Final = "it is not TOML as far as it can be followed"
+_NOT_TOML: Final = "it is not valid TOML"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A header or a pair: what it is about (an array's tables counted), and where it stands.
+    """A header or a key-value pair: its path (with indexes of tables in arrays) and its offsets.
 
-    ``kind`` is ``table``, ``array`` (one table of an array) or ``pair``. ``body`` is the table whose header stands
-    above it; ``value`` is where a pair's value starts.
+    ``kind`` is ``table``, ``array`` (one table of an array) or ``pair``. ``body`` is the path of the nearest header
+    above; ``value`` is the offset of a pair's value.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Statement:
 
 
 def scan(text: str) -> tuple[Statement, ...]:
-    """Return the statements. Raises `SyntaxFault` where it can't follow."""
+    """Return the statements. Raises `SyntaxFault` at the first text that is neither a header nor a pair."""
     found: list[Statement] = []
     counts: dict[KeyPath, int] = {}
     body: KeyPath = ()
@@ -79,7 +79,7 @@ def scan(text: str) -> tuple[Statement, ...]:
 
 
 def container(text: str, start: int) -> SyntaxContainer | None:
-    """Return one level of what stands between brackets, or None for a plain value."""
+    """Return the entries of an array or inline table, without nested ones; None for a plain value."""
     if text[start] not in "[{":
         return None
     entries: list[SyntaxEntry] = []
@@ -138,7 +138,7 @@ def _plain(key: str) -> str:
 
 
 def _value_end(text: str, start: int) -> int:
-    """Return where a value ends, over all that is nested in it."""
+    """Return the offset after a value and everything nested in it."""
     if text[start : start + 1] not in {"[", "{"}:
         return _match(_VALUE, text, start)
     depth, at = 0, start
@@ -170,7 +170,7 @@ _SPECIAL: Final = {float("inf"): "inf", float("-inf"): "-inf"}
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a path as a dotted key; places in arrays of tables go without saying.
+    """Return a path as a dotted key; indexes of arrays of tables are left out.
 
     >>> dotted(("mcp_servers", 0, "my server"))
     'mcp_servers."my server"'
@@ -179,12 +179,12 @@ def dotted(path: KeyPath) -> str:
 
 
 def pair(path: KeyPath, value: Any) -> str:
-    """Return one line that sets a value."""
+    """Return the line ``key = value``."""
     return f"{dotted(path)} = {inline(value)}"
 
 
 def sections(path: KeyPath, value: Any) -> list[list[str]]:
-    """Return the lines of the sections that make a table, or a list of tables, of this path."""
+    """Return the lines of the sections that define a table, or an array of tables, at this path."""
     if isinstance(value, list):
         return [[f"[[{dotted(path)}]]", *_body(item)] for item in value]
     if value and all(isinstance(item, dict) for item in value.values()):
@@ -193,7 +193,7 @@ def sections(path: KeyPath, value: Any) -> list[list[str]]:
 
 
 def inline(value: Any) -> str:
-    """Write a value on one line. Raises `SyntaxFault` for what TOML can't say: null."""
+    """Format a value on one line. Raises `SyntaxFault` for null, which TOML does not have."""
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
@@ -209,7 +209,7 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # The escapes of JSON are TOML's too; of what JSON leaves as it is, TOML forbids one character.
+    # JSON's escapes are valid in TOML; the only character that JSON allows unescaped and TOML forbids is DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -226,7 +226,7 @@ def _array(value: list[Any]) -> str:
     return f"[{', '.join(inline(item) for item in value)}]"
 
 
-# The first that fits: a truth value is a number to Python, a moment a date.
+# The first match is used: bool before int, of which it is a subclass, datetime before date.
 _WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     (bool, lambda value: str(value).lower()),
     (str, _text),
@@ -245,7 +245,7 @@ _BLANKS: Final = " \t\r\n"
 
 
 def offset(reading: ParsedText, where: KeyPath) -> int:
-    """Return where a key or item starts, or the nearest thing above it that is there."""
+    """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
     statements: tuple[Statement, ...] = reading.tree
     for length in range(len(where), 0, -1):
         part = where[:length]
@@ -258,7 +258,7 @@ def offset(reading: ParsedText, where: KeyPath) -> int:
 
 
 def put(reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-    """Propose edits that set a value."""
+    """Yield proposals to set a value."""
     text, statements = reading.text, reading.tree
     if (holder := _pair_above(statements, where)) is not None:
         inside = _TomlPosition(text, holder, where)
@@ -282,7 +282,7 @@ def put(reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Sp
 
 
 def drop(reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-    """Propose edits that remove something: the table that it was the last of stays, empty."""
+    """Yield proposals to remove a value; a table that becomes empty is kept."""
     text, statements = reading.text, reading.tree
     if (holder := _pair_above(statements, where)) is not None and holder.path != where:
         yield _TomlPosition(text, holder, where).dropped(text)
@@ -307,7 +307,7 @@ def drop(reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
 
 
 def _late_header(statements: Sequence[Statement], where: KeyPath) -> list[Statement] | None:
-    """Return a header and its only pair, if tables inside of the table come before it: it is there for the pair."""
+    """Return a header and its only pair, if the header follows its own subtables and so exists only for the pair."""
     above = where[:-1]
     for number, (header, only) in enumerate(pairwise(statements)):
         if header.kind == "table" and header.path == above and only.kind == "pair" and only.path == where:
@@ -318,7 +318,7 @@ def _late_header(statements: Sequence[Statement], where: KeyPath) -> list[Statem
 
 
 class _TomlPosition:
-    """A place in the value of a pair, as far as it exists."""
+    """A path followed into the value of a pair, as far as the path exists."""
 
     def __init__(self, text: str, statement: Statement, where: KeyPath) -> None:
         self.start, self.value, self.end = statement.start, statement.value, statement.end
@@ -337,17 +337,17 @@ class _TomlPosition:
             self.start, self.value, self.end = entry.start, entry.value, entry.end
 
     def added(self, text: str, step: str | int, value: Any) -> list[Splice]:
-        """Add a member, or an item, to the container that was reached."""
+        """Append a member or an item to the container at the end of the path."""
         if self.box is None:
-            raise SyntaxFault("what is above it holds nothing")
+            raise SyntaxFault("its parent is neither an object nor a list")
         new = pair((step,), value) if isinstance(step, str) else inline(value)
         layout = syntax.BracketLayout(text, _GAP, newline_of(text), "  ", is_inline=True, apart=" ")
         return syntax.add(layout, self.box, lambda _: new)
 
     def dropped(self, text: str) -> list[Splice]:
-        """Take out what was reached."""
+        """Remove the value at the end of the path."""
         if self.box is None or not self.is_there:
-            raise SyntaxFault("it is not there under a key of its own")
+            raise SyntaxFault("the key does not exist in this table")
         return syntax.drop(text, _GAP, self.box, self.index)
 
 
@@ -357,7 +357,7 @@ def _pair_above(statements: Sequence[Statement], where: KeyPath) -> Statement | 
 
 
 def _runs(statements: Sequence[Statement], where: KeyPath) -> list[list[Statement]]:
-    """Return the statements about a path and what is under it, those next to each other together."""
+    """Return the statements at or below a path, grouped into runs of adjacent ones."""
     runs: list[list[Statement]] = []
     last = -2
     for number, statement in enumerate(statements):
@@ -371,7 +371,7 @@ def _runs(statements: Sequence[Statement], where: KeyPath) -> list[list[Statemen
 
 
 def _region(text: str, run: list[Statement]) -> Splice:
-    """Return what goes when statements go: their lines, and the blank lines above a header."""
+    """Return the edit that removes statements: their lines, and the blank lines above a header."""
     first, last = run[0], run[-1]
     end = _line_end(text, last.end)
     before = text[: first.start].rstrip(_BLANKS if first.kind != "pair" else " \t")
@@ -388,7 +388,7 @@ def _region(text: str, run: list[Statement]) -> Splice:
 
 
 def _tail(text: str, start: int, end: int) -> str:
-    """Return the blanks at the end of a region: they stay when something comes in its place."""
+    """Return the blanks at the end of a region; they are kept when the region is replaced."""
     removed = text[start:end]
     return removed[len(removed.rstrip(_BLANKS)) :]
 
@@ -399,13 +399,13 @@ def _joined(text: str, parts: list[list[str]]) -> str:
 
 
 def _section(text: str, statements: Sequence[Statement], above: KeyPath, parts: list[list[str]]) -> Splice:
-    """Put sections after the last statement of the table that they belong to."""
+    """Return the edit that inserts sections after the last statement of their table."""
     new, newline = _joined(text, parts), newline_of(text)
     at = len(text.rstrip(_BLANKS))
     inside = [number for number, one in enumerate(statements) if one.path[: len(above)] == above]
     if above and inside:
         last = inside[-1]
-        # What follows without a header of its own would belong to the new section.
+        # Pairs that follow would become part of the new section.
         while last + 1 < len(statements) and statements[last + 1].kind == "pair":
             last += 1
         end = _line_end(text, statements[last].end)
@@ -417,7 +417,7 @@ def _section(text: str, statements: Sequence[Statement], above: KeyPath, parts: 
 
 
 def _line(text: str, statements: Sequence[Statement], where: KeyPath, value: Any) -> Splice:
-    """Put a pair after the last one of its table, under a key with dots where the table has no header."""
+    """Return the edit that inserts a pair after the last one of its table, with a dotted key if it has no header."""
     above, newline = where[:-1], newline_of(text)
     headers = [number for number, one in enumerate(statements) if one.kind != "pair" and one.path == above]
     inside = [number for number, one in enumerate(statements) if one.kind == "pair" and one.body == above]
@@ -454,16 +454,16 @@ class _Toml:
     title = "TOML"
 
     def read(self, text: str) -> ParsedText:
-        """Return the value.
+        """Parse the text.
 
-        The scanner goes first: it stops at keys so long that the standard library would take hours over them.
+        The scanner runs first: it refuses dotted keys so long that the standard library would take hours.
         """
         try:
             statements = scan(text)
         except TooDeep:
             raise
         except SyntaxFault as error:
-            # The library says better what is wrong, if it also thinks so.
+            # If the standard library refuses the text too, its message is better.
             end = text.find("\n", error.offset or 0)
             _loaded(text if end < 0 else text[:end])
             raise
@@ -491,9 +491,9 @@ def _loaded(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise TooDeep from error
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        place = _PLACE.search(said)
-        problem = f"it is not TOML ({_PLACE.sub('', said)})"
+        message = str(error)
+        place = _PLACE.search(message)
+        problem = f"it is not TOML ({_PLACE.sub('', message)})"
         raise SyntaxFault(problem, _offset(text, place)) from error
     except ValueError as error:
         raise SyntaxFault("it is not TOML (a number has too many digits)") from error

@@ -1,4 +1,4 @@
-"""Read and edit YAML as clients keep it, from the parser's events alone: no tag is ever given a meaning."""
+"""Read and edit YAML from the parser's events alone: tags are never interpreted, so nothing is constructed."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _CONSTANTS: Final = MappingProxyType(
         **dict.fromkeys(("false", "False", "FALSE"), False),
     }
 )
-# Longer ones are texts here: Python refuses to read them, and they are no setting.
+# Longer numbers stay strings: Python refuses to convert them.
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]{1,400}|[0-9]{1,400}(?:\.[0-9]{0,400})?)(?:[eE][-+]?[0-9]{1,400})?")
 _YAML_NODES_SPECIAL: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-# What YAML 1.1 makes of plain words, and other parsers still do.
+# Plain scalars that YAML 1.1 parsers read as numbers, dates or booleans.
 _ELSEWHERE: Final = re.compile(
     r"[-+]?[0-9][0-9_,:.eE+-]*|0[bBoOxX][0-9a-fA-F_]+|[0-9]{4}-.*|[-+]?\.[0-9_].*|(?i:y|n|yes|no|on|off|true|false|null)"
 )
@@ -47,7 +47,7 @@ _ELSEWHERE: Final = re.compile(
 
 @dataclass(slots=True)
 class Pair:
-    """A member of a mapping (where its key starts and ends) or an item of a sequence."""
+    """A member of a mapping (offsets of its key) or an item of a sequence."""
 
     key: str | int
     start: int
@@ -65,7 +65,7 @@ class Node:
     column: int
     value: Any
     is_flow: bool = False
-    # A scalar's text before it got a meaning, whether it stands without quotes, and whether it is a literal block.
+    # For scalars: the text as written, whether it has no quotes, and whether it is a block scalar (| or >).
     text: str | None = None
     is_plain: bool = False
     is_literal: bool = False
@@ -73,16 +73,16 @@ class Node:
 
     @property
     def is_block(self) -> bool:
-        """Whether this is a collection whose form is made by indentation."""
+        """Whether this is a collection in block style."""
         return self.kind in {"map", "list"} and not self.is_flow
 
     def child(self, step: str | int) -> Pair | None:
-        """Return the member or item; of a key that stands twice, the one that counts: the last."""
+        """Return the member or item; for duplicate keys the last, whose value is used."""
         return next((pair for pair in reversed(self.pairs) if pair.key == step), None)
 
 
 def meaning(text: str) -> Any:
-    """Return what a plain scalar means.
+    """Return the value of a plain scalar under the YAML 1.2 core schema.
 
     >>> [meaning(text) for text in ("yes", "12:30", "0o17", "~", "1e3")]
     ['yes', '12:30', 15, None, 1000.0]
@@ -97,7 +97,7 @@ def meaning(text: str) -> Any:
 
 
 def is_text(text: str) -> bool:
-    """Tell whether a plain scalar is a text to every parser, old and new."""
+    """Return whether parsers of YAML 1.1 and 1.2 all read a plain scalar as a string."""
     return isinstance(meaning(text), str) and not _ELSEWHERE.fullmatch(text)
 
 
@@ -106,7 +106,7 @@ _YAML_WRITE_SPECIAL: Final = {float("inf"): ".inf", float("-inf"): "-.inf"}
 
 
 def member(key: str, value: Any, unit: str) -> list[str]:
-    """Return the lines of one member, the first without indentation."""
+    """Return the lines of one member in block style, the first without indentation."""
     if not isinstance(value, dict | list) or not value:
         return [f"{name(key)}: {flow(value)}"]
     inside = members(value, unit) if isinstance(value, dict) else items(value, unit)
@@ -114,17 +114,17 @@ def member(key: str, value: Any, unit: str) -> list[str]:
 
 
 def members(value: dict[str, Any], unit: str) -> list[str]:
-    """Return the lines of an object."""
+    """Return the lines of an object in block style."""
     return [line for key, item in value.items() for line in member(key, item, unit)]
 
 
 def items(value: list[Any], unit: str) -> list[str]:
-    """Return the lines of a list."""
+    """Return the lines of a list in block style."""
     return [line for one in value for line in _item(one, unit)]
 
 
 def flow(value: Any) -> str:
-    """Return a value on one line."""
+    """Return a value in flow style."""
     match value:
         case str():
             return name(value)
@@ -138,7 +138,7 @@ def flow(value: Any) -> str:
 
 
 def name(text: str) -> str:
-    """Return a text as a scalar, in quotes unless every parser reads it the same without."""
+    """Return a string as a scalar, in quotes unless every parser reads it as the same string without."""
     if _PLAIN.fullmatch(text) and is_text(text):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
@@ -159,7 +159,7 @@ _BLANKS: Final = " \t\r\n"
 
 
 def offset(root: Node | None, where: KeyPath) -> int:
-    """Return where a key or item starts, or the nearest thing above it that is there."""
+    """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
     at, node = (root.start if root else 0), root
     for step in where:
         pair = node.child(step) if node else None
@@ -170,16 +170,18 @@ def offset(root: Node | None, where: KeyPath) -> int:
 
 
 def put(text: str, root: Node | None, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-    """Propose edits that set a value."""
+    """Yield proposals to set a value."""
     yield _Edit(text, root).put(where, value)
 
 
 def drop(text: str, root: Node | None, where: KeyPath) -> Iterator[Sequence[Splice]]:
-    """Propose edits that remove one."""
+    """Yield proposals to remove a value."""
     yield _Edit(text, root).drop(where)
 
 
 class _Edit:
+    """Edits of one text, computed from the offsets of its nodes."""
+
     def __init__(self, text: str, root: Node | None) -> None:
         self.text = text
         self.root = root
@@ -188,103 +190,103 @@ class _Edit:
 
     def put(self, where: KeyPath, value: Any) -> list[Splice]:
         if self.root is None:
-            return [self._begun(_lines({where[-1]: value}, self.unit))]
+            return [self._first_entry(_lines({where[-1]: value}, self.unit))]
         if not where:
-            return [(self.root.start, self._end(self.root), self._spread(_lines(value, self.unit), 0))]
-        above, holder = self._way(where[:-1])
+            return [(self.root.start, self._end(self.root), self._inline_block(_lines(value, self.unit), 0))]
+        above, holder = self._find_container(where[:-1])
         pair = holder.child(where[-1])
         if pair is not None:
-            return self._replaced(holder, pair, value)
+            return self._replace(holder, pair, value)
         if holder.kind not in {"map", "list"}:
-            raise SyntaxFault("what is above it is written elsewhere")
+            raise SyntaxFault("its parent is an alias, or merged from another place")
         if holder.is_flow:
-            return self._filled(above, holder, where[-1], value)
+            return self._append_flow(above, holder, where[-1], value)
         end = self._end(holder)
-        return [(end, end, self._below(_entry(where[-1], value, self.unit), holder.column))]
+        return [(end, end, self._block(_entry(where[-1], value, self.unit), holder.column))]
 
     def drop(self, where: KeyPath) -> list[Splice]:
-        above, holder = self._way(where[:-1])
+        above, holder = self._find_container(where[:-1])
         pair = holder.child(where[-1])
         if pair is None:
-            raise SyntaxFault("it is not there under a key of its own")
+            raise SyntaxFault("the key does not exist here (it may come from an alias or a merge)")
         if holder.is_flow:
             return syntax.drop(self.text, _GAP, _box(holder), holder.pairs.index(pair))
         if len(holder.pairs) == 1 and holder is not self.root:
-            return self._emptied(above, holder, pair)
+            return self._remove_only(above, holder, pair)
         start = pair.start if holder.kind == "map" else self._dash(holder, pair)
         if start is None or not syntax.begins_line(self.text, start):
-            return [self._shared(holder, pair)]
-        return [self._cut(start, self._line_end(self._end(pair.node)))]
+            return [self._remove_after_dash(holder, pair)]
+        return [self._remove_lines(start, self._line_end(self._end(pair.node)))]
 
-    def _shared(self, holder: Node, pair: Pair) -> Splice:
-        """Take out what begins on the line of a dash that is not its own: the next one moves there."""
+    def _remove_after_dash(self, holder: Node, pair: Pair) -> Splice:
+        """Remove the first member of an object in a list; the next member moves up behind the dash."""
         index = holder.pairs.index(pair) + 1
         following = holder.pairs[index].start if index < len(holder.pairs) else pair.start
         if following == pair.start or "#" in self.text[self._line_end(self._end(pair.node)) : following]:
-            raise SyntaxFault("it shares its line")
+            raise SyntaxFault("it shares its line with another entry")
         return pair.start, following, ""
 
-    def _way(self, where: KeyPath) -> tuple[tuple[Node, Pair] | None, Node]:
-        """Return the container of a path, and what it stands in."""
+    def _find_container(self, where: KeyPath) -> tuple[tuple[Node, Pair] | None, Node]:
+        """Return the container at a path, and the node and pair that hold it (None for the root)."""
         node, above = self.root, None
         for step in where:
             pair = node.child(step) if node else None
             if node is None or pair is None:
-                raise SyntaxFault("what is above it is written elsewhere")
+                raise SyntaxFault("its parent is an alias, or merged from another place")
             above, node = (node, pair), pair.node
         if node is None:
-            raise SyntaxFault("there is nothing")
+            raise SyntaxFault("the file is empty")
         return above, node
 
-    def _replaced(self, holder: Node, pair: Pair, value: Any) -> list[Splice]:
+    def _replace(self, holder: Node, pair: Pair, value: Any) -> list[Splice]:
         node, end = pair.node, self._end(pair.node)
         is_spread = isinstance(value, dict | list) and bool(value) and not node.is_flow
         if holder.is_flow or not (is_spread or node.is_block):
             lead = " " if node.start == node.end else ""
             return [(node.start, end, lead + flow(value))]
         if holder.kind == "list":
-            return [(node.start, end, self._spread(_lines(value, self.unit), self._column(node.start)))]
+            return [(node.start, end, self._inline_block(_lines(value, self.unit), self._column(node.start)))]
         colon = self._colon(pair)
         line = self._line_end(colon)
-        new = self._below(_lines(value, self.unit), self._column(pair.start) + len(self.unit)) if is_spread else ""
+        new = self._block(_lines(value, self.unit), self._column(pair.start) + len(self.unit)) if is_spread else ""
         if node.is_block:
-            said = "" if is_spread else f" {flow(value)}"
-            return [(colon, colon, said), (line, end, new)]
+            inline = "" if is_spread else f" {flow(value)}"
+            return [(colon, colon, inline), (line, end, new)]
         return [(colon, end, ""), (self._line_end(end),) * 2 + (new,)]
 
-    def _filled(self, above: tuple[Node, Pair] | None, holder: Node, step: str | int, value: Any) -> list[Splice]:
-        """Add to a list or object in flow style; one that is empty gets lines, where it can."""
+    def _append_flow(self, above: tuple[Node, Pair] | None, holder: Node, step: str | int, value: Any) -> list[Splice]:
+        """Append to a list or object in flow style; an empty one becomes block style where possible."""
         text = self.text
         if above and not holder.pairs and above[0].kind == "map" and not above[0].is_flow:
             colon = self._colon(above[1])
             if text[colon : holder.end] in {" {}", " []"}:
                 column = self._column(above[1].start) + len(self.unit)
                 end = self._line_end(holder.end)
-                return [(colon, holder.end, ""), (end, end, self._below(_entry(step, value, self.unit), column))]
+                return [(colon, holder.end, ""), (end, end, self._block(_entry(step, value, self.unit), column))]
         new = flow(value) if isinstance(step, int) else f"{name(step)}: {flow(value)}"
         layout = syntax.BracketLayout(text, _GAP, self.newline, self.unit, is_inline=True, apart=" ")
         return syntax.add(layout, _box(holder), lambda _: new)
 
-    def _emptied(self, above: tuple[Node, Pair] | None, holder: Node, pair: Pair) -> list[Splice]:
-        """Take the only entry out; what held it is then written as empty."""
+    def _remove_only(self, above: tuple[Node, Pair] | None, holder: Node, pair: Pair) -> list[Splice]:
+        """Remove the only entry; its container is then written as {} or []."""
         empty = "{}" if holder.kind == "map" else "[]"
         if above is None or above[0].kind != "map":
             return [(holder.pairs[0].start if holder.kind == "map" else holder.start, self._end(holder), empty)]
         colon = self._colon(above[1])
         start = pair.start if holder.kind == "map" else self._dash(holder, pair)
         if start is None:
-            raise SyntaxFault("its dash shares a line")
-        return [(colon, colon, f" {empty}"), self._cut(start, self._end(holder))]
+            raise SyntaxFault("its dash shares a line with another entry")
+        return [(colon, colon, f" {empty}"), self._remove_lines(start, self._end(holder))]
 
-    def _begun(self, lines: list[str]) -> Splice:
+    def _first_entry(self, lines: list[str]) -> Splice:
         at = len(self.text.rstrip(_BLANKS))
-        new = self._spread(lines, 0)
+        new = self._inline_block(lines, 0)
         if not at:
             return 0, 0, new + self.newline
         return at, at, self.newline + new
 
-    def _cut(self, start: int, end: int) -> Splice:
-        """Return the lines from here to there, with the line end before them or, at the very top, after them."""
+    def _remove_lines(self, start: int, end: int) -> Splice:
+        """Return the edit that removes these lines, with the line end before them or, at the top, after them."""
         begin = start - self._column(start)
         if begin:
             return begin - (2 if self.text[:begin].endswith("\r\n") else 1), end, ""
@@ -292,7 +294,7 @@ class _Edit:
         return 0, found.end() if found else end, ""
 
     def _dash(self, holder: Node, pair: Pair) -> int | None:
-        """Return where the dash of an item stands, if it is the first on its line."""
+        """Return the offset of an item's dash, None if the dash is not the first on its line."""
         before = holder.pairs[int(pair.key) - 1].node.end if pair.key else holder.start
         at = pair.start
         while at >= before:
@@ -304,14 +306,14 @@ class _Edit:
         return None
 
     def _colon(self, pair: Pair) -> int:
-        """Return where the value of a member could begin."""
+        """Return the offset after a member's colon."""
         found = _COLON.match(self.text, pair.end)
         if found is None:
-            raise SyntaxFault("its colon stands apart")
+            raise SyntaxFault("its key and colon are not next to each other")
         return found.end()
 
     def _end(self, node: Node) -> int:
-        """Return the end of the last line of a node; of one that stands between others, its own end."""
+        """Return the end of a block node's last line; for a flow node, the end of the node itself."""
         last = node
         while last.is_block and last.pairs:
             last = last.pairs[-1].node
@@ -320,11 +322,11 @@ class _Edit:
             end = len(self.text[:end].rstrip(_BLANKS))
         return self._line_end(end) if node.is_block or last.is_literal else end
 
-    def _below(self, lines: list[str], column: int) -> str:
+    def _block(self, lines: list[str], column: int) -> str:
         return "".join(f"{self.newline}{' ' * column}{line}" for line in lines)
 
-    def _spread(self, lines: list[str], column: int) -> str:
-        return self._below(lines, column)[len(self.newline) + column :]
+    def _inline_block(self, lines: list[str], column: int) -> str:
+        return self._block(lines, column)[len(self.newline) + column :]
 
     def _line_end(self, at: int) -> int:
         found = _LINE_END.search(self.text, at)
@@ -345,13 +347,13 @@ def _entry(step: str | int, value: Any, unit: str) -> list[str]:
 
 
 def _box(node: Node) -> SyntaxContainer:
-    """Return what brackets hold; an anchor may stand before them."""
+    """Return a flow collection as a bracketed container; its start may be an anchor before the bracket."""
     entries = tuple(SyntaxEntry(pair.key, pair.start, pair.node.start, pair.node.end) for pair in node.pairs)
     return SyntaxContainer(node.start, node.end, entries)
 
 
 def _step(node: Node) -> int:
-    """Return how far the first object within another is indented."""
+    """Return the indentation of the first object nested in another, 0 if there is none."""
     for pair in node.pairs:
         below = pair.node
         if below.is_block and below.kind == "map" and node.kind == "map" and below.column > node.column:
@@ -361,9 +363,9 @@ def _step(node: Node) -> int:
     return 0
 
 
-# The parser in C where it was built; both tell the same events.
+# The C parser where it is available; both emit the same events.
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Counted with what aliases repeat: a few lines can stand for a billion values.
+# Values repeated by aliases are counted each time: a few lines can expand to a billion values.
 _MOST_VALUES: Final = 200_000
 _NOT_YAML: Final = "it is not YAML ({})"
 _MERGE: Final = "<<"
@@ -374,15 +376,15 @@ class _Yaml:
     title = "YAML"
 
     def read(self, text: str) -> ParsedText:
-        """Return the value; a file that says nothing is an object without members."""
+        """Parse the text; an empty file is an empty object."""
         builder = _Builder()
         try:
             for event in yaml.parse(text, Loader=_PARSER):
                 builder.take(event)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            said = error.problem or error.context or "it can't be read"
-            raise SyntaxFault(_NOT_YAML.format(said), mark.index if mark else None) from error
+            problem = error.problem or error.context or "syntax error"
+            raise SyntaxFault(_NOT_YAML.format(problem), mark.index if mark else None) from error
         except yaml.YAMLError as error:
             found = yaml.reader.Reader.NON_PRINTABLE.search(text)
             raise SyntaxFault(
@@ -408,18 +410,18 @@ YAML: Final = _Yaml()
 
 @dataclass(slots=True)
 class _OpenCollection:
-    """A collection whose end has not been met yet."""
+    """A collection whose end event has not arrived yet."""
 
     node: Node
     anchor: str | None
     weight: int = 1
-    # The key that waits for its value.
+    # The key whose value has not arrived yet.
     key: Node | None = None
     seen: set[str] = field(default_factory=set)
 
 
 class _Builder:
-    """Makes nodes of events."""
+    """A builder of nodes from the parser's events."""
 
     def __init__(self) -> None:
         self.root: Node | None = None
@@ -454,7 +456,7 @@ class _Builder:
         node = Node(kind, start, start, column, value, bool(event.flow_style))
         self._open.append(_OpenCollection(node, event.anchor))
         if event.anchor:
-            # Until its end is met it can't be repeated: it would hold itself.
+            # Until the collection ends, an alias of it would make it contain itself.
             self._anchors.pop(event.anchor, None)
 
     def _end(self, event: yaml.CollectionEndEvent) -> None:
@@ -472,7 +474,7 @@ class _Builder:
     def _repeat(self, event: yaml.AliasEvent) -> None:
         start, column = _start(event)
         if event.anchor not in self._anchors:
-            raise SyntaxFault("an alias leads to nothing that is complete", start)
+            raise SyntaxFault("an alias refers to an anchor that is missing or incomplete", start)
         node, weight = self._anchors[event.anchor]
         self._add(Node("alias", start, _end(event), column, node.value), weight)
 
@@ -496,7 +498,7 @@ class _Builder:
     def _pair(self, above: _OpenCollection, key: Node, node: Node) -> None:
         name = key.text
         if name is None:
-            raise SyntaxFault("a key is no text", key.start)
+            raise SyntaxFault("a key is not a string", key.start)
         value = above.node.value
         if name == _MERGE and key.is_plain:
             _merge(value, above.seen, node)
@@ -506,7 +508,7 @@ class _Builder:
             above.seen.add(name)
             value[name] = node.value
         if not above.node.pairs and not above.node.is_flow:
-            # It began with its anchor, which may stand on the line above.
+            # The mapping starts at its anchor, which may be on the line above its first key.
             above.node.column = key.column
         above.node.pairs.append(Pair(name, key.start, key.end, node))
 
@@ -521,7 +523,7 @@ def _end(event: yaml.Event) -> int:
 
 
 def _scalar(event: yaml.ScalarEvent) -> Node:
-    # A tag can only make a text of what would be something else; no other is looked at.
+    # A tag makes a plain scalar a string, except the standard tags of null, bool, int and float.
     is_plain = bool(event.implicit[0]) or (event.tag is not None and event.tag.startswith(_MEANT))
     start, column = _start(event)
     return Node(
@@ -537,10 +539,10 @@ def _scalar(event: yaml.ScalarEvent) -> Node:
 
 
 def _merge(value: dict[str, Any], seen: set[str], node: Node) -> None:
-    """Take over what another object has, for keys that are not written here."""
+    """Add the members of a merged (<<) object whose keys are not written here."""
     parts = node.value if isinstance(node.value, list) else [node.value]
     if not all(isinstance(part, dict) for part in parts):
-        raise SyntaxFault("what is merged is no object", node.start)
+        raise SyntaxFault("a merged value is not an object", node.start)
     for part in parts:
         for key, item in part.items():
             if key not in seen:

@@ -1,4 +1,4 @@
-"""Lock a file between processes, on a file beside it."""
+"""Lock a file between processes with a lock file beside it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ else:
 
 @contextmanager
 def locked(path: Path, *, shared: bool, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the lock ``PATH.lock``, exclusive for writers, shared for readers; it ends with its process.
+    """Hold a lock on ``PATH.lock``: exclusive for writers, shared for readers; the system releases it with the process.
 
-    Readers go on without a lock where the lock file does not exist. Raises `TimeoutError` if another process holds
-    the lock for more than ``patience`` seconds, `OSError` if the lock file cannot be opened.
+    Readers take no lock where the lock file does not exist. Raises `TimeoutError` if another process holds the lock for
+    more than ``patience`` seconds, `OSError` if the lock file cannot be opened.
     """
     name = path.with_name(f"{path.name}.lock")
     if shared and not name.exists():
         yield
         return
-    # O_NONBLOCK: opening a named pipe in its place does not wait for a writer.
+    # O_NONBLOCK: if the lock file is a named pipe, open() returns instead of waiting for a writer.
     descriptor = os.open(name, (os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT) | _NO_WAIT, 0o600)
     try:
         _wait(descriptor, path, time.monotonic() + patience, shared=shared)

@@ -1,4 +1,4 @@
-"""Name the network file system that a path is on: locks and shared memory do not hold there."""
+"""Detect network file systems, on which locks and shared memory are not reliable."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
     """Return the type of the network file system that holds a path, such as ``nfs4``; "" for a local one.
 
-    Reads the mount table of Linux; elsewhere nothing is known, and the answer is "".
+    Reads the mount table of Linux; on other systems the answer is always "".
     """
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return ""
     place = path.resolve()
-    found = ""
+    found_type = ""
     longest = -1
     for line in lines:
         mount, _, source = line.partition(" - ")
         fields = mount.split(" ")
         if len(fields) < 5 or not source:
             continue
-        # The table writes a space of a path as \040.
+        # The mount table escapes characters in octal: a space is \040.
         point = Path(_ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
-        # Of two mounts on one point, the later one is seen.
+        # A later mount on the same mount point hides an earlier one.
         if place.is_relative_to(point) and len(point.parts) >= longest:
-            found, longest = source.split(" ")[0], len(point.parts)
-    return found if _NETWORK.fullmatch(found) else ""
+            found_type, longest = source.split(" ")[0], len(point.parts)
+    return found_type if _NETWORK.fullmatch(found_type) else ""

@@ -1,4 +1,4 @@
-"""Write private files and directories: whole after a power cut, and for their owner alone."""
+"""Write private files and directories: durable after a power cut, and accessible to their owner only."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _MODE: Final = 0o700
 _OTHERS: Final = 0o077
 _EVERYBODY: Final = 0o007
 _ROOT: Final = 0
-_NOT_OURS: Final = "It belongs to another user; give it to yourself, or set XDG_STATE_HOME to a directory of yours"
+_NOT_OURS: Final = "It belongs to another user; change its owner, or set XDG_STATE_HOME to a directory of yours"
 
 
 def state_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the user's directory of Truename's state; it need not exist.
+    """Return the directory of Truename's state for this user; it need not exist.
 
-    ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
-    Windows, and ``truename`` in it.
+    It is the directory ``truename`` in ``XDG_STATE_HOME`` (or ``~/.local/state``), on macOS in
+    ``~/Library/Application Support``, on Windows in ``%LOCALAPPDATA%``.
     """
     return _state_home(os.environ if environ is None else environ) / "truename"
 
 
 def make_private(path: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Make a directory that only its owner can use, with the directories above it that do not exist.
+    """Create a directory that only its owner can use, and its missing parents likewise.
 
-    In the user's state directory all directories down to this one become so, also those that exist with a wider mode.
-    Elsewhere a directory that exists is left as it is. Raises `OSError`, also for a directory in the state directory
-    that belongs to another user, or that is root's and open to all.
+    Within the user's state directory, existing directories on the path lose the permissions of group and others.
+    Elsewhere an existing directory is not changed. Raises `OSError`, also if a directory within the state directory
+    belongs to another user, or to root with permissions for others.
     """
     missing = [one for one in (path, *path.parents) if not one.exists()]
     for directory in reversed(missing):
@@ -66,7 +66,7 @@ def _make(directory: Path) -> None:
         if not directory.is_dir():
             raise
     else:
-        # The umask takes bits off the mode: without them the owner could not use the directory.
+        # The umask may have removed the owner's own permissions from the mode.
         directory.chmod(_MODE)
 
 
@@ -75,7 +75,7 @@ def _tighten(directory: Path) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     is_own = found.st_uid == os.geteuid()
-    # Volumes are mounted as root's, for a group that is the service's alone.
+    # Container volumes may belong to root and be accessible through the group of the service.
     if not is_own and (found.st_uid != _ROOT or found.st_mode & _EVERYBODY):
         raise PermissionError(errno.EPERM, _NOT_OURS, str(directory))
     if is_own and stat.S_IMODE(found.st_mode) & _OTHERS:
@@ -84,7 +84,7 @@ def _tighten(directory: Path) -> None:
 
 def _state_home(environ: Mapping[str, str]) -> Path:
     chosen = environ.get("XDG_STATE_HOME", "")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says to ignore relative paths.
     if chosen and Path(chosen).is_absolute():
         return Path(chosen)
     home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
@@ -95,40 +95,43 @@ def _state_home(environ: Mapping[str, str]) -> Path:
     return home / ".local" / "state"
 
 
-# A link that somebody put there meanwhile is not followed.
+# O_EXCL and O_NOFOLLOW: a link that another program creates meanwhile is not followed.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
-# Its times need not get to the disk with what is in it; its length does.
+# fdatasync writes the content and the length to the disk; the file's times are not needed.
 _SYNC = getattr(os, "fdatasync", os.fsync)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def is_own(found: os.stat_result) -> bool:
-    """Tell whether this is a plain file of the user's."""
+    """Return whether this is a regular file that belongs to the user."""
     return stat.S_ISREG(found.st_mode) and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file to read it. Raises `OSError` for a link, a pipe (it is not waited for), a directory, a device."""
+    """Open a regular file for reading. Raises `OSError` for a link, a pipe (without waiting), a directory, a device."""
     descriptor = os.open(path, _READ)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError(errno.EINVAL, "It is no plain file", str(path))
+    raise OSError(errno.EINVAL, "It is not a regular file", str(path))
 
 
 def read_own(path: Path, limit: int) -> bytes:
-    """Return what a file of the user's holds. Raises `OSError` for a link, a pipe, another's file, or a larger one."""
+    """Return the content of a file of the user.
+
+    Raises `OSError` for anything but a regular file, another user's file, or more than ``limit`` bytes.
+    """
     with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
         if not is_own(found) or found.st_size > limit:
-            message = "it is no plain file of yours, or too large"
+            message = "it is not a regular file, belongs to another user, or is too large"
             raise OSError(message)
         return stream.read(limit)
 
 
 def write_new(path: Path, raw: bytes) -> None:
-    """Write a file that does not exist yet, readable by its owner alone, down to the disk. Raises `OSError`."""
+    """Create a file that only its owner can read, and sync it to disk. Raises `OSError`, also if the file exists."""
     descriptor = os.open(path, _NEW, 0o600)
     try:
         write_whole(descriptor, raw)
@@ -137,7 +140,7 @@ def write_new(path: Path, raw: bytes) -> None:
 
 
 def write_whole(descriptor: int, raw: bytes) -> None:
-    """Write all of this where an open file stands, down to the disk. Raises `OSError`."""
+    """Write all bytes at the position of an open file and sync them to disk. Raises `OSError`."""
     rest = memoryview(raw)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -145,7 +148,7 @@ def write_whole(descriptor: int, raw: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Write down which names a directory has, where the system can: Windows and some file systems can't."""
+    """Sync the entries of a directory to disk; do nothing on Windows and on file systems that can't."""
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Decide whether a file may be replaced: no link, own file, writable, unchanged since it was read."""
+"""Check that a file may be replaced: no link, the user's own, writable, and unchanged since it was read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["ReplacementObstacle", "absolute", "dress", "obstacle", "read_plain"]
+__all__ = ["ReplacementObstacle", "absolute", "copy_metadata", "find_obstacle", "read_plain"]
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -22,17 +22,17 @@ _LINKED: Final = "Nothing was changed; put a file in the link's place, or change
 
 
 class ReplacementObstacle(NamedTuple):
-    """Why a file is left alone, and what to do; "" where there is nothing better than to do it by hand."""
+    """A reason not to replace a file, and a remedy; "" if the only remedy is to edit the file by hand."""
 
     problem: str
     remedy: str = ""
 
 
-def obstacle(path: Path, expected: bytes | None) -> ReplacementObstacle | None:
-    """Return what speaks against replacing a file that was read as these bytes (None: there was no file).
+def find_obstacle(path: Path, expected: bytes | None) -> ReplacementObstacle | None:
+    """Return the first reason not to replace a file that had the ``expected`` content (None: did not exist).
 
-    That is a link (symbolic, or one of several names), no regular file, a read-only one, one in a read-only
-    directory, somebody else's, or one that is no longer what was read.
+    Obstacles are a symbolic link, several hard links, anything but a regular file, a read-only file or directory, a
+    file of another user, and a content that changed since it was read.
     """
     try:
         return next(_obstacles(path, expected), None)
@@ -46,26 +46,26 @@ def _obstacles(path: Path, expected: bytes | None) -> Iterator[ReplacementObstac
         found = path.lstat()
     except FileNotFoundError:
         if expected is not None:
-            yield ReplacementObstacle("it is gone", _AGAIN)
+            yield ReplacementObstacle("it was deleted meanwhile", _AGAIN)
         return
     if stat.S_ISLNK(found.st_mode):
         yield ReplacementObstacle(f"it is a symbolic link to {excerpt(str(path.readlink()), 200)}", _LINKED)
         return
     if not stat.S_ISREG(found.st_mode):
-        yield ReplacementObstacle("it is no regular file")
+        yield ReplacementObstacle("it is not a regular file")
     if expected is None:
-        yield ReplacementObstacle("it was made by somebody else meanwhile", _AGAIN)
+        yield ReplacementObstacle("another program created it meanwhile", _AGAIN)
     yield from (
         ReplacementObstacle(problem.format(count=found.st_nlink)) for wrong, problem in _OF_FILE if wrong(path, found)
     )
     if read_plain(path) != expected:
-        yield ReplacementObstacle("it was changed by somebody else meanwhile", _AGAIN)
+        yield ReplacementObstacle("another program changed it meanwhile", _AGAIN)
 
 
 def _of_directory(directory: Path) -> Iterator[ReplacementObstacle]:
     mode = directory.stat().st_mode
     if not stat.S_ISDIR(mode):
-        yield ReplacementObstacle(f"{excerpt(str(directory), 200)} is no directory")
+        yield ReplacementObstacle(f"{excerpt(str(directory), 200)} is not a directory")
     elif not mode & _WRITABLE or not os.access(directory, os.W_OK | os.X_OK):
         yield ReplacementObstacle("its directory is read-only")
 
@@ -75,7 +75,7 @@ def _is_anothers(_path: Path, found: os.stat_result) -> bool:
 
 
 def _is_read_only(path: Path, found: os.stat_result) -> bool:
-    # The system lets its administrator write what is read-only; whoever made it so meant something by it.
+    # root may write a read-only file, but somebody made it read-only on purpose: it is an obstacle for root too.
     return not found.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK)
 
 
@@ -86,18 +86,21 @@ def _has_names(_path: Path, found: os.stat_result) -> bool:
 _OF_FILE: Final[tuple[tuple[Callable[[Path, os.stat_result], bool], str], ...]] = (
     (_is_anothers, "it belongs to another user"),
     (_is_read_only, "it is read-only"),
-    (_has_names, "it has {count} names (hard links), and a change would part them"),
+    (_has_names, "it has {count} names (hard links), and replacing it would separate them"),
 )
 
 
 def read_plain(path: Path) -> bytes:
-    """Return what a file holds, never through a link. Raises `OSError`."""
+    """Return the content of a file without following a link. Raises `OSError`."""
     with os.fdopen(os.open(path, _READ), "rb") as stream:
         return stream.read()
 
 
-def dress(new: Path, old: Path) -> None:
-    """Give a new file what the old one has besides its bytes, but not its times: programs watch those."""
+def copy_metadata(new: Path, old: Path) -> None:
+    """Copy group, mode and extended attributes from the old file to the new one.
+
+    The times are not copied: programs that watch a file would not notice the change.
+    """
     if hasattr(os, "chown"):
         owner = old.stat()
         if new.stat().st_gid != owner.st_gid:
@@ -107,7 +110,7 @@ def dress(new: Path, old: Path) -> None:
 
 
 def absolute(path: Path) -> Path:
-    """Return the path from the root; links in it are not followed."""
+    """Return the absolute path without following links."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
 
 

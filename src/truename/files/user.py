@@ -1,4 +1,4 @@
-"""Return the current user's name, for records of decisions, and their home directory."""
+"""Find the name and the home directory of the current user."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ except ImportError:  # Windows has none
 
 
 def whoami() -> str:
-    """Return the name of the user who runs this program; "" where the system knows none.
+    """Return the name of the user who runs this program; "" if the system knows none.
 
-    It is the system's word where that has one: what stands in ``LOGNAME`` anybody can say.
+    Where there is a user database, the name comes from it and not from ``LOGNAME``, which anybody can set.
     """
     try:
         return getpass.getuser() if pwd is None else pwd.getpwuid(os.geteuid()).pw_name
@@ -26,7 +26,7 @@ def whoami() -> str:
 
 
 def at_home(path: str | Path) -> Path:
-    """Return a path whose ``~`` or ``~NAME`` is a home; of nobody whom the system knows it is a word, as in a shell.
+    """Expand ``~`` or ``~NAME`` at the start of a path; an unknown user's ``~NAME`` stays, as in a shell.
 
     >>> at_home("~nobody-of-this-name/x").as_posix()
     '~nobody-of-this-name/x'

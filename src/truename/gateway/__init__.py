@@ -8,7 +8,6 @@ from truename.gateway.faults import UpstreamError
 from truename.gateway.fetching import fetch_catalog
 from truename.gateway.gateway import Gateway
 from truename.gateway.report import Reloaded, Report, ServerReport
-from truename.gateway.telemetry.extras import traces_of
 from truename.gateway.views.view import UnknownView
 
 __all__ = [
@@ -28,5 +27,4 @@ __all__ = [
     "serve_http",
     "serve_stdio",
     "spare_collector",
-    "traces_of",
 ]

@@ -6,10 +6,13 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from truename.errors import TruenameError
+from truename.config.interpolate import VARIABLE, unset_problem
+from truename.errors import TruenameError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from truename.config.interpolate import UnsetReference
 
 __all__ = [
     "BrokenOff",
@@ -23,18 +26,7 @@ __all__ = [
     "unusable",
 ]
 
-_MAX_TEXT: Final = 500
 _MAX_LINE: Final = 300
-
-
-def printable(text: str, limit: int = _MAX_TEXT) -> str:
-    r"""Return upstream text as one printable line: it goes to logs and terminals.
-
-    >>> printable("a\x1b[31mb\nc")
-    'a\\x1b[31mb\\nc'
-    """
-    cut = text if len(text) <= limit else f"{text[:limit]}..."
-    return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -52,7 +44,7 @@ class UpstreamError(TruenameError):
     code: str = "upstream_unavailable"
 
     def __str__(self) -> str:
-        said = f" Its last words: {' | '.join(self.output)}" if self.output else ""
+        said = f" Its last output: {' | '.join(self.output)}" if self.output else ""
         return f"Server {printable(self.server)!r} {self.problem}. {self.remedy}{said}"
 
 
@@ -108,16 +100,18 @@ def unavailable(server: str, problem: UpstreamError | None) -> UpstreamError:
     )
 
 
-def unset(server: str, names: Sequence[str]) -> UpstreamError:
-    """Build the error for a server whose entry refers to variables that have no value."""
-    many = len(names) > 1
-    told = ", ".join(map(printable, names))
+def unset(server: str, references: Sequence[UnsetReference]) -> UpstreamError:
+    """Build the error for a server whose entry has references without a value."""
+    variable = (
+        "Set it where the gateway is started, or in its env_file: `truename init --copy-secrets` writes one with the "
+        "values that your clients have."
+    )
+    remedies = dict.fromkeys(variable if VARIABLE.fullmatch(one.name) else one.remedy for one in references)
     return UpstreamError(
         server=server,
         kind="unset",
-        problem=f"is not available: the environment variable{'s' * many} {told} {'are' if many else 'is'} not set",
-        remedy="Set it where the gateway is started, or in its env_file: `truename init --copy-secrets` writes one "
-        "with the values that your clients have.",
+        problem=f"is not available: {printable(unset_problem(references), 500)}",
+        remedy=" ".join(remedies),
         code="variable_unset",
     )
 

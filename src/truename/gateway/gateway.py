@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 import anyio
 
 from truename.config.addresses import path_of
+from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.downstream.addressing import asked_by, choosing
 from truename.gateway.downstream.endpoint import Endpoint
@@ -16,10 +17,8 @@ from truename.gateway.hub import Hub
 from truename.gateway.protocol.tracing import is_traced
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
-from truename.gateway.telemetry.account import ignore_call
-from truename.gateway.telemetry.auditing import Auditing, auditing
-from truename.gateway.telemetry.extras import metrics_of, metrics_sent
-from truename.gateway.telemetry.traces import describe
+from truename.gateway.running_calls import ignore_call
+from truename.gateway.status import HubStatus
 from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
@@ -28,6 +27,8 @@ from truename.ledger import Ledger, open_ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
+from truename.telemetry.call_spans import describe_call
+from truename.telemetry.setup import create_metrics, export_metrics
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ class Gateway:
         self._fleet: Fleet | None = None
         self._guards: list[Guard] = []
         self._audit = Auditing(config.settings.audit)
-        self.metrics = metrics_of(config.settings.telemetry)
+        self.metrics = create_metrics(config.settings.telemetry)
         if self.metrics is not None:
-            self._on_event = self.metrics.hearing(on_event)
+            self._on_event = self.metrics.counting(on_event)
 
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
@@ -121,10 +122,13 @@ class Gateway:
             self._hub.accounts.listen(self._on_call)
             self._audit.join(self._hub)
             if self.metrics is not None:
-                self.metrics.join(self._hub, self._audit, fleet)
-                await stack.enter_async_context(metrics_sent(self.metrics, config.settings))
+                self._hub.accounts.listen(self.metrics.record_call)
+                self._hub.accounts.timer = self.metrics.record_request
+                fleet.operations.tell = self.metrics.record_server_request
+                self.metrics.watch(HubStatus(self._hub, self._audit, fleet.shown))
+                await stack.enter_async_context(export_metrics(self.metrics, config.settings))
             if is_traced():
-                self._hub.accounts.listen(describe)
+                self._hub.accounts.listen(describe_call)
             fleet.joined, fleet.shown.tell = self._hub.welcome, self._audit.shown
             stack.callback(self._hub.rights.recording.close)
             self._hub.rights.recording.open()

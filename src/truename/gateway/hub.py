@@ -155,11 +155,11 @@ class Hub(ShownTools):
         try:
             yield
         except LedgerError as error:
-            self._news.tell("ledger", f"{error} Until then names stay as they are.")
+            self._news.tell("ledger", f"{error} Until then, the names do not change.")
         except Exception as error:  # whatever a list brings about: calls go on, and the next list may be better
             log.debug("the lists", exc_info=True)
             self._news.tell(
-                "lists", f"the lists can't be renewed and stay as they were ({type(error).__name__}: {error})"
+                "lists", f"the tool lists can't be refreshed and do not change ({type(error).__name__}: {error})"
             )
             self.stale = False
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from truename.cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -27,13 +28,13 @@ class _Announcement(NamedTuple):
 
 
 class News:
-    """Logs findings by subject (a server and a cause), bounded in number: what was told longest ago is forgotten."""
+    """Logs findings by subject (a server and a cause), bounded in number: the oldest is forgotten."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # Lists are made in a thread.
         self._lock = threading.Lock()
-        self._told: OrderedDict[Hashable, _Announcement] = OrderedDict()
+        self._told: LRUCache[Hashable, _Announcement] = LRUCache(_ROOM)
 
     def tell(self, subject: Hashable, text: str, *, about: Hashable = None, level: int = logging.WARNING) -> None:
         """Log the text, unless of this subject the same (``about``, else the text) was told, or another just now."""
@@ -47,7 +48,4 @@ class News:
                 return False
             pause = _FIRST_PAUSE if last is None else min(2 * last.pause, _LONGEST_PAUSE)
             self._told[subject] = _Announcement(what, now, pause)
-            self._told.move_to_end(subject)
-            if len(self._told) > _ROOM:
-                self._told.popitem(last=False)
             return True

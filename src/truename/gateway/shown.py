@@ -17,7 +17,7 @@ from truename.errors import LedgerError, TruenameError
 from truename.gateway.news import News
 from truename.gateway.protocol.turns import go_on
 from truename.gateway.room import Quota, share_of
-from truename.gateway.telemetry.account import Accounts
+from truename.gateway.running_calls import Accounts
 from truename.gateway.traffic import Traffic
 from truename.gateway.trust.approving import Approving
 from truename.gateway.trust.decisions import Decisions
@@ -66,7 +66,7 @@ _FLAT: Final = (UNIVERSAL, "openai")
 # Lists that are made anew at once, of those that were asked for; the others are made when they are asked for again.
 _MOST_READY: Final = 16
 _ATTEMPTS: Final = 3
-_RESTART: Final = "Restart the gateway then; until then the names stay as they are."
+_RESTART: Final = "Then restart the gateway; until then, the names do not change."
 
 
 class ShownTools:
@@ -307,9 +307,9 @@ class ShownTools:
             mended = _RESTART if error.code == "style_mismatch" else ""
             self._news.tell(("view", spec), f"{error} {mended}".strip())
         except TruenameError as error:
-            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {error}")
+            self._news.tell(("view", spec), f"the list for {spec.dialect} was not changed: {error}")
         except ExceptionGroup as group:
-            self._news.tell(("view", spec), f"the list for {spec.dialect} stays as it was: {group.exceptions[0]}")
+            self._news.tell(("view", spec), f"the list for {spec.dialect} was not changed: {group.exceptions[0]}")
         # What was shown by profiles may be hidden now.
         return self._kept(old) if spec.profiles is None else old.without(frozenset(old.table))
 

@@ -92,7 +92,7 @@ class Traffic:
             raise UpstreamError(
                 server=gateway,
                 kind="busy",
-                problem="is ending and takes no more calls; this call was not sent",
+                problem="is shutting down and accepts no more calls; this call was not sent",
                 remedy="Connect again and repeat the call.",
             )
         request = object()

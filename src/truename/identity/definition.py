@@ -1,4 +1,4 @@
-"""Compute the digest of a tool's definition, to which approvals are bound and drift is compared."""
+"""Compute the digest of a tool's definition. Approvals are bound to it, and drift is a change of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def definition_digest(definition: Mapping[str, Any]) -> str:
 
     The JSON is canonicalised by RFC 8785, so neither the order of keys nor white space counts, and 1 equals 1.0.
     Numbers outside that standard's range (an integer over 2^53, NaN) are hashed as Python writes them; such a digest
-    begins with ``sha256-plain:`` and never equals a canonical one. The same goes for one nested too deep to recurse.
+    begins with ``sha256-plain:`` and never equals a canonical one. So does the digest of a definition that is nested
+    too deep to recurse.
 
     >>> definition_digest({"name": "a", "_meta": {"x": 1}}) == definition_digest({"name": "a"})
     True
@@ -31,7 +32,7 @@ def definition_digest(definition: Mapping[str, Any]) -> str:
 
 
 def _plain(part: Mapping[str, Any]) -> bytes:
-    # An explicit stack: a hostile definition may be nested deeper than Python recurses.
+    # An explicit stack, because a hostile definition may exceed Python's recursion limit.
     tokens: list[str] = []
     stack: list[Any] = [part]
     while stack:

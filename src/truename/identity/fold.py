@@ -1,7 +1,7 @@
 """Fold names, so that two names that a client could confuse compare equal.
 
-Clients lower-case, treat ``-`` and ``_`` alike, collapse ``__`` and trim the edges (measured on real clients), so a
-name is claimed under what is left after all of that.
+Real clients lower-case names, treat ``-`` and ``_`` alike, collapse ``__`` and trim the edges. The ledger therefore
+claims a name by its folded form, in which all of these are undone.
 """
 
 from __future__ import annotations

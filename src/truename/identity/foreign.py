@@ -21,12 +21,12 @@ __all__ = [
     "MAX_COMPONENT",
     "MAX_FOREIGN",
     "IdComponent",
+    "candidate_keys",
     "component",
     "digest_of",
     "dotted_component",
-    "is_told_apart",
-    "plain_names",
-    "told_apart",
+    "is_candidate_key",
+    "names_without_digest",
     "with_digest",
 ]
 
@@ -35,12 +35,12 @@ MAX_FOREIGN: Final = 1024
 MAX_COMPONENT: Final = 200
 _OUTSIDE: Final = re.compile(r"[^a-z0-9_-]+")
 _DIGITS: Final = 8
-# Nobody finds a text with even two digests that are another's.
+# Two texts with the same key after even two digests can't be found in practice.
 _MOST_DIGESTS: Final = 4
 
 
 class IdComponent(NamedTuple):
-    """A foreign text as part of an id: the suite (tools only), the name, and whether something was lost."""
+    """A foreign text as a part of an id: the suite (tools only), the name, and whether the conversion is lossy."""
 
     suite: str | None
     name: str
@@ -53,15 +53,15 @@ def digest_of(text: str, digits: int = _DIGITS) -> str:
 
 
 def with_digest(name: str, verbatim: str) -> str:
-    """Return the name with the digest of the verbatim text behind it, within `MAX_COMPONENT` characters."""
+    """Append the digest of the verbatim text to a name, cut to `MAX_COMPONENT` characters in all."""
     return f"{name[: MAX_COMPONENT - _DIGITS - 1].rstrip('-')}-{digest_of(verbatim)}"
 
 
-def told_apart(key: str, verbatim: str) -> Iterator[str]:
-    """Yield the keys that a text may have, best first: its own, and then with one digest more each time.
+def candidate_keys(key: str, verbatim: str) -> Iterator[str]:
+    """Yield the keys that a text may get, best first: the plain key, then each with one more digest than the last.
 
     >>> from itertools import islice
-    >>> list(islice(told_apart("danger", "Danger"), 2))
+    >>> list(islice(candidate_keys("danger", "Danger"), 2))
     ['danger', 'danger-8412c070']
     """
     yield key
@@ -72,26 +72,28 @@ def told_apart(key: str, verbatim: str) -> Iterator[str]:
         seed = f"{candidate}\0{verbatim}"
 
 
-def is_told_apart(key: str, base: str, verbatim: str) -> bool:
-    """Tell whether a key is one that a text may have (`told_apart`), beginning with ``base``."""
-    return key in islice(told_apart(base, verbatim), _MOST_DIGESTS)
+def is_candidate_key(key: str, base: str, verbatim: str) -> bool:
+    """Return whether `candidate_keys` of ``base`` and the verbatim text yields this key."""
+    return key in islice(candidate_keys(base, verbatim), _MOST_DIGESTS)
 
 
-def plain_names(text: str) -> frozenset[str]:
-    """Return the names that a foreign text would have as one component without a digest, and without a fold.
+def names_without_digest(text: str) -> frozenset[str]:
+    """Return the components that a foreign text would become if no digest were appended.
 
-    >>> sorted(plain_names("My Server")), sorted(plain_names("Weather")), sorted(plain_names("???"))
-    (['my server', 'my-server'], ['weather'], ['???'])
+    These are the text in lower case and, if it is lossy, the text with ``-`` for the characters outside the grammar.
+
+    >>> [sorted(names_without_digest(text)) for text in ("My Server", "Weather", "???")]
+    [['my server', 'my-server'], ['weather'], ['???']]
     """
     folded = lower_ascii(text)
-    # What is a name as it stands is no other one: "a-" is not "a".
+    # A text that is already a name has no second form: "a-" is not "a".
     part = component(text)
     plain = _OUTSIDE.sub("-", folded).strip("-")
     return frozenset({folded, plain} if part.lossy and is_name(plain) else {folded})
 
 
 def component(text: str) -> IdComponent:
-    """Turn a server key, or a tool name taken as a whole, into one component.
+    """Convert a server key, or a tool name as a whole, to one component.
 
     >>> component("data-grout").name, component("Weather").name
     ('data-grout', 'weather')
@@ -106,7 +108,7 @@ def component(text: str) -> IdComponent:
 
 
 def dotted_component(text: str) -> IdComponent:
-    """Turn an upstream tool name into suite and tool, split at the last dot if every part is a name.
+    """Convert an upstream tool name to suite and tool, split at the last dot if every part is a name.
 
     >>> dotted_component("prism.refract")[:2], dotted_component("a..b").lossy
     (('prism', 'refract'), True)

@@ -1,4 +1,4 @@
-"""Compute every identifier of a tool and of a call, here and nowhere else (seed 001)."""
+"""Compute every identifier of a tool and of a call; no other module does (seed 001)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OUTSIDE: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 def default_agent_tool_name(agent: str) -> str:
-    """Return the name of the tool that calls this agent.
+    """Return the default name of the tool that calls an agent.
 
     >>> default_agent_tool_name("Billing Agent")
     'billing_agent'
@@ -43,7 +43,7 @@ def default_agent_tool_name(agent: str) -> str:
 
 
 def default_handoff_name(agent: str) -> str:
-    """Return the name of the tool that hands over to this agent, the same for realtime and other runs.
+    """Return the default name of the tool that hands over to an agent, in realtime and other runs.
 
     >>> default_handoff_name("Billing Agent")
     'transfer_to_billing_agent'
@@ -57,14 +57,14 @@ TraceName = NewType("TraceName", str)
 CallId = NewType("CallId", str)
 
 _DEFERRED: Final = "deferred_top_level"
-# The parts of a key without a namespace.
+# The length of a key without a namespace.
 _BARE: Final = 2
-# A hosted server's request for an approval is one itself: its own id is the call's.
+# A hosted server's approval request is a call itself: its own id is the call id.
 _REQUEST: Final = "mcp_approval_request"
 
 
 def text(value: object) -> str | None:
-    """Return a value that counts as a name: a string that is not empty, as it is; anything else is none.
+    """Return a non-empty string unchanged, and None for any other value.
 
     >>> text(" "), text(""), text(12)
     (' ', None, None)
@@ -73,15 +73,15 @@ def text(value: object) -> str | None:
 
 
 def payload_field(payload: object, name: str) -> Any:
-    """Return a field of a payload, which may be a mapping or a library's typed object; None if it has none."""
+    """Return a field of a payload (a mapping or an object with attributes); None if it is missing."""
     return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
 
 
 class LookupKey(tuple[str, ...]):
-    """What a call is dispatched by; two tools of one set never share one.
+    """The key by which a call is dispatched; unique within a set of tools.
 
-    It is the tagged tuple of seed 001 (kind, namespace if any, name), with names for its parts: it equals that tuple,
-    and is taken for one by whatever takes such a tuple.
+    It is the tagged tuple of seed 001 (kind, namespace if any, name) with named parts: it equals that tuple and can be
+    used in its place.
 
     >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm") == ("namespaced", "crm", "lookup")
     True
@@ -90,11 +90,11 @@ class LookupKey(tuple[str, ...]):
     __slots__ = ()
 
     def __new__(cls, kind: Kind, name: str, namespace: str | None = None) -> Self:
-        """Return the key of these parts."""
+        """Build the key from its parts."""
         return super().__new__(cls, (kind, name) if namespace is None else (kind, namespace, name))
 
     def __getnewargs__(self) -> tuple[Kind, str, str | None]:
-        """Return what a copy is made of."""
+        """Return the arguments from which a copy is built."""
         return self.kind, self.name, self.namespace
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class LookupKey(tuple[str, ...]):
 
     @property
     def kind(self) -> Kind:
-        """Whether a tool stands alone, in a namespace, or is deferred and stands alone."""
+        """The kind of the tool: without namespace, in a namespace, or deferred without namespace."""
         return cast("Kind", self[0])
 
     @property
@@ -112,22 +112,22 @@ class LookupKey(tuple[str, ...]):
 
     @property
     def namespace(self) -> str | None:
-        """The namespace; None for a tool that stands alone."""
+        """The namespace; None for a tool without one."""
         return self[1] if len(self) > _BARE else None
 
     @property
     def call_namespace(self) -> str | None:
-        """The namespace that a call of this tool carries: for a deferred one its own name, by the provider's rule."""
+        """The namespace in a call of this tool; for a deferred tool its own name, as the provider demands."""
         return self.name if self.kind == _DEFERRED else self.namespace
 
     @property
     def qualified_name(self) -> str:
-        """``namespace.name``, or the name alone: for display and for choosing by name, never for a call."""
+        """``namespace.name``, or the name alone: for display and selection by name, never for dispatching a call."""
         return self.name if self.namespace is None else f"{self.namespace}.{self.name}"
 
     @property
     def tagged(self) -> tuple[str, ...]:
-        """The key as a plain tuple, which is how seed 001 writes it: kind, namespace if any, name.
+        """The key as a plain tuple, the form of seed 001: kind, namespace if any, name.
 
         >>> LookupKey("namespaced", "lookup", "crm").tagged
         ('namespaced', 'crm', 'lookup')
@@ -135,13 +135,13 @@ class LookupKey(tuple[str, ...]):
         return tuple(self)
 
     def plain(self) -> dict[str, str]:
-        """Return the key as it is stored."""
+        """Return the key as a JSON object, the form in which it is stored."""
         stored = {"kind": self.kind, "name": self.name}
         return stored if self.namespace is None else {**stored, "namespace": self.namespace}
 
     @classmethod
     def of(cls, tagged: object) -> LookupKey | None:
-        """Return the key that a tagged tuple is; None for what is none.
+        """Build a key from a tagged tuple; return None for anything else.
 
         >>> LookupKey.of(("bare", "lookup")), LookupKey.of(("namespaced", "lookup"))
         (LookupKey(kind='bare', name='lookup', namespace=None), None)
@@ -157,7 +157,7 @@ class LookupKey(tuple[str, ...]):
 
     @classmethod
     def parse(cls, stored: object) -> LookupKey | None:
-        """Read a stored key; None for what is none. A namespace that has no place there is left out.
+        """Read a stored key; return None for an invalid one. A namespace of a kind that has none is ignored.
 
         >>> LookupKey.parse({"kind": "namespaced", "name": "x"}) is None
         True
@@ -173,9 +173,9 @@ class LookupKey(tuple[str, ...]):
 
 
 def lookup_key(name: object, namespace: object = None) -> LookupKey | None:
-    """Return the key of a call by its name and namespace; None if it names nothing.
+    """Build the key of a call from its name and namespace; return None if the name is missing.
 
-    A namespace that equals the name is the provider's sign for a deferred top-level tool.
+    A namespace that equals the name is how the provider marks a deferred top-level tool.
 
     >>> lookup_key("lookup", "lookup")
     LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
@@ -189,7 +189,7 @@ def lookup_key(name: object, namespace: object = None) -> LookupKey | None:
 
 
 def required_key(name: str, namespace: str | None = None, *, deferred: bool = False) -> LookupKey:
-    """Return the key of a tool by its names, which have to be there. Raises `ValueError` for an empty name.
+    """Build the key of a tool from its name and namespace. Raises `ValueError` for an empty name.
 
     >>> required_key("lookup", deferred=True).kind, required_key("lookup", "crm", deferred=True).kind
     ('deferred_top_level', 'namespaced')
@@ -202,12 +202,12 @@ def required_key(name: str, namespace: str | None = None, *, deferred: bool = Fa
 
 
 def is_reserved(name: object, namespace: object) -> bool:
-    """Tell whether a namespace is the one that stands for deferred loading, and so can't be a tool's own."""
+    """Return whether the namespace equals the name: this marks deferred loading and can't be a real namespace."""
     return (own := text(name)) is not None and own == text(namespace)
 
 
 def qualified_name(name: object, namespace: object = None) -> str | None:
-    """Return ``namespace.name``, or the name alone.
+    """Return ``namespace.name``, or the name alone; None if the name is missing.
 
     >>> qualified_name("lookup", "crm"), qualified_name("", "crm")
     ('crm.lookup', None)
@@ -217,7 +217,7 @@ def qualified_name(name: object, namespace: object = None) -> str | None:
 
 
 def call_trace_name(name: object, namespace: object = None) -> TraceName | None:
-    """Return the label of a call: its qualified name, without the namespace that only stands for deferred loading."""
+    """Return the trace name of a call: its qualified name, without a namespace that only marks deferred loading."""
     label = qualified_name(name, None if is_reserved(name, namespace) else namespace)
     return None if label is None else TraceName(label)
 
@@ -232,10 +232,10 @@ def call_key(payload: object) -> LookupKey | None:
 
 
 def call_id(payload: object) -> CallId | None:
-    """Return the id of one invocation, the only extractor there is; only a string counts, and it is never made up.
+    """Return the id of one invocation; None unless it is a non-empty string. No other function extracts call ids.
 
-    A request of a hosted server for an approval is identified by its own ``id``, any other call by ``call_id``. The
-    id of an item is not the id of a call, so there is no falling back to it.
+    An approval request of a hosted server is identified by its own ``id``, any other call by ``call_id``. The id of an
+    item is never used instead: it does not identify a call.
 
     >>> call_id({"call_id": 42, "id": "fc_1"}) is None
     True
@@ -245,9 +245,9 @@ def call_id(payload: object) -> CallId | None:
 
 
 def displayed_id(payload: object) -> str | None:
-    """Return the id that openai-agents shows with a pending call: ``call_id``, or the item's own where that is empty.
+    """Return the id that openai-agents displays with a pending call: ``call_id``, or the item's ``id`` if it is empty.
 
-    It identifies a line on a screen. Nothing is approved, executed or remembered by it: that is `call_id` alone.
+    Use it for display only. Approvals, executions and records use `call_id` alone.
 
     >>> displayed_id({"id": "fc_1"}), displayed_id({"call_id": 42, "id": "fc_1"})
     ('fc_1', None)
@@ -263,10 +263,10 @@ def approval_keys(
     bare_alias: bool = False,
     legacy: bool = False,
 ) -> tuple[ApprovalKey, ...]:
-    """Return the texts under which a decision on a call is filed: a permitted bare alias, then the exact key.
+    """Return the approval keys of a call: the bare name if permitted (``bare_alias``), then the exact key.
 
-    A ``key`` that was resolved goes before name and namespace. ``legacy`` adds the ``name.name`` or bare form that
-    older records have for a deferred tool.
+    A resolved ``key`` overrides name and namespace. ``legacy`` adds the key that older records have for a deferred
+    tool, ``name.name`` or the bare name.
 
     >>> approval_keys("lookup", "lookup", bare_alias=True)
     ('lookup', 'deferred_top_level:lookup')
@@ -285,10 +285,10 @@ def approval_keys(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolNames:
-    """All that one tool is called by, from what it declares.
+    """All names and keys of one tool, computed from its declaration.
 
-    ``label`` is an explicit trace name. A deferred tool in a namespace of its own is an ordinary namespaced one. Blanks
-    around a namespace are no part of it: what declares a tool with them means the one without (seed 001).
+    ``label`` is an explicit trace name. A deferred tool in a namespace counts as an ordinary namespaced tool. Blanks
+    around a namespace are removed (seed 001).
 
     >>> ToolNames(name="lookup", defer_loading=True).lookup_key
     LookupKey(kind='deferred_top_level', name='lookup', namespace=None)
@@ -307,17 +307,17 @@ class ToolNames:
 
     @property
     def is_deferred_top_level(self) -> bool:
-        """Whether a model finds it by search only, outside any namespace."""
+        """Whether the tool has no namespace and models find it by tool search only."""
         return self.defer_loading and text(self.namespace) is None and text(self.name) is not None
 
     @property
     def qualified_name(self) -> str | None:
-        """``namespace.name``, or the name alone."""
+        """``namespace.name``, or the name alone; None if the name is empty."""
         return qualified_name(self.name, self.namespace)
 
     @property
     def lookup_key(self) -> LookupKey | None:
-        """The one key that dispatches to it."""
+        """The key by which calls are dispatched to the tool."""
         return LookupKey(_DEFERRED, self.name) if self.is_deferred_top_level else lookup_key(self.name, self.namespace)
 
     @property
@@ -327,14 +327,14 @@ class ToolNames:
         return None if found is None else TraceName(found)
 
     def approval_keys(self, *, bare_alias: bool = False) -> tuple[ApprovalKey, ...]:
-        """Return the texts under which decisions on its calls are filed, the exact one last."""
+        """Return the approval keys of the tool's calls, the exact one last."""
         return approval_keys(self.name, self.namespace, key=self.lookup_key, bare_alias=bare_alias)
 
 
 def normalized(names: ToolNames, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call as the tool itself is to see it: a copy without the namespace that stands for deferred loading.
+    """Copy a call for the tool itself, without a namespace that only marks deferred loading.
 
-    Approvals, interruptions and traces keep the payload that came.
+    Approvals, interruptions and traces keep the original payload.
 
     >>> normalized(ToolNames(name="a", defer_loading=True), {"name": "a", "namespace": "a", "call_id": "c"})
     {'name': 'a', 'call_id': 'c'}
@@ -344,7 +344,7 @@ def normalized(names: ToolNames, payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored(payload: Mapping[str, Any], key: LookupKey | None) -> dict[str, Any]:
-    """Return a recorded call with the namespace of its stored key, where the record lost it; one that is there stays.
+    """Copy a recorded call, with the namespace of its stored key if the record lost its own.
 
     >>> restored({"name": "a"}, LookupKey("deferred_top_level", "a"))
     {'name': 'a', 'namespace': 'a'}

@@ -1,4 +1,4 @@
-"""Parse and write `ToolId`, the one canonical identity of a tool, and `ToolRef`, its incomplete form (seed 000)."""
+"""Parse and write `ToolId`, the canonical identity of a tool, and `ToolRef`, its incomplete form (seed 000)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 MAX_ID_LENGTH: Final = 512
 
-# The look-ahead keeps the scan linear: "____...!" is given up after one pass.
+# The look-ahead keeps matching linear: "____...!" fails after one pass.
 NAME: Final = re.compile(r"(?=[_-]*[a-z0-9])[a-z0-9_-]+")
 SUITE: Final = re.compile(rf"{NAME.pattern}(?:\.{NAME.pattern})*")
 _KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -40,7 +40,7 @@ _ASCII_LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklm
 
 
 def lower_ascii(text: str) -> str:
-    r"""Fold ASCII capitals only: ``str.lower`` would turn the Kelvin sign into an innocent "k".
+    r"""Lower-case ASCII letters only: ``str.lower`` would turn the Kelvin sign into a plain "k".
 
     >>> lower_ascii("GET_LEADS"), lower_ascii("\u212a") == "\u212a"
     ('get_leads', True)
@@ -49,12 +49,12 @@ def lower_ascii(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether the text is one ``name`` of the grammar."""
+    """Return whether the text is a ``name`` of the grammar."""
     return NAME.fullmatch(text) is not None
 
 
 def is_kebab(text: str) -> bool:
-    """Tell whether the text is written as seed 000 wants integrations: lower case, words joined by hyphens.
+    """Return whether the text is lower case with words joined by hyphens, as seed 000 recommends for integrations.
 
     >>> is_kebab("data-grout"), is_kebab("data_grout")
     (True, False)
@@ -63,18 +63,18 @@ def is_kebab(text: str) -> bool:
 
 
 def is_suite(text: str) -> bool:
-    """Tell whether the text is a ``suite``: names joined by dots."""
+    """Return whether the text is a ``suite``: names joined by dots."""
     return SUITE.fullmatch(text) is not None
 
 
-# Far above any id, encoded or not: what is longer is not looked at.
+# Far longer than any id, encoded or not: longer texts are refused unread.
 _LONGEST: Final = 8 * 1024
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def decode(text: str) -> str:
-    """Undo the transport encodings: percent escapes once, then ``~`` becomes ``/``.
+    """Undo the transport encodings: decode percent escapes once, then replace ``~`` by ``/``.
 
     Raises `InvalidToolId` (code ``invalid_encoding``) for a bad escape, bytes that are not UTF-8, a character that
     can't be printed, or a ``%`` that is left over.
@@ -88,7 +88,7 @@ def decode(text: str) -> str:
     """
     if len(text) > _LONGEST:
         raise _invalid(text, _LONGEST, f"it is longer than {_LONGEST:,} characters")
-    # No escape is part of another one, so the few that ids need can be replaced without reading the rest.
+    # A fast path for the escapes that ids need; replacing them first is safe, since no escape overlaps another.
     plain = text.replace("%40", "@").replace("%2F", "/").replace("%2f", "/") if "%" in text else text
     if "%" in plain:
         bad = _BAD_ESCAPE.search(text)
@@ -111,7 +111,7 @@ def _byte(escape: re.Match[bytes]) -> bytes:
 
 
 def percent_encode(canonical: str) -> str:
-    """Write a canonical name for a transport that takes neither ``@`` nor ``/``.
+    """Percent-encode a canonical name for a transport that accepts neither ``@`` nor ``/``.
 
     >>> percent_encode("salesforce@1/get_leads@1")
     'salesforce%401%2Fget_leads%401'
@@ -120,7 +120,7 @@ def percent_encode(canonical: str) -> str:
 
 
 def tilde_encode(canonical: str) -> str:
-    """Write a canonical name with ``~`` for ``/``, for a transport that takes ``@``."""
+    """Replace ``/`` by ``~`` in a canonical name, for a transport that accepts ``@`` but not ``/``."""
     return canonical.replace("/", "~")
 
 
@@ -130,7 +130,7 @@ def _invalid(text: str, position: int, reason: str) -> InvalidToolId:
 
 LATEST: Final = "latest"
 RefVersion = int | Literal["latest"] | None
-# Percent-encoding triples a text at most; more can't be an id and is not looked at.
+# Percent-encoding at most triples the length; a longer text can't be an id and is refused unread.
 _MAX_TEXT: Final = 3 * MAX_ID_LENGTH
 _VERSION_LIMIT: Final = 10**18
 
@@ -141,7 +141,7 @@ def _fail(text: str, position: int, reason: str, code: str = "invalid_tool_id") 
 
 @dataclass(frozen=True, slots=True)
 class ToolRef:
-    """What somebody typed for a tool, normalised: versions may be left open (None) or be ``latest``.
+    """A reference to a tool as people type it, normalised: versions may be omitted (None) or be ``latest``.
 
     >>> ToolRef.parse("Salesforce/GET_LEADS@latest")
     ToolRef(integration='salesforce', integration_version=None, suite=None, tool='get_leads', version='latest')
@@ -155,7 +155,7 @@ class ToolRef:
 
     @classmethod
     def parse(cls, text: str) -> ToolRef:
-        """Read any accepted spelling: any case, versions optional, ``@v1``, ``@latest``, percent- or tilde-encoded.
+        """Parse any accepted spelling: any case, versions optional, ``@v1``, ``@latest``, percent- or tilde-encoded.
 
         Raises `InvalidToolId` with the position in the decoded text (seed 000, "Version handling").
         """
@@ -176,9 +176,9 @@ class ToolRef:
         return cls(integration, integration_version, suite or None, tool, version)
 
     def complete(self) -> ToolId:
-        """Return the id that this means when nothing is known of a catalogue: an omitted version is 1.
+        """Return the id that this reference means without a catalogue: an omitted version is 1.
 
-        Raises `InvalidToolId` (``invalid_version``) for ``latest``, which only a catalogue can answer.
+        Raises `InvalidToolId` (``invalid_version``) for ``latest``, which only a catalogue can resolve.
         """
         if LATEST in (self.integration_version, self.version):
             _fail(str(self), str(self).index(f"@{LATEST}") + 1, "'latest' needs a catalogue", "invalid_version")
@@ -200,7 +200,7 @@ class ToolRef:
 def _component(text: str, part: str, start: int, legal: Callable[[str], bool], what: str) -> tuple[str, RefVersion]:
     name, at, version = part.partition("@")
     if not legal(name):
-        _fail(text, start, f"{name!r} is no {what}: use a-z, 0-9, '_' and '-', with a letter or digit")
+        _fail(text, start, f"{name!r} is not a valid {what}: use a-z, 0-9, '_' and '-', with a letter or digit")
     if not at:
         return name, None
     if version == LATEST:
@@ -208,7 +208,7 @@ def _component(text: str, part: str, start: int, legal: Callable[[str], bool], w
     digits = version.removeprefix("v")
     if not VERSION.fullmatch(digits):
         position = start + len(name) + 1
-        _fail(text, position, f"{version!r} is no version: use a whole number from 1", "invalid_version")
+        _fail(text, position, f"{version!r} is not a valid version: use a whole number from 1", "invalid_version")
     return name, int(digits)
 
 
@@ -216,8 +216,8 @@ def _component(text: str, part: str, start: int, legal: Callable[[str], bool], w
 class ToolId:
     """The canonical identity ``integration@version/suite.tool@version``; immutable, hashable, ordered.
 
-    The constructor is strict; `parse` reads what people type. Order is by integration, its version as a number,
-    suite, tool and version, so ``@10`` comes after ``@2``. A ToolId never equals a `str`.
+    The constructor is strict; `parse` accepts the spellings that people type. Ids are ordered by integration, its
+    version as a number, suite, tool and version, so ``@10`` comes after ``@2``. A ToolId never equals a `str`.
 
     >>> ToolId.parse("Salesforce@v1/GET_LEADS@1")
     ToolId('salesforce@1/get_leads@1')
@@ -253,12 +253,12 @@ class ToolId:
 
     @classmethod
     def parse(cls, text: str) -> ToolId:
-        """Read an id as people type it; an omitted version is 1, ``latest`` is refused. Raises `InvalidToolId`."""
+        """Parse an id as people type it; an omitted version is 1, ``latest`` is refused. Raises `InvalidToolId`."""
         return ToolRef.parse(text).complete()
 
     @property
     def short(self) -> str:
-        """The same without the versions that are 1: ``salesforce/get_leads``."""
+        """The id without versions that are 1: ``salesforce/get_leads``."""
         suite = f"{self.suite}." if self.suite else ""
         left = "" if self.integration_version == 1 else f"@{self.integration_version}"
         right = "" if self.version == 1 else f"@{self.version}"
@@ -266,7 +266,7 @@ class ToolId:
 
     @property
     def family(self) -> tuple[str, str | None, str]:
-        """What all versions of this tool have in common: integration, suite and tool."""
+        """The part that all versions of this tool share: integration, suite and tool."""
         return self.integration, self.suite, self.tool
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -299,15 +299,15 @@ def _check_versions(*versions: int) -> None:
     for version in versions:
         if type(version) is not int or not 0 < version < _VERSION_LIMIT:
             text = str(version) if type(version) is not int else hex(version)
-            _fail(text[:MAX_ID_LENGTH], 0, "it is no version: use a whole number from 1", "invalid_version")
+            _fail(text[:MAX_ID_LENGTH], 0, "it is not a valid version: use a whole number from 1", "invalid_version")
 
 
 def _check_parts(text: str, integration: str, suite: str | None, tool: str) -> None:
     if len(text) > MAX_ID_LENGTH:
         _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
     if not is_name(integration):
-        _fail(text, 0, f"{integration!r} is no integration")
+        _fail(text, 0, f"{integration!r} is not a valid integration")
     if suite is not None and not is_suite(suite):
-        _fail(text, text.index("/") + 1, f"{suite!r} is no suite")
+        _fail(text, text.index("/") + 1, f"{suite!r} is not a valid suite")
     if not is_name(tool):
-        _fail(text, text.index("/") + 1, f"{tool!r} is no tool")
+        _fail(text, text.index("/") + 1, f"{tool!r} is not a valid tool")

@@ -1,7 +1,7 @@
-"""Detect conflicts in the set of tools that one model sees, and resolve those that may be resolved.
+"""Detect name conflicts in the set of tools that one model sees, and resolve those that have a rule.
 
-Every kind of tool takes part: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
-provider refuses two tools of one name whatever they are (seed 001; weak points 5 and 10 of the reference).
+Every kind of tool counts: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
+provider refuses two tools with one name whatever their kind (seed 001; weak points 5 and 10 of the reference).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolSetMember:
-    """One tool of a set: its names, what kind of tool it is, and who brought it (for people to read)."""
+    """A tool of a set: its names, its kind, and its owner (for messages)."""
 
     names: ToolNames
     kind: Kind = "function"
@@ -42,37 +42,36 @@ class ToolSetMember:
 
 @dataclass(frozen=True, slots=True)
 class ToolSetClash:
-    """Members that a model would call alike: one keeps the name, the others lose it."""
+    """Members with the same lookup key: the winner keeps the name, the losers can't be called."""
 
     winner: ToolSetMember
     losers: tuple[ToolSetMember, ...]
 
     @property
     def members(self) -> tuple[ToolSetMember, ...]:
-        """All that clash, the winner last."""
+        """All members of the clash, the winner last."""
         return (*self.losers, self.winner)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSetKept:
-    """What is left of a set, in its order, and the clashes that were settled."""
+    """The remaining members of a set, in their order, and the clashes that were resolved."""
 
     members: tuple[ToolSetMember, ...]
     clashes: tuple[ToolSetClash, ...] = ()
 
     @property
     def losers(self) -> tuple[ToolSetMember, ...]:
-        """The members that no model can call now."""
+        """The members that were removed, which models can't call."""
         return tuple(loser for clash in self.clashes for loser in clash.losers)
 
 
 def check(members: Iterable[ToolSetMember]) -> None:
-    """Refuse what no policy can settle.
+    """Raise `DuplicateTool` for conflicts that no collision policy resolves; several as an `ExceptionGroup` (seed 001).
 
-    ``reserved_namespace``: a namespace that equals its tool's name, which stands for deferred loading.
+    ``reserved_namespace``: a namespace that equals its tool's name, which marks deferred loading.
     ``duplicate_deferred``: one deferred name twice. ``duplicate_name``: one name in one namespace twice.
-    ``ambiguous_qualified_name``: two keys that read alike, as a tool ``n.x`` beside ``x`` in namespace ``n``. Raises
-    `DuplicateTool`; several at once are an `ExceptionGroup` (seed 001).
+    ``ambiguous_qualified_name``: two keys with one qualified name, as a tool ``n.x`` and ``x`` in namespace ``n``.
 
     >>> from truename.identity import ToolNames
     >>> plain, spaced = ToolNames(name="n.x"), ToolNames(name="x", namespace="n")
@@ -81,24 +80,24 @@ def check(members: Iterable[ToolSetMember]) -> None:
     truename.errors.DuplicateTool: function 'n.x' and function 'x' in namespace 'n' both have the name 'n.x'. ...
     """
     given = tuple(members)
-    _refuse([*_reserved(given), *_repeated_deferred(given), *_alike(given)], "these tools can't stand side by side")
+    _refuse([*_reserved(given), *_repeated_deferred(given), *_alike(given)], "these tools conflict with each other")
 
 
 def clashes(members: Iterable[ToolSetMember]) -> tuple[ToolSetClash, ...]:
-    """Return which members a model would call alike, in order of first sight.
+    """Return the groups of members with the same lookup key, in order of first appearance.
 
-    The winner is the last handoff, or else the last tool: the order in which agents hand over and tools are listed is
-    the caller's, and what is added later is meant to replace.
+    The winner is the last handoff, or else the last tool: a tool that the caller adds later is meant to replace an
+    earlier one.
     """
     groups = _grouped((member.names.lookup_key, member) for member in members)
-    return tuple(_settled(group) for group in groups if len(group) > 1)
+    return tuple(_resolved(group) for group in groups if len(group) > 1)
 
 
 def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"] = "error") -> ToolSetKept:
-    """Return the members that a model is shown, after `check`.
+    """Run `check`, then apply the collision policy, and return the members that a model is shown.
 
-    With ``error`` any clash is raised as `DuplicateTool` that names both owners. With ``warn`` the losers are named in
-    the log and in ``Kept.losers``; nothing is hidden in silence.
+    With ``error``, any clash raises a `DuplicateTool` that names both owners. With ``warn``, the losers are removed,
+    logged and listed in `ToolSetKept.losers`.
 
     >>> from truename.identity import ToolNames
     >>> sales = ToolSetMember(ToolNames(name="transfer_to_sales"), "handoff")
@@ -116,7 +115,7 @@ def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"
 
 
 def _without(members: Iterable[ToolSetMember], losers: Iterable[ToolSetMember]) -> Iterator[ToolSetMember]:
-    # By identity and by count: equal members, and one that is given twice, are still two, of which one stays.
+    # Compare by identity and count: equal members, or one object given twice, are two members, and one of them stays.
     gone = Counter(map(id, losers))
     for member in members:
         if gone[id(member)]:
@@ -125,7 +124,7 @@ def _without(members: Iterable[ToolSetMember], losers: Iterable[ToolSetMember]) 
             yield member
 
 
-def _settled(group: Sequence[ToolSetMember]) -> ToolSetClash:
+def _resolved(group: Sequence[ToolSetMember]) -> ToolSetClash:
     handoffs = [place for place, member in enumerate(group) if member.kind == "handoff"]
     won = handoffs[-1] if handoffs else len(group) - 1
     return ToolSetClash(group[won], (*group[:won], *group[won + 1 :]))

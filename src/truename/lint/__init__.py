@@ -1,11 +1,11 @@
 """Lint the tools that a team declares: read sources, run rules, weigh findings."""
 
-from truename.lint.baseline import Baseline, read_baseline, written_baseline
+from truename.lint.baseline import Baseline, read_baseline, render_baseline
 from truename.lint.declared import DeclaredTools, read_declared
 from truename.lint.fixes import Fix
 from truename.lint.report import LintReport, WeighedFindings, weigh
-from truename.lint.rules import RULES, UPKEEP, rule_named
-from truename.lint.settings import LintConfiguration, LintSettings, configured_at
+from truename.lint.rules import RULES, UPKEEP, find_rule
+from truename.lint.settings import LintConfiguration, LintSettings, load_lint_configuration
 
 __all__ = [
     "RULES",
@@ -17,10 +17,10 @@ __all__ = [
     "LintReport",
     "LintSettings",
     "WeighedFindings",
-    "configured_at",
+    "find_rule",
+    "load_lint_configuration",
     "read_baseline",
     "read_declared",
-    "rule_named",
+    "render_baseline",
     "weigh",
-    "written_baseline",
 ]

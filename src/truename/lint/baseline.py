@@ -1,4 +1,4 @@
-"""Keep a baseline: findings that a team accepted for now, in a file made for review."""
+"""Keep a baseline: a reviewable file of the findings that a team accepts for now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, excerpt
-from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.rules import UPKEEP, find_rule, unknown_rule_finding
 from truename.lint.source_files import PYTHON
 
 if TYPE_CHECKING:
@@ -22,29 +22,29 @@ __all__ = [
     "Baseline",
     "BaselineEntry",
     "entry_of",
-    "fingerprinted",
+    "find_stale_entries",
     "is_acceptable",
-    "judged",
     "read_baseline",
-    "relative",
-    "stale",
-    "written_baseline",
+    "relative_path",
+    "render_baseline",
+    "stale_entry_finding",
+    "with_fingerprints",
 ]
 
-# A server that was asked at its address.
+# The location of a server that was asked at its URL.
 _ADDRESS: Final = "://"
 
 
-def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
+def with_fingerprints(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Finding, str]]:
     """Yield each finding with its fingerprint: 32 hexadecimal digits of a digest.
 
-    It holds the rule, the client, the tools, the file as it is called below ``base``, and the server where the file is
-    no source (what a server made in a source is called depends on the others that are read). Of two findings that are
-    alike in all of these, the second has its ordinal in it. No line, no column and no wording are in it.
+    The digest covers rule, client, tools, the file relative to ``base``, and the server if the file is not a source
+    (labels of servers in sources depend on the other sources). Findings that are equal in all of these also get an
+    ordinal. Line, column and wording do not count.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for one in findings:
-        file = relative(one.location.file, base) if one.location else ""
+        file = relative_path(one.location.file, base) if one.location else ""
         server = "" if file.endswith(PYTHON) else one.server
         parts = (one.rule.code, one.client, server, file, *one.tools)
         seen[parts] += 1
@@ -52,8 +52,8 @@ def fingerprinted(findings: Iterable[Finding], base: Path) -> Iterator[tuple[Fin
         yield one, hashlib.sha256("\0".join(marked).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def relative(file: str, base: Path) -> str:
-    """Return a file's path as it is called below a directory, with slashes; elsewhere as it was given."""
+def relative_path(file: str, base: Path) -> str:
+    """Return a path relative to a directory, with slashes; a path outside of it unchanged."""
     if _ADDRESS in file:
         return file
     try:
@@ -66,13 +66,13 @@ DEFAULT_NAME: Final = "truename-baseline.jsonl"
 _HEADING: Final = {"truename.baseline": 1}
 _MAX_BYTES: Final = 32 * 1024 * 1024
 _LONGEST: Final = 512
-# What is wrong with reading or with a baseline itself can't be accepted.
+# Findings about unreadable files or about the baseline cannot be accepted.
 _NEVER: Final = frozenset({"stale_baseline", "unreadable_source", "unknown_rule"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineEntry:
-    """One accepted finding; all but the fingerprint is for people. ``line`` is where it stands, nought if nowhere."""
+    """One accepted finding; all but the fingerprint is for people. ``line`` is its line in the file, or 0."""
 
     rule: str
     name: str
@@ -85,7 +85,7 @@ class BaselineEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A baseline as it was read, with its bytes and what is wrong with it."""
+    """A baseline file: its entries, its bytes, and the findings about it."""
 
     path: Path
     entries: tuple[BaselineEntry, ...] = ()
@@ -94,7 +94,7 @@ class Baseline:
 
 
 def entry_of(finding: Finding, fingerprint: str, base: Path) -> BaselineEntry | None:
-    """Return the entry that would accept a finding; none for what can't be accepted."""
+    """Return the entry that accepts a finding; None for a finding that cannot be accepted."""
     if not is_acceptable(finding):
         return None
     return BaselineEntry(
@@ -102,18 +102,18 @@ def entry_of(finding: Finding, fingerprint: str, base: Path) -> BaselineEntry | 
         name=finding.rule.name,
         tools=finding.tools,
         server=finding.server,
-        file=relative(finding.location.file, base) if finding.location else "",
+        file=relative_path(finding.location.file, base) if finding.location else "",
         fingerprint=fingerprint,
     )
 
 
 def is_acceptable(finding: Finding) -> bool:
-    """Tell whether a baseline may hold a finding: not one about what can't be read, or about the baseline itself."""
+    """Return whether a baseline may accept a finding; none about unreadable files or the baseline itself."""
     return finding.rule.name not in _NEVER
 
 
-def written_baseline(entries: Iterable[BaselineEntry]) -> bytes:
-    """Return the bytes of a baseline: sorted by file, tool and rule, each entry once."""
+def render_baseline(entries: Iterable[BaselineEntry]) -> bytes:
+    """Return the bytes of a baseline: sorted by file, tool and rule, without duplicates."""
     order = sorted(
         {one.fingerprint: one for one in entries}.values(),
         key=lambda one: (one.file, one.server, one.tools, one.rule, one.fingerprint),
@@ -123,21 +123,23 @@ def written_baseline(entries: Iterable[BaselineEntry]) -> bytes:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline. Lines that can't be read are findings, and the others count all the same.
+    """Read a baseline. Unreadable lines become findings; the other lines count.
 
-    Raises `ConfigError` where there is no such file, or it is no baseline at all.
+    Raises `ConfigError` if the file is missing, or is not a baseline.
     """
     try:
         with path.open("rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise _refused(path, f"it can't be read ({reason})", "`truename lint --write-baseline` makes one.") from error
+        raise _refused(
+            path, f"it is not readable ({reason})", "Create one with `truename lint --write-baseline`."
+        ) from error
     if len(raw) > _MAX_BYTES:
-        raise _refused(path, f"it is larger than {_MAX_BYTES:,} bytes", "Mend most of the names first.")
+        raise _refused(path, f"it is larger than {_MAX_BYTES:,} bytes", "Fix most of the names first.")
     lines = raw.decode("utf-8", "replace").split("\n")
     if _decoded(lines[0]) != _HEADING:
-        raise _refused(path, "its first line does not say that it is a baseline", f"It has to be {_HEADING}.")
+        raise _refused(path, "it is not a baseline", f"Its first line must be {_HEADING}.")
     return _read(path, raw, lines)
 
 
@@ -151,8 +153,8 @@ def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
         entry = _entry(_decoded(line), number)
         if entry is None:
             findings.append(_unreadable(location))
-        elif rule_named(entry.rule) is None:
-            findings.append(no_such_rule(entry.rule, location))
+        elif find_rule(entry.rule) is None:
+            findings.append(unknown_rule_finding(entry.rule, location))
         else:
             entries.append(entry)
     return Baseline(path=path, entries=tuple(entries), findings=tuple(findings), raw=raw)
@@ -184,13 +186,13 @@ def _plain(entry: BaselineEntry) -> Mapping[str, Any]:
     }
 
 
-def stale(entry: BaselineEntry, path: Path) -> Finding:
-    """Return the finding that an entry stands for nothing any more."""
+def stale_entry_finding(entry: BaselineEntry, path: Path) -> Finding:
+    """Return the finding that a baseline entry no longer matches anything."""
     tools = ", ".join(excerpt(tool, 64) for tool in entry.tools[:3])
     return Finding(
         rule=UPKEEP["stale_baseline"],
         fact=f"{entry.rule} {excerpt(entry.name, 64)[1:-1]} of {tools or excerpt(entry.file, 200)} is no longer found.",
-        remedy="Remove the line: `truename lint --fix` does.",
+        remedy="Remove the line, or run `truename lint --fix`.",
         location=Location(file=str(path), line=entry.line),
         server=entry.server[:_LONGEST],
         tools=entry.tools,
@@ -210,16 +212,16 @@ def _refused(path: Path, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
 
 
-def judged(
+def find_stale_entries(
     entries: Iterable[BaselineEntry], found: set[str], files: Iterable[str], base: Path
 ) -> Iterator[BaselineEntry]:
-    """Yield the entries that stand for nothing any more, as far as what was linted can tell.
+    """Yield the stale entries, as far as the linted files can tell.
 
-    An entry of a file that was not linted is left alone, unless that file is gone; one about several tools is judged
-    only if all files of the baseline were linted, since the other tool may be in any of them.
+    An entry for a file that was not linted is kept, unless that file is missing; an entry about several tools is
+    checked only if all files of the baseline were linted, since the other tool may be in any of them.
     """
     entries = tuple(entries)
-    read = {relative(file, base) for file in files}
+    read = {relative_path(file, base) for file in files}
     is_whole = all(entry.file in read or _is_gone(entry.file, base) for entry in entries)
     for entry in entries:
         is_known = entry.file in read or _is_gone(entry.file, base)

@@ -1,4 +1,4 @@
-"""Collect the tools declared in Python sources and dumps, with what could not be read."""
+"""Collect the tools declared in Python sources and dumps, with the findings about unreadable parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from truename.lint.python_signatures import literal
 from truename.lint.python_source import MAX_SOURCE, InlineSuppression, UnreadableSource
 from truename.lint.python_tools import UnnamedTool, read_python
 from truename.lint.rules import UPKEEP
-from truename.lint.source_files import PYTHON, files_of
+from truename.lint.source_files import PYTHON, python_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,16 +29,16 @@ __all__ = ["DeclaredTools", "joined", "read_declared"]
 
 _CHECK: Final = "Check the path."
 _META: Final = "_meta"
-# A tool that is declared over thousands of lines is nobody's.
+# The limit of comments for one declaration; no real one spans thousands of lines.
 _MOST_COMMENTS: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTools:
-    """Everything that was read: the declarations, what could not be read, and the comments that take findings back.
+    """The declarations that were read, the findings about unreadable parts, and the suppressing comments.
 
-    ``literal`` are the places of names that stand in a source letter by letter; ``files`` is what was read, and
-    ``servers`` are those that are made in sources and have tools.
+    ``literal`` has the locations of names that are written out in a source; ``files`` are the files read; ``servers``
+    are the servers created in sources that have tools.
     """
 
     declarations: tuple[Declaration, ...] = ()
@@ -50,15 +50,15 @@ class DeclaredTools:
 
 
 def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> DeclaredTools:
-    """Read the tools that are declared in Python files, in all those below directories, and in dumps.
+    """Read the declared tools of Python files, of the Python files below directories, and of dumps.
 
-    A Python source is parsed, never imported. A dump is what people keep of tools/list answers: JSON, JSONL, also
-    gzipped. Directories that hold what others wrote (.git, virtual environments, caches, node_modules) are left out,
-    and so is what fits one of the globs of ``exclude``. Nothing is raised: what can't be read is a finding
-    (``unreadable_source``) with its file and line, and everything else is read all the same.
+    A Python source is parsed, never imported. A dump is a saved tools/list result: JSON or JSONL, optionally gzipped.
+    Directories of third-party files (.git, virtual environments, caches, node_modules) and matches of the ``exclude``
+    globs are skipped. Nothing is raised: an unreadable file becomes a finding (``unreadable_source``) with file and
+    line, and the rest is read.
 
     >>> read_declared(["no/such/file.py"]).findings[0].fact
-    "The file can't be read: No such file or directory."
+    'The file is not readable: No such file or directory.'
     """
     files: dict[Path, Path] = {}
     for path in paths:
@@ -68,7 +68,7 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
 
 
 def joined(several: Iterable[DeclaredTools]) -> DeclaredTools:
-    """Return several readings as one, in their order; a file that was read twice counts once."""
+    """Combine several readings in their order; a file that was read twice counts once."""
     parts: dict[tuple[str, ...], DeclaredTools] = {}
     for number, one in enumerate(several):
         parts.setdefault(one.files or (str(number),), one)
@@ -83,7 +83,7 @@ def joined(several: Iterable[DeclaredTools]) -> DeclaredTools:
 
 
 def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
-    """Yield the parts with a label for each server that is made in them; one alone has all tools, and needs none."""
+    """Yield the parts with a label for each server created in them, unless there is only one server."""
     is_needed = sum(len(part.servers) for part in parts) > 1
     seen: Counter[str] = Counter()
     for part in parts:
@@ -104,9 +104,9 @@ def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
 
 def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
     try:
-        return list(files_of(Path(path), exclude))
+        return list(python_files(Path(path), exclude))
     except (OSError, ValueError):
-        # Left to the reading of it, which says what is wrong.
+        # Reading the path will report the error.
         return [Path(path)]
 
 
@@ -115,7 +115,7 @@ def _read(path: Path) -> DeclaredTools:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise UnreadableSource("it is no regular file", "Give a file or a directory.")
+            raise UnreadableSource("it is not a regular file", "Give a file or a directory.")
         if path.suffix not in PYTHON:
             declarations, findings = read_dump(path, file)
             return DeclaredTools(declarations=tuple(declarations), findings=tuple(findings), files=(file,))
@@ -143,7 +143,7 @@ def _of_source(file: str, found: Sequence[NamedTool | UnnamedTool], comments: Se
 
 
 def _about(found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
-    """Return the comments about each tool: those on its lines, and on that of its name."""
+    """Return the comments about each tool: those on its lines, and on the line of its name."""
     lines = [one.line for one in comments]
     about: list[Sequence[Comment]] = []
     for one in found:
@@ -186,7 +186,7 @@ def _suppressions(
 
 
 def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, Any]:
-    """Return what our own decorator writes into the definition; what is made at run time is not known."""
+    """Return the metadata that our own decorator sets; values computed at run time are unknown."""
     values = {name: _value(node) for name, node in arguments.items() if name in FIELDS}
     told = {name: value for name, (is_known, value) in values.items() if is_known}
     said = read_fields(told)
@@ -208,7 +208,7 @@ def _value(node: ast.expr) -> tuple[bool, Any]:
 def _unreadable(error: UnreadableSource, file: str) -> Finding:
     return Finding(
         rule=UPKEEP["unreadable_source"],
-        fact=f"The file can't be read: {error.problem}.",
+        fact=f"The file is not readable: {error.problem}.",
         remedy=error.remedy,
         location=Location(file=file, line=error.line, column=error.column),
     )
@@ -217,7 +217,7 @@ def _unreadable(error: UnreadableSource, file: str) -> Finding:
 def _computed(one: UnnamedTool) -> Finding:
     return Finding(
         rule=UPKEEP["computed_name"],
-        fact=f"The name of a tool is made when the program runs ({one.what}), so no rule could look at it.",
-        remedy="Lint what the running server lists too, or write the name as a plain text.",
+        fact=f"The name of a tool is computed at run time ({one.what}), so no rule can check it.",
+        remedy="Also lint the list of the running server, or write the name as a string literal.",
         location=one.location,
     )

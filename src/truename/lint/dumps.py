@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["declared_by", "fault_of", "places_of", "read_dump"]
+__all__ = ["parse_declarations", "places_of", "read_dump", "unreadable_file_finding"]
 
 _DECODER: Final = json.JSONDecoder()
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -25,14 +25,14 @@ _NAME: Final = "name"
 _INNER: Final = ("result", "tools")
 _DEEPEST: Final = 8
 
-# A name as it stands there, and the offset of its first character.
+# A name, and the offset of its first character.
 Place = tuple[Any, int]
 
 
 def places_of(text: str) -> list[tuple[Any, int, int]]:
-    """Return the entries of a dump in their order: the name, and the line and column where it is written.
+    """Return the entries of a dump in order, each with its name, line and column.
 
-    The shapes are those of the reader of dumps. What is no dump, or broken, has no places.
+    The formats are those of the dump reader. A broken text has no entries.
     """
     try:
         found = list(_whole(text))
@@ -46,7 +46,7 @@ def _whole(text: str) -> Iterator[Place]:
     _, end = _DECODER.raw_decode(text, start)
     yield from _entry_positions(text, start)
     start = _skip(text, end)
-    # One document a line.
+    # JSONL: one document on each line.
     while start < len(text):
         _, end = _DECODER.raw_decode(text, start)
         yield from _entry_positions(text, start)
@@ -54,7 +54,7 @@ def _whole(text: str) -> Iterator[Place]:
 
 
 def _entry_positions(text: str, start: int, depth: int = 0) -> Iterator[Place]:
-    """Yield the entries in the value that begins here: it is one, or lists and objects around some."""
+    """Yield the entries in the value at this offset: one entry, or lists and objects that contain some."""
     if depth > _DEEPEST or text[start] not in "{[":
         return
     if text[start] == "[":
@@ -123,23 +123,25 @@ def _lined(text: str, places: list[Place]) -> Iterator[tuple[Any, int, int]]:
 Found = tuple[list[Declaration], list[Finding]]
 
 _PLACE: Final = re.compile(r"line (\d{1,9}), column (\d{1,9})")
-# A dump that is larger is read for its tools; where in it a name stands is of no use to anybody.
+# Locations are not computed for larger dumps.
 _MOST_PLACED: Final = 16 * 1024 * 1024
 _PACKED: Final = b"\x1f\x8b"
 
 
 def read_dump(path: Path, file: str) -> Found:
-    """Read a dump. What can't be read is a finding, and so is an entry that has no name; it raises nothing."""
+    """Read a dump. An unreadable dump or an entry without a name becomes a finding; nothing is raised."""
     try:
         listings = read_listings(path)
     except ConfigError as error:
-        return [], [fault_of(error, file)]
+        return [], [unreadable_file_finding(error, file)]
     places = _places(path)
-    return declared_by(listings, file, places)
+    return parse_declarations(listings, file, places)
 
 
-def declared_by(listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[Any, int, int]] = ()) -> Found:
-    """Return the declarations of the lists of servers, by label, and findings for entries without a name.
+def parse_declarations(
+    listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[Any, int, int]] = ()
+) -> Found:
+    """Return the declarations in the lists of servers, by label, and findings for entries without a name.
 
     ``places`` are names with their lines and columns, in the order of the entries.
     """
@@ -173,21 +175,21 @@ def _entries(listings: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 def _nameless(server: str, location: Location) -> Finding:
     return Finding(
         rule=UPKEEP["unreadable_source"],
-        fact=f"Server {excerpt(server)} lists a tool whose name is no text.",
-        remedy="Give it a name, or take it out of the list; no client can call it.",
+        fact=f"Server {excerpt(server)} lists a tool whose name is not a string.",
+        remedy="Name it, or remove it from the list; no client can call it.",
         location=location,
         server=server,
     )
 
 
-def fault_of(error: ConfigError, file: str) -> Finding:
-    """Return the finding that a file can't be read, at the line that its fault names."""
+def unreadable_file_finding(error: ConfigError, file: str) -> Finding:
+    """Return the finding for an unreadable file, at the line that the error names."""
     place = _PLACE.fullmatch(error.key)
     line, column = (int(place[1]), int(place[2])) if place else (0, 0)
     where = f" at {error.key}" if error.key and place is None else ""
     return Finding(
         rule=UPKEEP["unreadable_source"],
-        fact=f"The file can't be read: {error.problem}{where}.",
+        fact=f"The file is not readable: {error.problem}{where}.",
         remedy=error.remedy,
         location=Location(file=file, line=line, column=column),
     )

@@ -1,4 +1,4 @@
-"""Render findings as plain text, with the line of the source that each is about."""
+"""Render findings as plain text, each with its line of the source."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from truename.conventions import Finding
 
-__all__ = ["excerpt_of", "place_of", "told"]
+__all__ = ["find_excerpt", "finding_place", "render_findings"]
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 1_000_000
 _LEAST: Final = 20
-# What is further away from the name is cut before anything is spelled out: one line may be megabytes.
+# Text further away from the name is cut before it is escaped: one line may have megabytes.
 _FAR: Final = 500
 _MORE: Final = "..."
 _TAB: Final = "    "
@@ -26,7 +26,7 @@ _TAB: Final = "    "
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """One line in three parts, all printable: what stands before the name, the name, and what follows."""
+    """One line in three parts, all printable: the text before the name, the name, and the text after it."""
 
     line: int
     before: str
@@ -35,17 +35,17 @@ class Excerpt:
 
     @property
     def number(self) -> str:
-        """What the line begins with: ``14 | ``."""
+        """The prefix of the line: ``14 | ``."""
         return f"{self.line} | "
 
     @property
     def lead(self) -> str:
-        """What the line of the mark begins with, as wide as the number and what stands before the name."""
+        """The prefix of the mark's line, as wide as the number and the text before the name."""
         return f"{' ' * (len(self.number) - 2)}| {' ' * _width(self.before)}"
 
     @property
     def mark(self) -> str:
-        """The mark under the name; "" where the column is not known."""
+        """The mark under the name; "" if the column is unknown."""
         return "^" * _width(self.name)
 
     def __str__(self) -> str:
@@ -53,10 +53,10 @@ class Excerpt:
         return f"{self.number}{self.before}{self.name}{self.after}{mark}"
 
 
-def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
-    """Return the line that a finding is about, None if it has none.
+def find_excerpt(finding: Finding, width: int) -> Excerpt | None:
+    """Return the excerpt of a finding's line; None if it has no line.
 
-    A long line is cut around the name; tabs become spaces, and what can't be printed is shown as an escape.
+    A long line is cut around the name; tabs become spaces, and unprintable characters are escaped.
     """
     place = finding.location
     if place is None or not place.line:
@@ -68,10 +68,10 @@ def excerpt_of(finding: Finding, width: int) -> Excerpt | None:
     return Excerpt(place.line, *_cut(*parts, room=max(_LEAST, width - len(f"{place.line} | "))))
 
 
-def spelled_out(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Return a text with unprintable characters escaped.
 
-    >>> spelled_out("a\x1b[31m")
+    >>> escape_unprintable("a\x1b[31m")
     'a\\x1b[31m'
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
@@ -79,20 +79,20 @@ def spelled_out(text: str) -> str:
 
 def _parts(line: str, start: int, tools: Sequence[str]) -> tuple[str, str, str]:
     if start < 0:
-        return "", "", spelled_out(line[:_FAR].replace("\t", _TAB))
+        return "", "", escape_unprintable(line[:_FAR].replace("\t", _TAB))
     start = min(start, len(line))
-    # A name with escapes is written longer than it is; then its beginning alone is marked.
+    # An escaped name is longer in the source than its value; then only its first character is marked.
     name = next((tool for tool in tools[:1] if tool and line.startswith(tool, start)), line[start : start + 1])
     end = start + len(name)
     before, shown, after = (
-        spelled_out(part.replace("\t", _TAB))
+        escape_unprintable(part.replace("\t", _TAB))
         for part in (line[max(0, start - _FAR) : start], name, line[end : end + _FAR])
     )
     return before.lstrip(" "), shown, after
 
 
 def _cut(before: str, name: str, after: str, *, room: int) -> tuple[str, str, str]:
-    """Cut the parts so that they fill no more than the room: the name is kept, then what stands before it."""
+    """Shorten the parts to the available width: the name is kept, then the text before it."""
     name = _fitting(name, room - 2 * len(_MORE))
     left = room - _width(name)
     most = max(left // 2, left - _width(after))
@@ -133,14 +133,14 @@ def _lines(file: str) -> tuple[str, ...]:
 _MAX_TEXT_LENGTH: Final = 200
 
 
-def told(findings: Iterable[Finding], width: int = 100) -> str:
-    """Return the findings with the lines that they are about; nothing in it but what can be printed."""
+def render_findings(findings: Iterable[Finding], width: int = 100) -> str:
+    """Return the findings with their excerpts, in printable characters only."""
     return "\n\n".join(_told(one, width) for one in findings)
 
 
-def place_of(finding: Finding) -> str:
-    """Return where a finding is: file, line and column; a server's name where the line is not known."""
-    # Labels are a server's own word.
+def finding_place(finding: Finding) -> str:
+    """Return the location of a finding: file, line and column; the server's name if the line is unknown."""
+    # The server chooses its label, so it is cut.
     location, server = finding.location, finding.server[:_MAX_TEXT_LENGTH]
     if location is None or not location.file:
         return (location.key if location else "") or server or "-"
@@ -151,10 +151,10 @@ def place_of(finding: Finding) -> str:
 
 def _told(finding: Finding, width: int) -> str:
     rule = finding.rule
-    lines = [spelled_out(f"{place_of(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
-    lines.append(f"  {spelled_out(finding.fact)}")
-    excerpt = excerpt_of(finding, width - 2)
+    lines = [escape_unprintable(f"{finding_place(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
+    lines.append(f"  {escape_unprintable(finding.fact)}")
+    excerpt = find_excerpt(finding, width - 2)
     if excerpt is not None:
         lines += [f"  {line}" for line in str(excerpt).split("\n")]
-    lines.append(f"  {spelled_out(finding.remedy)}")
+    lines.append(f"  {escape_unprintable(finding.remedy)}")
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """Remove suppressions and baseline entries that no longer have an effect.
 
-A name is never changed here: somebody calls it. `truename rename` does that, everywhere at once.
+Names are never changed here, since they have callers. `truename rename` changes a name everywhere.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ConfigError
-from truename.files import absolute, dress, obstacle, sync_directory, write_new
-from truename.lint.baseline import written_baseline
+from truename.files import absolute, copy_metadata, find_obstacle, sync_directory, write_new
+from truename.lint.baseline import render_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.lint.baseline import Baseline, BaselineEntry
     from truename.lint.python_source import InlineSuppression
 
-__all__ = ["Fix", "replace_bytes", "without_comments", "without_entries"]
+__all__ = ["Fix", "remove_stale_entries", "remove_unused_comments", "replace_bytes"]
 
 _RULES: Final = re.compile(r"\[[^\]]{0,500}\]")
 _BY_HAND: Final = "Nothing was changed; make the change by hand."
@@ -32,7 +32,7 @@ _BY_HAND: Final = "Nothing was changed; make the change by hand."
 
 @dataclass(frozen=True, kw_only=True)
 class Fix:
-    """One file and what it will hold: bytes before, bytes after, and what is mended in words."""
+    """A change of one file: its bytes before and after, and a description of each fix."""
 
     path: Path
     before: bytes | None
@@ -40,20 +40,20 @@ class Fix:
     done: tuple[str, ...]
 
 
-def without_entries(baseline: Baseline, stale: Iterable[BaselineEntry]) -> Fix | None:
-    """Return the baseline without the entries that stand for nothing; None if there are none."""
+def remove_stale_entries(baseline: Baseline, stale: Iterable[BaselineEntry]) -> Fix | None:
+    """Return the fix that removes stale entries from a baseline; None if there are none."""
     gone = {one.fingerprint for one in stale}
     if not gone:
         return None
-    after = written_baseline(one for one in baseline.entries if one.fingerprint not in gone)
-    told = f"{len(gone)} {'entry' if len(gone) == 1 else 'entries'} that stand for nothing removed"
+    after = render_baseline(one for one in baseline.entries if one.fingerprint not in gone)
+    told = f"{len(gone)} {'entry' if len(gone) == 1 else 'entries'} removed because they match no finding"
     return Fix(path=baseline.path, before=baseline.raw, after=after, done=(told,))
 
 
-def without_comments(unused: Sequence[InlineSuppression]) -> tuple[Fix, ...]:
-    """Return the files without what their comments take back in vain; every other byte stays.
+def remove_unused_comments(unused: Sequence[InlineSuppression]) -> tuple[Fix, ...]:
+    """Return the fixes that remove unused rules from comments; every other byte stays.
 
-    Raises `ConfigError` (``left_alone``) for a file that can't be read.
+    Raises `ConfigError` (``left_alone``) for an unreadable file.
     """
     by_file: dict[str, list[InlineSuppression]] = {}
     for one in unused:
@@ -65,10 +65,10 @@ def _mended(path: Path, unused: Sequence[InlineSuppression]) -> Fix:
     try:
         before = path.read_bytes()
         encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
-        # Lines end where they end for a tokenizer, and keep how they end.
+        # Split lines like the tokenizer, and keep the line ends.
         lines = io.StringIO(before.decode(encoding), newline="").readlines()
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise _refused(path, f"it can't be read ({error})") from error
+        raise _refused(path, f"it is not readable ({error})") from error
     by_line: dict[int, set[str]] = {}
     for one in unused:
         by_line.setdefault(one.location.line, set()).add(one.rule)
@@ -80,7 +80,7 @@ def _mended(path: Path, unused: Sequence[InlineSuppression]) -> Fix:
 
 
 def _without(line: str, start: int, rules: set[str]) -> str:
-    """Take the rules out of the comment; the last one takes the comment along, and a line that is then empty."""
+    """Remove rules from a comment; without any rule left, remove the comment, and a line that is then empty."""
     body = line.rstrip("\r\n")
     end = line[len(body) :]
     found = _RULES.search(body, start)
@@ -94,23 +94,23 @@ def _without(line: str, start: int, rules: set[str]) -> str:
 
 
 def replace_bytes(fix: Fix) -> None:
-    """Put the new bytes in the file's place, whole or not at all.
+    """Replace the content of a file atomically.
 
-    Raises `ConfigError` (``left_alone``) where a file is not to be replaced: a link, somebody else's, read-only, or
-    no longer what was read.
+    Raises `ConfigError` (``left_alone``) for a file that must not be replaced: a link, another user's, read-only, or
+    changed since it was read.
     """
     path = absolute(fix.path)
-    found = obstacle(path, fix.before)
+    found = find_obstacle(path, fix.before)
     if found is not None:
         raise _refused(path, found.problem, found.remedy)
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
     try:
         write_new(temporary, fix.after)
         if fix.before is not None:
-            dress(temporary, path)
+            copy_metadata(temporary, path)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except OSError as error:
-        raise _refused(path, f"it can't be changed ({error.strerror or error})") from error
+        raise _refused(path, f"it cannot be changed ({error.strerror or error})") from error
     finally:
         temporary.unlink(missing_ok=True)
     sync_directory(path.parent)

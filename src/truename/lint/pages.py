@@ -1,4 +1,4 @@
-"""Generate the pages of the rules from the rules: ``python -m truename.lint.pages docs/rules``."""
+"""Generate the pages of the rules: ``python -m truename.lint.pages docs/rules``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _INDEX: Final = "README.md"
 _POLICY: Final = (NAMES_NOTHING, UNGUARDED)
 _FAMILIES: Final = (
     ("TN10", "Policies and legality"),
-    ("TN11", "Names that become one"),
+    ("TN11", "Colliding names"),
     ("TN12", "Spelling"),
-    ("TN13", "Who owns a name"),
+    ("TN13", "Ownership of names"),
     ("TN14", "Platforms"),
     ("TN15", "Characters"),
-    ("TN16", "Names and calls of others"),
-    ("TN17", "Texts that a model obeys"),
+    ("TN16", "Other tools' names and calls"),
+    ("TN17", "Prompt injection"),
     ("TN18", "References"),
     ("TN19", "Linting itself"),
 )
@@ -34,17 +34,13 @@ _USAGE: Final = 2
 
 
 def pages() -> Mapping[str, str]:
-    """Return the text of every page by its file's name.
-
-    >>> pages()["TN195.md"].splitlines()[0]
-    '# TN195 computed_name'
-    """
+    """Return the text of every page by file name."""
     rules = sorted((*_POLICY, *RULES.values()), key=lambda rule: rule.code)
     return {_INDEX: _index(rules)} | {f"{rule.code}.md": _page(rule) for rule in rules}
 
 
 def main(words: Sequence[str]) -> int:
-    """Write the pages into a directory, and remove those of rules that are no more; return the exit status."""
+    """Write the pages into a directory, and remove those of removed rules; return the exit status."""
     if len(words) != 1:
         sys.stderr.write("usage: python -m truename.lint.pages DIRECTORY\n")
         return _USAGE
@@ -61,12 +57,12 @@ def main(words: Sequence[str]) -> int:
 
 def _index(rules: Iterable[Rule]) -> str:
     rules = list(rules)
-    parts = ["# Rules", "", "Made from the rules themselves; `truename explain CODE` shows the same in a terminal."]
-    parts += ["Those of `truename doctor` (TN001 to TN042) are on [a page of their own](../doctor.md).", ""]
+    parts = ["# Rules", "", "Generated from the rules; `truename explain CODE` shows the same in a terminal."]
+    parts += ["[Another page](../doctor.md) has the rules of `truename doctor` (TN001 to TN042).", ""]
     for prefix, title in _FAMILIES:
         of_family = [rule for rule in rules if rule.code.startswith(prefix)]
         if of_family:
-            parts += [f"## {title}", "", "| rule | severity | what is found |", "|---|---|---|"]
+            parts += [f"## {title}", "", "| rule | severity | finding |", "|---|---|---|"]
             parts += [f"| {_link(rule)} | {rule.severity.value} | {_cell(rule.what)} |" for rule in of_family]
             parts.append("")
     return "\n".join(parts)
@@ -87,15 +83,15 @@ def _page(rule: Rule) -> str:
         if text:
             parts += ["", f"## {heading}", "", text]
     if rule not in _POLICY and rule.name not in UPKEEP:
-        parts += ["", "## To live with it", "", _lived_with(rule)]
+        parts += ["", "## Suppress it", "", _lived_with(rule)]
     return "\n".join([*parts, "", "[All rules](README.md)", ""])
 
 
 def _lived_with(rule: Rule) -> str:
     return (
-        f"In Python, behind the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
+        f"In Python, after the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
         f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it off '
-        f'or change how bad it is: `severities = {{ {rule.code} = "off" }}`. For all that is there today: '
+        f'or change its severity: `severities = {{ {rule.code} = "off" }}`. For all current findings: '
         "`truename lint --write-baseline`."
     )
 

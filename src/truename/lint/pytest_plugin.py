@@ -1,6 +1,6 @@
-"""Lint the configured sources under ``pytest --truename``, one item a file.
+"""Lint the configured sources under ``pytest --truename``, one test item for each file.
 
-The plugin itself is the module ``pytest_truename`` beside the package, which imports this one when it is asked to.
+The plugin itself is the module ``pytest_truename`` beside the package, which imports this module on request.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import pytest
 from truename.conventions import Severity
 from truename.editing import Document
 from truename.errors import ConfigError
-from truename.lint.baseline import read_baseline, relative
+from truename.lint.baseline import read_baseline, relative_path
 from truename.lint.declared import read_declared
-from truename.lint.excerpts import told
+from truename.lint.excerpts import render_findings
 from truename.lint.report import weigh
-from truename.lint.settings import configured_at
-from truename.lint.source_files import from_here
+from truename.lint.settings import load_lint_configuration
+from truename.lint.source_files import relative_to_cwd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["LintFailure", "LintFile", "LintItem", "items"]
 
 _NAME = "truename"
-# Findings that have no file concern what is configured.
+# Findings without a file concern the configuration.
 _NOWHERE = "truename.toml"
 
 
 def items(session: pytest.Session, sources: Sequence[str]) -> list[pytest.Item]:
-    """Return an item for every file that declares tools, or about which there is something to say.
+    """Return an item for every file that declares tools or has findings.
 
-    ``sources`` are linted in place of the configured ones, if there are any. No server is started.
+    ``sources`` replace the configured ones, unless empty. No server is started.
     """
     made: list[pytest.Item] = []
     for file, findings in _linted(session.config.rootpath, sources).items():
@@ -46,48 +46,48 @@ def items(session: pytest.Session, sources: Sequence[str]) -> list[pytest.Item]:
 
 
 class LintFailure(Exception):
-    """A file has findings; the text is what people read."""
+    """A file has findings; the text shows them."""
 
 
 class LintFile(pytest.File):
-    """A file that was linted; it has one item."""
+    """A linted file, with one item."""
 
     def collect(self) -> list[pytest.Item]:
-        """Return nothing: the item was made with the file."""
+        """Return nothing: the item was created with the file."""
         return []
 
 
 class LintItem(pytest.Item):
-    """The linting of one file: it fails for errors and warnings."""
+    """The linting of one file, which fails for errors and warnings."""
 
     def __init__(self, *, findings: Sequence[Finding], **rest: Any) -> None:
         super().__init__(**rest)
         self.findings = findings
 
     def runtest(self) -> None:
-        """Fail if there is anything but notes."""
+        """Fail if there are errors or warnings."""
         if any(one.rule.severity is not Severity.NOTE for one in self.findings):
-            raise LintFailure(told(self.findings))
+            raise LintFailure(render_findings(self.findings))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the findings alone: where in the plugin they were raised concerns nobody."""
+        """Return the findings without a traceback, which would only show the plugin."""
         if isinstance(excinfo.value, LintFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
 
 def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
-    configured = configured_at(root)
+    configured = load_lint_configuration(root)
     sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
-    files = (from_here(one) for one in sources if not _is_servers(one))
+    files = (relative_to_cwd(one) for one in sources if not _is_servers(one))
     declared = read_declared(files, exclude=configured.settings.exclude)
     report = weigh(declared, configured, baseline=_baseline(configured.baseline))
     found: dict[str, list[Finding]] = {}
     for one in declared.declarations:
         if one.location is not None:
-            found.setdefault(relative(one.location.file, root), [])
+            found.setdefault(relative_path(one.location.file, root), [])
     for finding in report.findings:
-        file = relative(finding.location.file, root) if finding.location else ""
+        file = relative_path(finding.location.file, root) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
 
@@ -100,7 +100,7 @@ def _baseline(path: Path) -> Baseline | None:
 
 
 def _is_servers(path: Path) -> bool:
-    """Tell whether a source is an address or a configuration: no server is started by a test run."""
+    """Return whether a source is a URL or a configuration: a test run starts no server."""
     if ":/" in str(path) or path.suffix == ".toml":
         return True
     try:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 __all__ = [
     "at",
     "definition_of",
+    "expression_text",
     "keyword",
     "literal",
     "members",
     "schema_of_class",
     "schema_of_function",
-    "stated",
-    "written",
+    "stated_metadata",
 ]
 
 Schema = dict[str, Any]
@@ -44,7 +44,7 @@ _OF_ONE: Final = frozenset({"list", "set", "tuple", "Sequence", "Iterable", "fro
 _OLD_NAMES: Final = MappingProxyType(
     {"List": "list", "Dict": "dict", "Set": "set", "Tuple": "tuple", "Mapping": "dict"}
 )
-# What the libraries hand to a function themselves, so that no model sees it.
+# Parameters that the libraries provide themselves, so that the model does not see them.
 _GIVEN: Final = frozenset(
     {
         "Context", "MCPContext", "RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime", "RunnableConfig",
@@ -58,7 +58,7 @@ _DEEPEST: Final = 12
 
 
 def schema_of_function(function: Function, *, is_method: bool, strict: bool = False) -> Schema:
-    """Return the schema of what a caller gives; ``strict`` makes every parameter required, as one provider wants."""
+    """Return the schema of a function's parameters; ``strict`` makes all required, as one provider demands."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
@@ -69,7 +69,7 @@ def schema_of_function(function: Function, *, is_method: bool, strict: bool = Fa
 
 
 def schema_of_class(node: ast.ClassDef) -> Schema:
-    """Return the schema of a model: its annotated fields."""
+    """Return the schema of a model from its annotated fields."""
     fields = (
         (one.target.id, one.annotation, one.value)
         for one in node.body
@@ -99,7 +99,7 @@ def _is_given(annotation: ast.expr | None) -> bool:
 
 
 def _parts(annotation: ast.expr, depth: int = 0) -> Iterator[str]:
-    """Yield the names at the top of an annotation: those of a union, of Annotated, and what a generic is of."""
+    """Yield the top-level names of an annotation: of unions, Annotated and generics."""
     match annotation:
         case _ if depth > _DEEPEST:
             return
@@ -197,7 +197,7 @@ def _items(node: ast.expr) -> list[ast.expr]:
 
 
 def _last(node: ast.AST) -> str:
-    """Return the last part of a name, also of what is called or subscripted."""
+    """Return the last part of a name, also of a call or subscript."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     match node:
@@ -209,7 +209,7 @@ def _last(node: ast.AST) -> str:
 
 
 def literal(node: ast.AST, depth: int = 0) -> tuple[bool, Any]:
-    """Return whether an expression is a plain value of JSON, and that value."""
+    """Return whether an expression is a plain JSON value, and that value."""
     match node:
         case _ if depth > _DEEPEST:
             return False, None
@@ -232,7 +232,7 @@ _LONGEST: Final = 80
 _DESCRIPTION: Final = "description"
 _SCHEMA: Final = "inputSchema"
 _STATED: Final[Mapping[str, str]] = MappingProxyType({"meta": "_meta", "_meta": "_meta", "annotations": "annotations"})
-# The fields of the SDK's ToolAnnotations, as Python and as the protocol spells them.
+# The fields of the SDK's ToolAnnotations in Python, and their names in the protocol.
 _CAMEL: Final[Mapping[str, str]] = MappingProxyType(
     {
         "read_only_hint": "readOnlyHint",
@@ -244,26 +244,26 @@ _CAMEL: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return the argument of this keyword; none for the keyword ""."""
+    """Return the argument with this keyword; None for the keyword ""."""
     return next((one.value for one in call.keywords if one.arg == name), None) if name else None
 
 
-def written(node: ast.expr) -> str:
-    """Return what makes a name, as it could be written; of something long, only what kind of thing it is."""
+def expression_text(node: ast.expr) -> str:
+    """Return the expression of a computed name as source; for a long one, only its kind."""
     if (node.end_lineno or 0) - node.lineno > 1 or (node.end_col_offset or 0) - node.col_offset > _LONGEST:
         return f"{type(node).__name__} of several parts"
     return ast.unparse(node)[:_LONGEST]
 
 
 def at(call: ast.Call, place: int) -> ast.expr | None:
-    """Return the argument in this place, if it is certain which that is."""
+    """Return the argument at this position; None if a starred one precedes it."""
     if not 0 <= place < len(call.args) or any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
         return None
     return call.args[place]
 
 
 def members(node: ast.ClassDef) -> Iterable[tuple[str, ast.expr]]:
-    """Yield what the body of a class gives to its names."""
+    """Yield the assignments in the body of a class."""
     for one in node.body:
         match one:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
@@ -272,8 +272,8 @@ def members(node: ast.ClassDef) -> Iterable[tuple[str, ast.expr]]:
                 yield name, value
 
 
-def stated(call: ast.Call | None) -> Mapping[str, Any]:
-    """Return what a call states of metadata and annotations, where it is written out."""
+def stated_metadata(call: ast.Call | None) -> Mapping[str, Any]:
+    """Return the metadata and annotations that a call states as literals."""
     told: dict[str, Any] = {}
     for one in call.keywords if call is not None else ():
         key = _STATED.get(one.arg or "")
@@ -284,7 +284,7 @@ def stated(call: ast.Call | None) -> Mapping[str, Any]:
 
 
 def _as_table(node: ast.expr) -> ast.expr:
-    """Return ``ToolAnnotations(readOnlyHint=True)`` as the table that it is."""
+    """Convert ``ToolAnnotations(readOnlyHint=True)`` to a dictionary expression."""
     if not isinstance(node, ast.Call) or node.args or any(one.arg is None for one in node.keywords):
         return node
     keys: list[ast.expr | None] = [ast.Constant(_CAMEL.get(one.arg or "", one.arg)) for one in node.keywords]
@@ -292,6 +292,6 @@ def _as_table(node: ast.expr) -> ast.expr:
 
 
 def definition_of(description: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the definition that these make; what is not known is not in it."""
+    """Return a definition with this description and schema; unknown parts are omitted."""
     told: dict[str, Any] = {_DESCRIPTION: description} if description else {}
     return told if schema is None else {**told, _SCHEMA: schema}

@@ -31,9 +31,9 @@ __all__ = [
 ]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-# The root of a dotted name that comes from elsewhere, or from a parameter.
+# The root of a dotted name whose origin is unknown, or that is a parameter.
 UNKNOWN: Final = "?"
-# What is defined in the file itself has this root.
+# The root of names that are defined in the file itself.
 _OWN: Final = ""
 _DEEPEST: Final = 20
 _LONGEST: Final = 20_000
@@ -41,21 +41,21 @@ _LONGEST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A text that the source tells, and the expression that says it."""
+    """A text that the source states, and its expression."""
 
     value: str
     node: ast.expr
 
 
 class PythonScope:
-    """The names of a file. Where one name is used for several things, it means none of them."""
+    """The names of a file. A name with several meanings is unknown."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._imported: dict[str, str] = {}
         self._made: dict[str, list[ast.expr]] = {}
         self._texts: dict[str, ast.expr] = {}
         self._bound: Counter[str] = Counter()
-        # What was found out once: names that stand for each other could be followed on without end.
+        # Cached results; they also end the recursion for names that are defined by each other.
         self._meanings: dict[str, str] = {}
         self._said: dict[str, SourceText | None] = {}
         self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(tree))
@@ -91,9 +91,9 @@ class PythonScope:
                     self._made.setdefault(name, []).append(value)
 
     def dotted(self, node: ast.AST, depth: int = 0) -> str:
-        """Return the full name of what is meant: ``fastmcp.FastMCP.tool`` for ``mcp.tool``.
+        """Return the full name of an expression: ``fastmcp.FastMCP.tool`` for ``mcp.tool``.
 
-        It begins with ``?`` where that is not known, and with a dot for what this file defines itself.
+        It begins with ``?`` if it is unknown, and with a dot if this file defines it.
         """
         if depth > _DEEPEST:
             return UNKNOWN
@@ -126,26 +126,26 @@ class PythonScope:
         return f"{_OWN}.{name}" if self._bound[name] == 1 and name in self.functions else UNKNOWN
 
     def _class(self, node: ast.ClassDef, depth: int) -> str:
-        """Return what a class is: its first base that comes from elsewhere, or itself."""
+        """Return the name of a class: that of its first base from another module, or its own."""
         known = [base for one in node.bases if not (base := self.dotted(one, depth + 1)).startswith((UNKNOWN, "."))]
         return known[0] if known else f"{_OWN}.{node.name}"
 
     def function(self, node: ast.AST | None) -> Function | None:
-        """Return the function of this file that is meant, if it is certain."""
+        """Return the function of this file that an expression names; None if that is uncertain."""
         match node:
             case ast.Name() if self._bound[node.id] == 1:
                 return self.functions.get(node.id)
             case ast.Attribute():
-                # A method: of one name in the whole file, it can only be that one.
+                # A method: a name that is used once in the whole file is unambiguous.
                 return self.functions.get(node.attr) if self._bound[node.attr] == 1 else None
         return None
 
     def class_(self, node: ast.AST | None) -> ast.ClassDef | None:
-        """Return the class of this file that is meant, if it is certain."""
+        """Return the class of this file that an expression names; None if that is uncertain."""
         return self.classes.get(node.id) if isinstance(node, ast.Name) and self._bound[node.id] == 1 else None
 
     def text(self, node: ast.AST | None, depth: int = 0) -> SourceText | None:  # noqa: PLR0911 - one case a form
-        """Return the text that an expression is, if the file tells it: a literal, a constant, or made of those."""
+        """Return the text of an expression: a literal, a constant, or a combination of them; None if computed."""
         if depth > _DEEPEST:
             return None
         match node:
@@ -180,7 +180,7 @@ class PythonScope:
 
 
 def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that a statement binds, each with what it is bound to: ``a, b = 1, 2`` has two."""
+    """Yield the names that a statement binds, each with its value: ``a, b = 1, 2`` binds two."""
     match node:
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
@@ -205,18 +205,18 @@ def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
         yield from bindings(statement)
 
 
-# No source written by people is half as large; a parser takes a thousand bytes of memory for each.
+# Far larger than any handwritten source; the parser takes a thousand bytes of memory for each byte.
 MAX_SOURCE: Final = 4 * 1024 * 1024
-# The names that Python's own table has for them. Some codecs are no text, and some take a time that grows as a square.
+# Python's names of the accepted encodings. Some codecs are not text encodings, and some take quadratic time.
 _ENCODINGS: Final = re.compile(
     r"utf-8(-sig)?|ascii|iso8859-\d{1,2}|cp\d{3,5}|koi8-[rtu]|mac-\w{1,20}|gb\w{1,8}|big5\w{0,8}|shift_jis\w{0,8}|euc_\w{1,12}"
 )
-# What may stand before a name in a literal: rb"""
+# The characters that may precede a name in a literal: rb"""
 _PREFIX: Final = 5
 
 
 class UnreadableSource(ValueError):
-    """A source can't be read: what is wrong with it, and the line (0: unknown) and column."""
+    """A source is not readable: states the problem, and the line (0: unknown) and column."""
 
     def __init__(self, problem: str, remedy: str, line: int = 0, column: int = 0) -> None:
         super().__init__(problem)
@@ -227,17 +227,17 @@ class UnreadableSource(ValueError):
 
 
 class PythonSource:
-    """One source: its text with plain line ends, its tree, and what it is called. Raises `UnreadableSource`."""
+    """One source: its name, its text with normalized line ends, and its tree. Raises `UnreadableSource`."""
 
     def __init__(self, raw: bytes, file: str) -> None:
         self.file = file
         self.text = _decoded(raw)
         self.tree = _parsed(self.text)
-        # Form feeds and the like end no line for the parser; only these do.
+        # Only these end a line for the parser; form feeds and the like do not.
         self._lines = self.text.split("\n")
 
     def is_literal(self, text: SourceText, place: Location) -> bool:
-        """Tell whether a text stands at its place letter by letter."""
+        """Return whether a text is written out at its location."""
         line = self._line(place.line)
         return isinstance(text.node, ast.Constant) and line.startswith(text.value, place.column - 1)
 
@@ -245,26 +245,26 @@ class PythonSource:
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def place(self, node: ast.expr, name: str) -> Location:
-        """Return where the name begins; where it is not written letter by letter, where the expression does."""
+        """Return the location of a name; if it is not written out, that of its expression."""
         line = self._line(node.lineno)
         _, start = self.point(node.lineno, node.col_offset)
         found = line.find(name, start, start + len(name) + _PREFIX) if name else -1
         return Location(file=self.file, line=node.lineno, column=(found if found >= 0 else start) + 1)
 
     def point(self, line: int, offset: int) -> tuple[int, int]:
-        """Return the line and the column, from 0 and in characters, of a place that the parser counts in bytes."""
+        """Convert a position that the parser counts in bytes to one in characters, with the column from 0."""
         text = self._line(line)
         if text.isascii():
             return line, offset
         return line, len(text[:offset].encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore"))
 
     def ends_at(self, point: tuple[int, int]) -> bool:
-        """Tell whether nothing but blanks and a comment follows on the line."""
+        """Return whether only blanks and a comment follow on the line."""
         rest = self._line(point[0])[point[1] :].strip()
         return not rest or rest.startswith("#")
 
     def place_of_function(self, function: Function) -> Location:
-        """Return where the name of a function stands."""
+        """Return the location of a function's name."""
         line = self._line(function.lineno)
         found = re.compile(rf"\b{re.escape(function.name)}\b").search(line, line.find("def") + 3)
         return Location(file=self.file, line=function.lineno, column=found.start() + 1 if found else 1)
@@ -272,13 +272,13 @@ class PythonSource:
 
 def _decoded(raw: bytes) -> str:
     if len(raw) > MAX_SOURCE:
-        raise UnreadableSource(f"it is larger than {MAX_SOURCE:,} bytes", "Split it, or leave it out with --exclude.")
+        raise UnreadableSource(f"it is larger than {MAX_SOURCE:,} bytes", "Split it, or exclude it with --exclude.")
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
     except SyntaxError as error:
-        raise UnreadableSource(f"it has no encoding that can be read ({error.msg})", "Save it as UTF-8.", 1) from error
+        raise UnreadableSource(f"its encoding is not readable ({error.msg})", "Save it as UTF-8.", 1) from error
     if not _ENCODINGS.fullmatch(codecs.lookup(encoding).name):
-        raise UnreadableSource(f"its encoding {encoding[:40]!r} is not read here", "Save it as UTF-8.", 1)
+        raise UnreadableSource(f"its encoding {encoding[:40]!r} is not supported", "Save it as UTF-8.", 1)
     try:
         return raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -289,14 +289,18 @@ def _decoded(raw: bytes) -> str:
 def _parsed(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            # What the compiler dislikes in somebody's source is not ours to tell.
+            # The compiler's warnings about a source are not findings.
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
         problem = f"it is not Python ({error.msg})"
-        raise UnreadableSource(problem, "Mend the file there.", error.lineno or 0, error.offset or 0) from error
+        raise UnreadableSource(
+            problem, "Correct the file at this line.", error.lineno or 0, error.offset or 0
+        ) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableSource(f"it can't be parsed ({str(error)[:80] or 'nested too deeply'})", "Mend it.") from error
+        raise UnreadableSource(
+            f"it cannot be parsed ({str(error)[:80] or 'nested too deeply'})", "Simplify it."
+        ) from error
 
 
 _MARK: Final = "truename:"
@@ -306,7 +310,7 @@ _MOST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One comment: its place in the file, the rules as written, and the reason, "" where none is given."""
+    """One comment: its position, the rules as written, and the reason ("" if none is given)."""
 
     line: int
     column: int
@@ -316,9 +320,9 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InlineSuppression:
-    """What one comment takes back of one rule: where it stands, the reason, and the places of the names it is about.
+    """The suppression of one rule by a comment: its location, the reason, and the locations of the names it applies to.
 
-    ``rule`` is as written: a code or a name.
+    ``rule`` is a code or a name, as written.
     """
 
     rule: str
@@ -328,7 +332,7 @@ class InlineSuppression:
 
 
 def comments_of(text: str) -> tuple[Comment, ...]:
-    """Return the comments of a Python source, which is known to be one.
+    """Return the suppressing comments of a valid Python source.
 
     >>> comments_of("x = 1  # truename: ignore[TN104, separator] kept for old clients")[0].rules
     ('TN104', 'separator')
@@ -345,5 +349,5 @@ def _found(text: str) -> Iterator[Comment]:
                 rules = [rule.strip() for rule in (match["rules"] or "").split(",")[:_MOST]]
                 yield Comment(line, column + 1, tuple(rule for rule in rules if rule) or ("",), match["reason"].strip())
     except (tokenize.TokenError, SyntaxError):
-        # The parser was content with it; what follows has no comments that can be told.
+        # The parser accepted the source, but the tokenizer does not; the remaining comments are unknown.
         return

@@ -1,4 +1,4 @@
-"""Find the tools that a Python source declares, in whatever library's way: it is parsed, never imported."""
+"""Find the tools that a Python source declares with any supported library, by parsing it without importing it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from truename.conventions import Location
 from truename.lint.python_signatures import (
     at,
     definition_of,
+    expression_text,
     keyword,
     literal,
     members,
     schema_of_class,
     schema_of_function,
-    stated,
-    written,
+    stated_metadata,
 )
 from truename.lint.python_source import Function, PythonScope, PythonSource, UnreadableSource, bindings, comments_of
 from truename.lint.source_files import PYTHON
@@ -42,7 +42,7 @@ OURS: Final = "truename"
 _LANGCHAIN: Final = "langchain"
 _SERVER: Final = "server"
 _AGENTS: Final = "agents"
-# Which library a dotted name belongs to, by its first part.
+# The library of a dotted name, by its first part.
 _LIBRARIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "fastmcp": _SERVER,
@@ -61,10 +61,10 @@ _LIBRARIES: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclarationForm:
-    """Where one library has the name, the function, the description and the schema.
+    """The way in which a library's function takes name, function, description and schema of a tool.
 
-    Each has a keyword, and a place among the arguments without one (-1: none). ``needs_function``: without a function
-    there is no tool. ``strict``: every parameter is required. ``takes_name``: a name can be added where there is none.
+    Each has a keyword, and a position without one (-1: none). ``needs_function``: there is no tool without a function.
+    ``strict``: every parameter is required. ``takes_name``: a name can be added if there is none.
     """
 
     library: str = ""
@@ -135,13 +135,13 @@ _WAYS: Final[Mapping[tuple[str, str], DeclarationForm]] = MappingProxyType(
         (OURS, "tool"): DeclarationForm(library=OURS, name_at=0, function_at=0),
     }
 )
-# LangChain's Tool.from_function has another order than StructuredTool's.
+# LangChain's Tool.from_function has another order of parameters than StructuredTool's.
 _PLAIN_TOOL: Final = DeclarationForm(
     library=_LANGCHAIN, name_at=1, function=("func",), function_at=0, description_at=2, schemas=("args_schema",)
 )
-# FastMCP's takes a tool or a function, and no name.
+# FastMCP's function takes a tool or a function, and no name.
 _ADDED: Final = replace(_WAYS[_SERVER, "add_tool"], takes_name=False)
-# What an object of unknown origin may be: a server that another file made, or an agent.
+# The methods of an object of unknown type: a server that another file created, or an agent.
 _OF_ANYBODY: Final[Mapping[str, DeclarationForm]] = MappingProxyType(
     {
         "tool": _WAYS[_SERVER, "tool"],
@@ -153,10 +153,10 @@ _BASES: Final = "BaseTool"
 _FROM_FUNCTION: Final = "from_function"
 
 
-def way(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
-    """Return how the thing of this full name declares tools, None if it declares none as far as is known.
+def find_declaration_form(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
+    """Return how the function with this full name declares tools; None if it is not known to.
 
-    ``is_attribute``: it stands behind a dot, as in ``mcp.tool``; a bare name of unknown origin may be anything.
+    ``is_attribute``: it follows a dot, as in ``mcp.tool``; a bare name of unknown origin may be anything.
     """
     root, _, rest = dotted.partition(".")
     last = rest.rpartition(".")[2]
@@ -164,7 +164,7 @@ def way(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
     if library == _LANGCHAIN and dotted.endswith(".Tool.from_function"):
         return _PLAIN_TOOL
     if last == _FROM_FUNCTION and not dotted.endswith(f"Tool.{_FROM_FUNCTION}"):
-        # Resources and prompts are made in the same way.
+        # Resources and prompts are created in the same way.
         return None
     if library is not None:
         return _ADDED if (root, last) == ("fastmcp", "add_tool") else _WAYS.get((library, last))
@@ -172,7 +172,7 @@ def way(dotted: str, *, is_attribute: bool) -> DeclarationForm | None:
 
 
 def is_base_tool(dotted: str) -> bool:
-    """Tell whether a class of this full name is the base of LangChain's tools."""
+    """Return whether this full name is the base class of LangChain's tools."""
     root, _, _ = dotted.partition(".")
     return _LIBRARIES.get(root) == _LANGCHAIN and dotted.rpartition(".")[2] in {_BASES, "StructuredTool"}
 
@@ -186,7 +186,7 @@ Point = tuple[int, int]
 
 
 class NameSlot(NamedTuple):
-    """What a name takes the place of, from one point to another, and what is written around it."""
+    """A place to insert or replace a name: its start and end, and the text to write around the name."""
 
     start: Point
     end: Point
@@ -206,7 +206,7 @@ class NameSlots:
         self._source = source
 
     def of_decorator(self, node: ast.expr, known: DeclarationForm) -> NameSlot | None:
-        """Return where a decorator has room for a name; None where the library takes none there."""
+        """Return the place for a name in a decorator; None if it takes none."""
         if isinstance(node, ast.Call):
             return self.of_call(node, known)
         line = self._from(self._source.point(node.lineno, node.col_offset))
@@ -220,7 +220,7 @@ class NameSlots:
         return _room(last.end, f'({_keyword(known)}"', '")')
 
     def of_call(self, call: ast.Call, known: DeclarationForm) -> NameSlot | None:
-        """Return where a call has room for a name; None where the library takes none there."""
+        """Return the place for a name in a call; None if it takes none."""
         given, placed = keyword(call, known.name), at(call, known.name_at)
         if given is None and (isinstance(placed, ast.Constant) or not known.name):
             given = placed
@@ -233,12 +233,12 @@ class NameSlots:
         return self._in_front(call, inside[0].token.end, known) if inside else None
 
     def _in_front(self, call: ast.Call, point: Point, known: DeclarationForm) -> NameSlot:
-        """Return the room behind the parenthesis that opens a call without places."""
+        """Return the place after the opening parenthesis of a call without positional arguments."""
         space = "" if self._source.ends_at(point) else " "
         return _room(point, f'{_keyword(known)}"', f'",{space}' if call.keywords else '"')
 
     def _behind(self, argument: ast.expr, inside: Iterable[_Scope], known: DeclarationForm) -> NameSlot | None:
-        """Return the room behind the last argument that is given by place."""
+        """Return the place after the last positional argument."""
         behind = self._end(argument)
         for last, one in pairwise(inside):
             if one.token.start >= behind and (one.depth == 0 or (one.depth == 1 and one.token.string == ",")):
@@ -246,14 +246,14 @@ class NameSlots:
         return None
 
     def _inside(self, call: ast.Call) -> Iterator[_Scope]:
-        """Yield what is inside of a call's parentheses, and these, each with how many are open after it."""
+        """Yield the tokens of a call from its opening to its closing parenthesis, each with the depth after it."""
         depth = 0
         for one in self._from(self._end(call.func)):
             if one.type in _SILENT:
                 continue
             is_opening = one.type == token.OP and one.string in _OPENING
             if depth == 0 and not is_opening:
-                # What closes here was opened around the function.
+                # This parenthesis was opened before the function's name.
                 continue
             depth += is_opening - (one.type == token.OP and one.string in _CLOSING)
             yield _Scope(one, depth)
@@ -289,13 +289,13 @@ def _room(point: Point, before: str, after: str) -> NameSlot:
 
 _MADE_BY: Final = ("fastmcp.", "mcp.")
 _CLASSES: Final = (".FastMCP", ".MCPServer", ".Server")
-# Written into the list of the one server that the file makes.
+# A tool object belongs to the server if the file creates only one.
 _TOOL: Final = ".Tool"
 _NAME: Final = "name"
 
 
 class DeclaredServers:
-    """The servers that a file makes and keeps in variables."""
+    """The servers that a file creates and assigns to variables."""
 
     def __init__(self, scope: PythonScope) -> None:
         self._made: dict[str, list[tuple[int, str]]] = {}
@@ -313,7 +313,7 @@ class DeclaredServers:
         self._labels = [label for several in self._made.values() for _, label in several]
 
     def of(self, node: ast.expr) -> str:
-        """Return the label of the server whose method this is (``docs.tool(...)``); "" where it is not certain."""
+        """Return the label of the server whose method is called (``docs.tool(...)``); "" if that is uncertain."""
         maker = node.func if isinstance(node, ast.Call) else node
         match maker:
             case ast.Attribute(value=ast.Name(id=variable)) if variable in self._made:
@@ -335,19 +335,18 @@ def _label(scope: PythonScope, call: ast.Call) -> str:
     return text.value if text is not None else ""
 
 
-# Nothing in the table of ways is called without it; most sources end here.
+# Every declaration form contains this word, and most sources do not.
 _WORD: Final = "tool"
 _DESCRIPTION: Final = "description"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTool:
-    """One tool of a source: its name, where that stands, its definition, and what our own decorator says of it.
+    """One tool of a source: its name and location, its definition, and the arguments of our own decorator.
 
-    ``first`` to ``last`` are the lines on which a comment is about it. ``is_literal``: the name stands there letter
-    by letter. ``server`` is the one of the servers made in this file that has it, "" where that is not certain.
-    ``function`` is where the name of its function stands; ``rooms`` are where a name of its own could be written, if
-    it has the function's (``is_functions``).
+    A comment on the lines ``first`` to ``last`` applies to it. ``is_literal``: the name is written out. ``server`` is
+    the server of this file that has it, "" if that is uncertain. ``function`` is the location of its function's name;
+    ``rooms`` are the places where its own name could be written, if it has the function's (``is_functions``).
     """
 
     name: str
@@ -365,7 +364,7 @@ class NamedTool:
 
 @dataclass(frozen=True, slots=True)
 class UnnamedTool:
-    """A tool whose name is made when the program runs: where, and what makes it."""
+    """A tool whose name is computed at run time: its location, and the expression of the name."""
 
     location: Location
     what: str
@@ -373,7 +372,7 @@ class UnnamedTool:
     last: int = 0
 
 
-# The first and the last line on which a comment is about a tool.
+# The first and the last line on which a comment applies to a tool.
 Lines = tuple[int, int]
 
 
@@ -390,7 +389,7 @@ def read_python(raw: bytes, file: str) -> tuple[tuple[NamedTool | UnnamedTool, .
 
 
 class _SourceReader:
-    """One file that is being read."""
+    """A reader of one file."""
 
     def __init__(self, source: PythonSource) -> None:
         self._source = source
@@ -400,7 +399,7 @@ class _SourceReader:
         nodes = self._scope.nodes
         self._methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
         self._schemas: dict[tuple[int, bool], Mapping[str, Any]] = {}
-        # Decorators are read with their functions.
+        # Decorators are read together with their functions.
         self._seen = {id(one) for node in nodes if isinstance(node, Function) for one in node.decorator_list}
 
     def tools(self) -> Iterator[NamedTool | UnnamedTool]:
@@ -415,7 +414,7 @@ class _SourceReader:
         return iter(sorted(found, key=lambda one: (one.location.line, one.location.column)))
 
     def _decorated(self, function: Function) -> Iterator[NamedTool | UnnamedTool]:
-        """Yield a tool for each decorator that declares one; several of one name are one tool."""
+        """Yield a tool for each decorator that declares one; several with one name are one tool."""
         found: dict[str, NamedTool] = {}
         for decorator in function.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
@@ -438,7 +437,7 @@ class _SourceReader:
     def _called(self, call: ast.Call) -> Iterator[NamedTool | UnnamedTool]:
         made_by, function = call.func, None
         if isinstance(made_by, ast.Call) and self._way(made_by.func) is not None:
-            # As a decorator is, but called by hand.
+            # A decorator that is called explicitly.
             self._seen.add(id(made_by))
             function = self._scope.function(call.args[0] if call.args else None)
             call, made_by = made_by, made_by.func
@@ -457,7 +456,7 @@ class _SourceReader:
             yield one
 
     def _derived(self, node: ast.ClassDef) -> Iterator[NamedTool | UnnamedTool]:
-        """Yield the tool that a subclass of LangChain's BaseTool is, if it says its name."""
+        """Yield the tool that a subclass of LangChain's BaseTool defines, if it states its name."""
         if not any(is_base_tool(self._scope.dotted(base)) for base in node.bases):
             return
         said = dict(members(node))
@@ -474,7 +473,7 @@ class _SourceReader:
         yield self._named(said[_NAME], None, definition_of(doc, schema), {}, lines)
 
     def _way(self, node: ast.expr) -> DeclarationForm | None:
-        return way(self._scope.dotted(node), is_attribute=isinstance(node, ast.Attribute))
+        return find_declaration_form(self._scope.dotted(node), is_attribute=isinstance(node, ast.Attribute))
 
     def _tool(
         self, known: DeclarationForm, call: ast.Call | None, function: Function | None, lines: Lines
@@ -485,7 +484,7 @@ class _SourceReader:
         if call is not None and any(one.arg is None for one in call.keywords) and name is None:
             return self._computed(call, lines)
         definition = definition_of(self._doc(known, call, function), self._schema(known, call, function))
-        definition = {**definition, **stated(call)}
+        definition = {**definition, **stated_metadata(call)}
         said = {one.arg: one.value for one in call.keywords if one.arg} if call and known.library == OURS else {}
         return self._named(name, function, definition, said, lines)
 
@@ -533,7 +532,7 @@ class _SourceReader:
         )
 
     def _computed(self, node: ast.expr, lines: Lines) -> UnnamedTool:
-        return UnnamedTool(self._source.place(node, ""), written(node), *lines)
+        return UnnamedTool(self._source.place(node, ""), expression_text(node), *lines)
 
     def _function(self, known: DeclarationForm, call: ast.Call) -> Function | None:
         for name in known.function:
@@ -548,7 +547,7 @@ class _SourceReader:
         given = keyword(call, name) or at(call, place)
         if given is None or place != known.function_at:
             return given
-        # In one place some libraries take the name or the function.
+        # Some libraries take the name or the function at the same position.
         is_function = given is at(call, place) and (
             self._scope.function(given) is not None or (function is None and self._scope.text(given) is None)
         )
@@ -596,7 +595,7 @@ _MARK: Final = "\ufeff"
 
 
 def read_functions(text: str, file: str) -> tuple[FunctionTool, ...]:
-    r"""Return the functions that are tools, with offsets in the text; none for what is no Python or can't be read.
+    r"""Return the functions that are tools, with offsets in the text; none for a text that is not readable Python.
 
     >>> source = "@mcp.tool\ndef search(): ..."
     >>> (found,) = read_functions(source, "server.py")
@@ -624,11 +623,11 @@ def read_functions(text: str, file: str) -> tuple[FunctionTool, ...]:
 
 
 class _Places:
-    """The offsets of lines and columns in a text with any line ends."""
+    """A converter from lines and columns to offsets in a text with any line ends."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(one.end() for one in _LINE_END.finditer(text))]
-        # The parser does not count it.
+        # The parser does not count the byte order mark.
         self._marked = text.startswith(_MARK)
 
     def at(self, point: Point) -> int:

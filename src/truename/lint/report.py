@@ -1,4 +1,4 @@
-"""Weigh what was found by a convention, suppressions and a baseline, into one report."""
+"""Weigh findings by a convention, suppressions and a baseline, and combine them into one report."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from truename.conventions.metadata import LIMITS
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.identity.foreign import component, dotted_component
-from truename.lint.baseline import entry_of, fingerprinted, is_acceptable, judged, stale
-from truename.lint.rules import UPKEEP, no_such_rule, rule_named
+from truename.lint.baseline import entry_of, find_stale_entries, is_acceptable, stale_entry_finding, with_fingerprints
+from truename.lint.rules import UPKEEP, find_rule, unknown_rule_finding
 from truename.lint.settings import LintConfiguration
 from truename.policy import Exposure
 
@@ -35,10 +35,9 @@ _MOST: Final = 400
 
 
 def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> list[Declaration]:
-    """Return the declarations with what the operator's table says of them, as a gateway would read it.
+    """Return the declarations with the operator's metadata, as a gateway would read it.
 
-    Which server will have the tools of a source is not known, so of such only entries for every server are about them:
-    ``*/ios_*``, ``*``.
+    The server of a tool in a source is unknown, so only entries for every server apply to it: ``*/ios_*``, ``*``.
     """
     judge = _Suppressions(entries)
     return [
@@ -46,8 +45,10 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
     ]
 
 
-def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """Yield a finding for each tool whose metadata can't be read; what the operator says of a field mends it."""
+def invalid_metadata_findings(
+    declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Yield a finding for each tool with invalid metadata; the operator's value for a field takes precedence."""
     judge = _Suppressions(entries)
     for one in declarations:
         faults = judge.exposure(one).faults(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
@@ -56,7 +57,7 @@ def unreadable(declarations: Iterable[Declaration], entries: Mapping[str, Mappin
 
 
 class _Suppressions:
-    """The operator's entries: all of them, and those that are about every server."""
+    """The operator's metadata entries: all of them, and those for every server."""
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
         self._all = Exposure(metadata=entries)
@@ -84,22 +85,22 @@ def _finding(one: Declaration, faults: Mapping[str, str]) -> Finding:
     rule = UPKEEP["unreadable_metadata"]
     return Finding(
         rule=rule if is_hidden else replace(rule, severity=Severity.WARNING),
-        fact=f"{excerpt(one.name)} has metadata that can't be read{', so nobody is shown it' if is_hidden else ''} "
+        fact=f"{excerpt(one.name)} has invalid metadata{', so it is hidden from everybody' if is_hidden else ''} "
         f"({told if len(told) <= _MOST else f'{told[:_MOST]}...'}).",
-        remedy="Mend its definition, or say it in [metadata] of the settings.",
+        remedy="Correct its definition, or set its metadata in [metadata] of the settings.",
         location=one.location,
         server=one.server,
         tools=(one.name,),
     )
 
 
-# A finding that was taken back, by what, and the reason.
+# A suppressed finding, its suppression, and the reason.
 Back = tuple[Finding, Literal["comment", "convention"], str]
 
-# What can't be read was not checked: that is told whatever anybody says.
+# An unreadable part was not checked, which cannot be suppressed.
 ALWAYS: Final = frozenset({"unreadable_source", "unknown_rule"})
 _ALL: Final = "*"
-# Rules that look at several tools: one file alone can't show that a suppression of theirs is needless.
+# Rules that compare several tools: a single file cannot show that their suppressions are unused.
 _TOGETHER: Final = frozenset(
     {
         "duplicate_name", "folded_collision", "merged_by_client", "clashing_app", "needless_platform_split",
@@ -108,12 +109,13 @@ _TOGETHER: Final = frozenset(
 )  # fmt: skip
 
 
-def taken_back(
+def split_suppressed(
     findings: Iterable[Finding], comments: Sequence[InlineSuppression], entries: Sequence[Suppression]
 ) -> tuple[list[Finding], list[Back], frozenset[Suppression]]:
-    """Part off what comments and the convention take back of the linter's own findings, with the entries that did.
+    """Split the linter's own findings into those that count and those that comments or the convention suppress.
 
-    Those of the other rules were parted off before. An entry for all names (``*``) is about findings without one, too.
+    Also returns the convention's entries that suppressed one. Findings of other rules were split before. An entry for
+    all names (``*``) also applies to findings without a tool.
     """
     at_place = {(place, _code(one.rule)): one.reason for one in comments for place in one.names if one.reason}
     by_rule: defaultdict[str, list[tuple[Suppression, Globs]]] = defaultdict(list)
@@ -141,20 +143,20 @@ def _is_about(entry: Suppression, globs: Globs, finding: Finding) -> bool:
 
 
 def _code(word: str) -> str:
-    found = rule_named(word)
+    found = find_rule(word)
     return word if found is None else found.code
 
 
 def unused_comments(
     declared: DeclaredTools, linted: Linted, chosen: frozenset[str], *, is_whole: bool
 ) -> Iterator[InlineSuppression]:
-    """Yield the comments that take nothing back, as far as what was read can tell."""
+    """Yield the comments that suppress nothing, as far as the linted files can tell."""
     idle = {(one.location, word) for one, word in linted.unused_ignored}
     named: defaultdict[tuple[Location | None, str], bool] = defaultdict(bool)
     for finding in declared.findings:
         named[finding.location, finding.rule.code] = True
     for one in declared.suppressions:
-        rule = rule_named(one.rule)
+        rule = find_rule(one.rule)
         if rule is None or not one.reason or (chosen and rule.code not in chosen):
             continue
         if not is_whole and rule.name in _TOGETHER:
@@ -165,42 +167,44 @@ def unused_comments(
             yield one
 
 
-def about_comments(suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]) -> Iterator[Finding]:
-    """Yield what is wrong with comments: no such rule, no reason, no effect."""
+def comment_findings(
+    suppressions: Sequence[InlineSuppression], unused: Sequence[InlineSuppression]
+) -> Iterator[Finding]:
+    """Yield the findings about comments: unknown rule, no reason, no effect."""
     for one in suppressions:
-        if rule_named(one.rule) is None:
-            yield no_such_rule(one.rule, one.location)
+        if find_rule(one.rule) is None:
+            yield unknown_rule_finding(one.rule, one.location)
         elif not one.reason:
             yield _unexplained(
-                f"The comment takes {one.rule} back and gives no reason, so it has no effect.", one.location
+                f"The comment suppresses {one.rule} without a reason, so it has no effect.", one.location
             )
     for one in unused:
-        what = f"Nothing is found here that {one.rule} would say" if one.names else "It stands at no tool's name"
+        what = f"{one.rule} finds nothing here" if one.names else "It is not on a line of a tool's name"
         yield Finding(
             rule=UPKEEP["unused_suppression"],
             fact=f"{what}, so the comment has no effect.",
-            remedy="Remove it: `truename lint --fix` does.",
+            remedy="Remove it, or run `truename lint --fix`.",
             location=one.location,
         )
 
 
-def about_convention(
+def convention_findings(
     configured: LintConfiguration, linted: Linted, used: frozenset[Suppression], *, is_whole: bool
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the convention's own suppressions and severities."""
+    """Yield the findings about the convention's own suppressions and severities."""
     idle = frozenset(linted.unused) - used if is_whole else frozenset()
     for key, word in configured.convention.named_rules:
-        if rule_named(word) is None:
-            yield no_such_rule(word, configured.place(key))
+        if find_rule(word) is None:
+            yield unknown_rule_finding(word, configured.place(key))
     for number, one in enumerate(configured.convention.suppressions):
         key = f"convention.suppressions[{number}]"
         if not one.reason:
             fact = f"The suppression of {one.rule} gives no reason, so it has no effect."
             yield _unexplained(fact, configured.place(key))
-        elif one in idle and rule_named(one.rule) is not None:
+        elif one in idle and find_rule(one.rule) is not None:
             yield Finding(
                 rule=UPKEEP["unused_suppression"],
-                fact=f"Nothing is found that the suppression of {one.rule} would take back.",
+                fact=f"The suppression of {one.rule} matches no finding.",
                 remedy="Remove it.",
                 location=configured.place(key),
             )
@@ -210,7 +214,7 @@ def _unexplained(fact: str, location: Location) -> Finding:
     return Finding(
         rule=UPKEEP["unexplained_suppression"],
         fact=fact,
-        remedy="Write why, for those who review it and for those who would remove it.",
+        remedy="State the reason, for reviewers and for later maintenance.",
         location=location,
     )
 
@@ -220,7 +224,7 @@ Hidden = Literal["", "comment", "convention", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedFindings:
-    """A finding with its fingerprint; ``hidden`` says what takes it back ("" if nothing does), and ``reason`` why."""
+    """A finding with its fingerprint; ``hidden`` names its suppression ("" for none), and ``reason`` the reason."""
 
     finding: Finding
     fingerprint: str
@@ -229,16 +233,16 @@ class WeighedFindings:
 
     @property
     def can_be_accepted(self) -> bool:
-        """Whether a baseline may hold it."""
+        """Whether a baseline may accept it."""
         return is_acceptable(self.finding)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LintReport:
-    """What is wrong with all that was declared together.
+    """The result of linting all declarations together.
 
-    ``shown`` are the findings that count, ``hidden`` those that somebody took back; ``unused`` are comments that take
-    nothing back, ``stale`` entries of the baseline that stand for nothing any more.
+    ``shown`` are the findings that count, ``hidden`` the suppressed ones; ``unused`` are comments that suppress
+    nothing, ``stale`` baseline entries that match nothing.
     """
 
     shown: tuple[WeighedFindings, ...]
@@ -254,11 +258,11 @@ class LintReport:
         return tuple(one.finding for one in self.shown)
 
     def count(self, severity: Severity) -> int:
-        """How many findings of this severity count."""
+        """Return the number of findings of this severity that count."""
         return sum(one.rule.severity is severity for one in self.findings)
 
-    def without_mended(self) -> LintReport:
-        """Return the report without the comments and entries that do nothing, once they are removed."""
+    def without_fixed(self) -> LintReport:
+        """Return the report without unused comments and stale entries, after they were removed."""
         gone = {one.location for one in self.unused}
         shown = tuple(
             one
@@ -268,7 +272,7 @@ class LintReport:
         return replace(self, shown=shown, unused=(), stale=())
 
     def entries(self, base: Path) -> tuple[BaselineEntry, ...]:
-        """Return what a baseline would have to hold so that nothing counts that can be accepted."""
+        """Return the entries of a baseline that accepts all findings, as far as they can be accepted."""
         accepted = [*self.shown, *(one for one in self.hidden if one.hidden == "baseline")]
         made = (entry_of(one.finding, one.fingerprint, base) for one in accepted)
         return tuple(one for one in made if one is not None)
@@ -283,10 +287,10 @@ def weigh(
     rules: Iterable[str] = (),
     is_whole: bool = True,
 ) -> LintReport:
-    """Lint what was declared, and take back what comments, the convention and the baseline accept.
+    """Lint the declarations, and apply suppressions by comments, the convention and the baseline.
 
-    ``rules`` (codes) leaves only findings of these; ``is_whole`` False says that only a part of what belongs together
-    was read, so that nothing is said of suppressions which the rest may need.
+    ``rules`` (codes) restricts the findings to these rules; with ``is_whole`` False only a part of the sources was
+    read, so suppressions that the rest may need are not reported as unused.
 
     >>> from truename.lint import DeclaredTools, weigh
     >>> from truename.conventions import Declaration
@@ -299,9 +303,9 @@ def weigh(
     linted = lint(declared.declarations, configured.convention, with_metadata(peers, configured.metadata))
     unused = tuple(unused_comments(declared, linted, chosen, is_whole=is_whole))
     own = [*declared.findings, *configured.findings, *(baseline.findings if baseline else ())]
-    own += about_comments(declared.suppressions, unused)
-    counted, back, used = taken_back(own, declared.suppressions, configured.convention.suppressions)
-    counted += about_convention(configured, linted, used, is_whole=is_whole and not chosen)
+    own += comment_findings(declared.suppressions, unused)
+    counted, back, used = split_suppressed(own, declared.suppressions, configured.convention.suppressions)
+    counted += convention_findings(configured, linted, used, is_whole=is_whole and not chosen)
     shown = [*linted.findings, *_graded(counted, configured)]
     everything = [
         *(WeighedFindings(finding=_placed(one, configured), fingerprint="") for one in shown),
@@ -313,11 +317,11 @@ def weigh(
 
 
 def _judged(declared: DeclaredTools, configured: LintConfiguration) -> DeclaredTools:
-    """Return what was declared with the metadata that counts, and with findings for what of it can't be read."""
+    """Return the declarations with their effective metadata, and findings about invalid metadata."""
     return replace(
         declared,
         declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
-        findings=(*declared.findings, *unreadable(declared.declarations, configured.metadata)),
+        findings=(*declared.findings, *invalid_metadata_findings(declared.declarations, configured.metadata)),
     )
 
 
@@ -339,8 +343,8 @@ def _against(
     judged_ = [_accepted(one, entries) for one in weighed]
     found = {one.fingerprint for one in weighed}
     relevant = [one for one in entries.values() if not chosen or one.rule.upper() in chosen]
-    old = tuple(judged(relevant, found, declared.files, configured.base))
-    told = _graded([stale(one, baseline.path) for one in old] if baseline else [], configured)
+    old = tuple(find_stale_entries(relevant, found, declared.files, configured.base))
+    told = _graded([stale_entry_finding(one, baseline.path) for one in old] if baseline else [], configured)
     added = [one for one in told if _is_chosen(one, chosen)] if baseline else []
     shown = [one for one in judged_ if not one.hidden] + _marked(
         [WeighedFindings(finding=one, fingerprint="") for one in added], configured.base
@@ -366,9 +370,9 @@ def _accepted(one: WeighedFindings, entries: dict[str, BaselineEntry]) -> Weighe
 
 
 def _marked(weighed: Iterable[WeighedFindings], base: Path) -> list[WeighedFindings]:
-    """Give each its fingerprint, in the order of the text, so that alike ones keep their ordinals."""
+    """Add fingerprints in the order of the text, so that equal findings keep their ordinals."""
     order = sorted(weighed, key=_order)
-    marks = fingerprinted([one.finding for one in order], base)
+    marks = with_fingerprints([one.finding for one in order], base)
     return [replace(one, fingerprint=mark) for one, (_, mark) in zip(order, marks, strict=True)]
 
 
@@ -383,7 +387,7 @@ def _is_chosen(finding: Finding, chosen: frozenset[str]) -> bool:
 
 
 def _graded(findings: Iterable[Finding], configured: LintConfiguration) -> Iterator[Finding]:
-    """Give our own findings the severity that the convention says; one that is off is left out."""
+    """Apply the convention's severities to the linter's own findings; omit those that are off."""
     for one in findings:
         severity = one.rule.severity if one.rule.name in ALWAYS else configured.convention.severity(one.rule)
         if severity is not None:
@@ -391,7 +395,7 @@ def _graded(findings: Iterable[Finding], configured: LintConfiguration) -> Itera
 
 
 def _placed(finding: Finding, configured: LintConfiguration) -> Finding:
-    """Point at the line of the convention's file where a finding is about the convention itself."""
+    """Add the line in the convention's file to a finding about the convention itself."""
     location = finding.location
     if location is None or location.line or not configured.is_in(location.file):
         return finding

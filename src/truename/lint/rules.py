@@ -1,4 +1,4 @@
-"""Register all rules of linting by code and name, with the rules about linting itself."""
+"""Register all lint rules by code and name, and define the rules about linting itself."""
 
 from __future__ import annotations
 
@@ -15,51 +15,51 @@ if TYPE_CHECKING:
 
     from truename.conventions import Location
 
-__all__ = ["RULES", "UPKEEP", "no_such_rule", "rule_named", "suggestion"]
+__all__ = ["RULES", "UPKEEP", "find_rule", "suggest_rule", "unknown_rule_finding"]
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 # fmt: off
 _TABLE: Final = (
     ("TN190", "stale_baseline", _W,
-     "An entry of the baseline stands for a finding that is no longer there.",
-     "A name that was mended can be broken again, and the entry would hide it.",
+     "A baseline entry matches no finding.",
+     "If the problem comes back, the entry hides it.",
      "an entry for fs.list, which was renamed fs_list since",
-     "remove the entry: `truename lint --fix` does, and so does `truename lint --write-baseline`"),
+     "remove the entry, or run `truename lint --fix` or `truename lint --write-baseline`"),
     ("TN191", "unused_suppression", _W,
      "A suppression hides nothing.",
-     "It outlives its reason, and hides the next finding of that rule without a review.",
-     "# truename: ignore[TN104] of an old client, at a name that every client takes",
-     "remove it: `truename lint --fix` does for comments"),
+     "It hides the next finding of that rule without a review.",
+     "# truename: ignore[TN104] for an old client, on a name that every client accepts",
+     "remove it; for comments, run `truename lint --fix`"),
     ("TN192", "unexplained_suppression", _W,
      "A suppression gives no reason.",
-     "Whoever reviews it, or wants to remove it later, can't tell what it is for. Without a reason it hides nothing.",
+     "Nobody can review it, or tell later whether it is still needed. Without a reason it hides nothing.",
      "# truename: ignore[TN104]",
      "# truename: ignore[TN104] only our own client lists it"),
     ("TN193", "unreadable_source", _E,
-     "A source, or a part of it, can't be read.",
+     "A source, or a part of it, is not readable.",
      "That part was not checked.",
      "a Python file with a syntax error; a dump that ends too early",
-     "mend it at the line that is named, or leave it out with --exclude"),
+     "correct it at the named line, or exclude it with --exclude"),
     ("TN194", "unknown_rule", _E,
      "A suppression, a severity or a baseline names a rule that does not exist.",
-     "It has no effect: what it should hide is reported, and what it should report is hidden.",
+     "It has no effect on the rule that it should hide or report.",
      "# truename: ignore[TN999] no such rule",
-     "`truename explain` lists the rules; both their codes and their names are understood"),
+     "use a code or a name from the list of `truename explain`"),
     ("TN195", "computed_name", _N,
-     "A tool's name is made when the program runs, so it can't be read in the source.",
+     "A tool's name is computed at run time, so the source does not contain it.",
      "The name is unknown, so no rule checks it.",
      'mcp.tool(name=f"{prefix}_search") with a prefix that is a parameter',
-     "lint a dump of the running server too, or write the name as a plain text"),
+     "also lint a dump of the running server, or write the name as a string literal"),
     ("TN196", "unreadable_metadata", _E,
-     "What a definition says of its tool's metadata can't be read, or contradicts itself.",
-     "The audience of the tool is unknown, so it is hidden and refused everywhere. It is a warning in other fields.",
+     "The metadata in a tool's definition is invalid or contradictory.",
+     "The tool's audience is unknown, so the tool is hidden and refused. In other fields it is a warning.",
      '"_meta": {"dev.truename/platforms": "ios"}',
      '"_meta": {"dev.truename/platforms": ["ios"]}'),
 )
 # fmt: on
 
-# By name, as they are said in the code; they can be suppressed like all others but for what can't be read.
+# By name. All can be suppressed, except those about unreadable sources and unknown rules.
 UPKEEP: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         name: Rule(code=code, name=name, severity=severity, what=what, why=why, example=example, instead=instead)
@@ -74,25 +74,25 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 )
 _BY_NAME: Final = MappingProxyType({one.name: one for one in RULES.values()})
 _LONGEST: Final = 64
-# Any two codes have three characters of five in common.
+# Any two codes have three of five characters in common.
 _CLOSE: Final = 0.75
 
 
-def rule_named(word: str) -> Rule | None:
-    """Return the rule of this code, in any case, or of this name."""
+def find_rule(word: str) -> Rule | None:
+    """Return the rule with this code, in any case, or this name."""
     return RULES.get(word.upper()) or _BY_NAME.get(word)
 
 
-def suggestion(word: str, rules: Mapping[str, Rule] = RULES) -> str:
-    """Return a sentence about the rule that was perhaps meant."""
+def suggest_rule(word: str, rules: Mapping[str, Rule] = RULES) -> str:
+    """Return a sentence that suggests the closest rule."""
     known = {*rules, *(one.name for one in rules.values())}
     close = get_close_matches(word[:_LONGEST], known, 1, _CLOSE)
     hint = f"Did you mean {close[0]}? " if close else ""
     return f"{hint}`truename explain` lists the rules."
 
 
-def no_such_rule(word: str, location: Location) -> Finding:
-    """Return the finding that something names a rule which does not exist."""
+def unknown_rule_finding(word: str, location: Location) -> Finding:
+    """Return the finding for the name of a rule that does not exist."""
     fact = f"There is no rule {excerpt(word, _LONGEST)}." if word else "No rule is named."
-    remedy = suggestion(word) if word else "Write the code or the name of one: # truename: ignore[TN104] the reason."
+    remedy = suggest_rule(word) if word else "Write its code or name: # truename: ignore[TN104] the reason."
     return Finding(rule=UPKEEP["unknown_rule"], fact=fact, remedy=remedy, location=location)

@@ -1,4 +1,4 @@
-"""Read a project's lint settings: its convention, its sources, and the place of each."""
+"""Read a project's lint settings: its convention, its sources, and the location of each setting."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from truename.config import find_convention
 from truename.config.files import decode, read_text
 from truename.conventions import Convention, Location
-from truename.editing import ABSENT, Document, reached
+from truename.editing import ABSENT, Document, value_at
 from truename.errors import ConfigError, ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.lint.baseline import DEFAULT_NAME
-from truename.lint.dumps import fault_of
-from truename.lint.source_files import from_here
+from truename.lint.dumps import unreadable_file_finding
+from truename.lint.source_files import relative_to_cwd
 from truename.policy import read_metadata
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from truename.conventions import Finding
     from truename.editing import KeyPath
 
-__all__ = ["LintConfiguration", "LintSettings", "configured_at"]
+__all__ = ["LintConfiguration", "LintSettings", "load_lint_configuration"]
 
 Metadata = Mapping[str, Mapping[str, Any]]
 _T = TypeVar("_T")
 
-# Where the tables may stand in each file; files and tables in the order in which they are looked for.
+# The tables of each file; files and tables in the order in which they are searched.
 _FILES: Final[Mapping[str, tuple[KeyPath, ...]]] = MappingProxyType(
     {"truename.toml": ((), ("truename",)), "pyproject.toml": (("tool", "truename"),)}
 )
@@ -45,7 +45,7 @@ _TOML: Final = "toml"
 
 @dataclass(frozen=True, kw_only=True)
 class LintSettings:
-    """The ``lint`` table: what is linted when nothing is named, what is left out, and where the baseline is."""
+    """The ``lint`` table: the default sources, the excluded globs, and the path of the baseline."""
 
     sources: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -57,11 +57,11 @@ _KEYS: Final = tuple(one.name for one in fields(LintSettings))
 
 @dataclass(frozen=True, kw_only=True)
 class LintConfiguration:
-    """The convention to lint by, where it is written, the settings, and what is wrong with the files of both.
+    """The convention, the lint settings, their files, and the findings about those files.
 
-    ``metadata`` is the operator's word on tools, by id or glob on ids, as a gateway reads it.
-    ``settings_file`` is where the settings are written, if it is anywhere.
-    ``base`` is the directory that paths are named from: that of the file, or where the command runs.
+    ``metadata`` is the operator's metadata of tools, by id or glob of ids, as a gateway reads it. ``settings_file`` is
+    the file of the settings, if there is one. ``base`` is the directory to which paths are relative: that of the file,
+    or the working directory.
     """
 
     convention: Convention = field(default_factory=Convention)
@@ -74,15 +74,15 @@ class LintConfiguration:
 
     @property
     def baseline(self) -> Path:
-        """The file of the baseline, whether it is there or not."""
+        """The path of the baseline, which may not exist."""
         return self.base / (self.settings.baseline or self.convention.baseline or DEFAULT_NAME)
 
     def is_in(self, file: str) -> bool:
-        """Tell whether a location names the file of the convention."""
+        """Return whether a location is in the file of the convention."""
         return self.file is not None and Path(file).absolute() == self.file
 
     def place(self, key: str) -> Location:
-        """Return where a key such as ``convention.apps[0]`` stands; without a file, the key alone."""
+        """Return the location of a key such as ``convention.apps[0]``; without a file, the key alone."""
         return Location(file="", key=key) if self.file is None else _place(self.file, self._document, key)
 
     @cached_property
@@ -90,10 +90,10 @@ class LintConfiguration:
         return None if self.file is None else _document(self.file)
 
 
-def configured_at(start: Path) -> LintConfiguration:
-    """Find what the nearest truename.toml or pyproject.toml from a directory upwards says about linting.
+def load_lint_configuration(start: Path) -> LintConfiguration:
+    """Read the lint settings in the nearest truename.toml or pyproject.toml, from a directory upwards.
 
-    It raises nothing: a file that is broken is a finding, and the plain convention is used.
+    It raises nothing: a broken file becomes a finding, and the default convention is used.
     """
     start = start.absolute()
     findings: dict[tuple[str, Location | None], Finding] = {}
@@ -113,7 +113,7 @@ def configured_at(start: Path) -> LintConfiguration:
 
 
 def _tried(findings: dict[tuple[str, Location | None], Finding], read: Callable[[], _T], usual: _T) -> _T:
-    """Return what can be read; what is wrong with it becomes findings, and the usual stands for it."""
+    """Return the result of reading; after an error add findings, and return the default."""
     try:
         return read()
     except (ConfigError, ExceptionGroup) as error:
@@ -122,7 +122,7 @@ def _tried(findings: dict[tuple[str, Location | None], Finding], read: Callable[
 
 
 def _settings_file(start: Path) -> Path | None:
-    """Return the nearest file that is about Truename, with a table for the linter or without."""
+    """Return the nearest file with a table for Truename, with lint settings or without."""
     for directory in (start, *start.parents):
         for name, sections in _FILES.items():
             file = directory / name
@@ -150,7 +150,7 @@ def _read_metadata(file: Path) -> Metadata:
 def _read_settings(file: Path) -> LintSettings:
     table = _own_table(file, _SECTION)
     if not isinstance(table, dict):
-        raise config_error(str(file), _SECTION, "it is no table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
+        raise config_error(str(file), _SECTION, "it is not a table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
     faults = ConfigErrors(str(file))
     told: dict[str, Any] = {}
     for key, value in table.items():
@@ -159,7 +159,11 @@ def _read_settings(file: Path) -> LintSettings:
         elif key in {"sources", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
             told[key] = tuple(value)
         elif key in _KEYS:
-            faults.add(f"{_SECTION}.{key}", f"it is no {'text' if key == 'baseline' else 'list of texts'}", "Mend it.")
+            faults.add(
+                f"{_SECTION}.{key}",
+                f"it is not a {'string' if key == 'baseline' else 'list of strings'}",
+                "Correct it.",
+            )
         else:
             faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", spelling_remedy(key, _KEYS))
     faults.raise_any()
@@ -177,8 +181,8 @@ def _leaves(error: Exception) -> Iterator[ConfigError]:
 
 
 def _finding(error: ConfigError) -> Finding:
-    """Return the finding of a fault, at the line where its key stands if the file can be read at all."""
-    finding = fault_of(error, str(from_here(Path(error.file))))
+    """Return the finding for an error, at the line of its key if the file is readable."""
+    finding = unreadable_file_finding(error, str(relative_to_cwd(Path(error.file))))
     if finding.location is None or finding.location.line:
         return finding
     file = Path(error.file)
@@ -199,14 +203,14 @@ def _document(file: Path) -> Document | None:
 
 def _place(file: Path, document: Document | None, key: str) -> Location:
     if document is None:
-        return Location(file=str(from_here(file)), key=key)
+        return Location(file=str(relative_to_cwd(file)), key=key)
     where = tuple(_steps(key))
     if where[:1] in {(_CONVENTION,), (_SECTION,), (_METADATA,)}:
         sections = _FILES.get(file.name, ((),))
         where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
     line, column = document.position(where)
-    return Location(file=str(from_here(file)), line=line, column=column, key=key)
+    return Location(file=str(relative_to_cwd(file)), line=line, column=column, key=key)
 
 
 def _has(document: Document, where: KeyPath) -> bool:
-    return reached(document.value, where) is not ABSENT
+    return value_at(document.value, where) is not ABSENT

@@ -1,4 +1,4 @@
-"""Select the files to lint: those named, and the Python files of directories."""
+"""Select the files to lint: the named ones, and the Python files of directories."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PYTHON", "files_of", "from_here"]
+__all__ = ["PYTHON", "python_files", "relative_to_cwd"]
 
 PYTHON: Final = (".py", ".pyi", ".pyw")
-# What others wrote, or a program: hidden directories (.git, .venv, .tox) are left out too.
+# Directories of third-party or generated files; hidden ones (.git, .venv, .tox) are skipped too.
 _FOREIGN: Final = frozenset({"node_modules", "__pycache__", "site-packages", "__pypackages__"})
 _ENVIRONMENT: Final = "pyvenv.cfg"
 
 
-def from_here(path: Path) -> Path:
-    """Return a path as it is called in this directory, if it is below it."""
+def relative_to_cwd(path: Path) -> Path:
+    """Return a path relative to the working directory, if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def files_of(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield the file, or the Python files below a directory in the order of their paths; links are not followed.
+def python_files(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield a file, or the sorted Python files below a directory; symbolic links are not followed.
 
-    ``exclude`` are globs on the path below the directory, on any directory in it, and on the file's name.
+    ``exclude`` has globs for the path below the directory, for any directory in it, and for the file's name.
     """
     if not path.is_dir():
         if not _is_excluded(path.as_posix(), exclude):

@@ -1,18 +1,18 @@
-"""Change names: compare, plan, apply everywhere at once, and undo."""
+"""Change names: compare lists of tools, plan renames, apply them everywhere at once, and undo them."""
 
 from truename.errors import MigrationError
-from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, file_name, next_number
+from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, next_number, record_file_name
 from truename.migration.definitions import compare_schemas
 from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
 from truename.migration.lexicon import Lexicon
-from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, Pin, is_lock, pinned
-from truename.migration.plan import PlanRemark, RenamePlan, is_control_plane, plan, spellings
+from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, Pin, is_lock, pins_of
+from truename.migration.plan import PlanRemark, RenamePlan, client_spellings, is_control_plane, plan
 from truename.migration.protocol_versions import (
     DEFAULT_PATTERN,
     ProtocolStatement,
     bump,
     compare_versions,
-    stated,
+    stated_versions,
     version_parts,
 )
 from truename.migration.recordings import (
@@ -25,9 +25,16 @@ from truename.migration.recordings import (
     rehearse,
     replay,
 )
-from truename.migration.redirects import IdentityPlan, LedgerEntry, enter, enter_identities, plan_identities, promises
+from truename.migration.redirects import (
+    IdentityPlan,
+    LedgerEntry,
+    plan_entries,
+    plan_identities,
+    record_entries,
+    record_identities,
+)
 from truename.migration.rename_apply import AppliedRename, Originals, apply, recover, undo
-from truename.migration.rename_maps import MAX_MAP, RenameProposal, conventional, read_map, underscored
+from truename.migration.rename_maps import MAX_MAP, RenameProposal, propose_by_convention, propose_underscored, read_map
 from truename.migration.rename_survey import HISTORY, FileRewrite, LeftMention, Survey, survey
 from truename.migration.rewrite import (
     REASONS,
@@ -86,33 +93,33 @@ __all__ = [
     "ToolChanges",
     "apply",
     "bump",
+    "client_spellings",
     "compare_schemas",
     "compare_versions",
-    "conventional",
     "decision_record",
     "diff",
-    "enter",
-    "enter_identities",
-    "file_name",
     "is_control_plane",
     "is_lock",
     "next_number",
-    "pinned",
+    "pins_of",
     "plan",
+    "plan_entries",
     "plan_identities",
-    "promises",
+    "propose_by_convention",
+    "propose_underscored",
     "read_map",
     "read_migration",
     "read_recording",
+    "record_entries",
+    "record_file_name",
+    "record_identities",
     "recover",
     "rehearse",
     "renames_table",
     "replay",
     "rewrite",
-    "spellings",
-    "stated",
+    "stated_versions",
     "survey",
-    "underscored",
     "undo",
     "version_parts",
 ]

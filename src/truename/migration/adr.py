@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from truename.migration.plan import RenamePlan
     from truename.migration.protocol_versions import ProtocolStatement
 
-__all__ = ["FIELDS", "OldNamesDecision", "decision_record", "file_name", "next_number"]
+__all__ = ["FIELDS", "OldNamesDecision", "decision_record", "next_number", "record_file_name"]
 
 FIELDS: Final = (
     "Status",
@@ -30,14 +30,16 @@ FIELDS: Final = (
 _NUMBERED: Final = re.compile(r"([0-9]{4})[-_].*\.(?:md|markdown|rst|txt|adoc)")
 _TITLED: Final = 3
 _LISTED: Final = 200
-_KEPT: Final = "**Rename, and keep the old names listed until {until}.** They reach the same tools meanwhile."
-_BROKEN: Final = "**Rename in one step, a clean break.** No old name is an alias; it is answered with unknown_tool."
-_FILES: Final = "**Rename in the files.** What runs is told nothing: no ledger was changed."
+_KEPT: Final = "**Rename, and keep the old names listed until {until}.** Until then they reach the same tools."
+_BROKEN: Final = (
+    "**Rename in one step, a clean break.** No old name is an alias: a call by one fails with unknown_tool."
+)
+_FILES: Final = "**Rename in the files.** Running gateways are not changed: no ledger entry is made."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldNamesDecision:
-    """What is decided about old names: listed ``until`` a day, a ``clean_break``, or neither; and why."""
+    """The decision about old names: listed ``until`` a day, a ``clean_break``, or neither; with its reason."""
 
     number: int
     day: date
@@ -49,21 +51,12 @@ class OldNamesDecision:
 
 
 def next_number(names: Iterable[str]) -> int:
-    """Return the next free number, given the names of the files in a directory of decision records.
-
-    >>> next_number(["0002-x.md", "0016-names.md", "README.md"]), next_number([])
-    (17, 1)
-    """
+    """Return the next free number, given the file names in a directory of decision records."""
     return 1 + max((int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name))), default=0)
 
 
-def file_name(plan: RenamePlan, number: int) -> str:
-    """Return the name of the record's file.
-
-    >>> from truename.migration.plan import plan
-    >>> file_name(plan({"fs.list": "fs_list"}), 17)
-    '0017-rename-fs-list.md'
-    """
+def record_file_name(plan: RenamePlan, number: int) -> str:
+    """Return the file name of the record."""
     olds = list(plan.renames)
     what = re.sub(r"[^a-z0-9]+", "-", olds[0].lower()).strip("-")[:60] if len(olds) == 1 else f"{len(olds)}-tools"
     return f"{number:04d}-rename-{what or 'a-tool'}.md"
@@ -100,9 +93,9 @@ def _name(name: str) -> str:
 
 
 def _context(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
-    yield decision.reason or f"{_counted(plan.renames)} to be called otherwise (say why here)."
+    yield decision.reason or f"{_counted(plan.renames)} to be renamed (state the reason here)."
     yield ""
-    yield "A name stands in source code, fixtures, documentation, permissions and prompts, and models go on saying it."
+    yield "The names are used in source code, fixtures, documentation, permissions and prompts, and by models."
 
 
 def _counted(names: Sequence[str] | Iterable[str]) -> str:
@@ -111,8 +104,8 @@ def _counted(names: Sequence[str] | Iterable[str]) -> str:
 
 
 def _options(decision: OldNamesDecision) -> Iterator[str]:
-    until = decision.until or "a day that is set"
-    yield "- Leave the names, and translate them at the boundary of each client that refuses them."
+    until = decision.until or "a set day"
+    yield "- Keep the names, and translate them for each client that refuses them."
     yield f"- {_KEPT.format(until=until)}"
     yield f"- {_BROKEN}"
     if not (decision.until or decision.clean_break):
@@ -140,11 +133,11 @@ def _cell(name: str) -> str:
 def _consequences(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     yield "- Good: one name everywhere, in sources, fixtures, documentation and configurations."
     if decision.clean_break:
-        yield "- Bad: who was built before rejects the new names, and is rejected with the old: all upgrade together."
+        yield "- Bad: older peers reject the new names, and newer peers the old ones: all must upgrade together."
     elif decision.until:
-        yield f"- Neutral: lists are longer until {decision.until}, for both names are shown."
+        yield f"- Neutral: lists are longer until {decision.until}, since they have both names."
     for name in plan.control_plane:
-        yield f"- Bad: `{_name(name)}` performs the upgrade; peers of before have to be upgraded by its old name first."
+        yield f"- Bad: `{_name(name)}` performs the upgrade; older peers must be upgraded by its old name first."
 
 
 def _more(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
@@ -153,6 +146,6 @@ def _more(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
     yield "- Old names are never given to other tools."
     if len(plan.renames) == 1:
         names = shlex.join(map(_name, first))
-        yield f"- `truename rename {names} --check PATH` finds an old name that is left."
+        yield f"- `truename rename {names} --check PATH` finds remaining uses of the old name."
     else:
-        yield "- `truename rename --map FILE --check PATH` finds old names that are left."
+        yield "- `truename rename --map FILE --check PATH` finds remaining uses of old names."

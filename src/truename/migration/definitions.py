@@ -1,4 +1,4 @@
-"""Compare two definitions of one tool: schemas, texts and hints; or what digests alone tell."""
+"""Compare two definitions of one tool: schemas, texts and hints, or only their digests."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from truename.migration.schema_changes import (
     AffectedSide,
     ChangeDetail,
     ChangeEffect,
-    alike,
     alternatives,
-    annotated,
-    followed,
+    compare_bounds,
+    compare_enum,
+    compare_opaque,
+    compare_plain,
+    compare_texts,
+    compare_type,
+    equal_json,
+    has_unresolved_reference,
     kind_of,
-    of_bounds,
-    of_enum,
-    of_opaque,
-    of_plain,
-    of_type,
-    paired,
+    pair_alternatives,
     path_text,
-    refers,
-    unspoken,
+    resolve_references,
+    without_texts,
 )
 from truename.policy.rules import HINTS
 
@@ -43,33 +43,33 @@ _DEPTH: Final = 40
 _PAIRS: Final = 20_000
 _DETAILS: Final = 500
 _TERMS: Final[tuple[Callable[[Schema, Schema], Iterator[tuple[str, ChangeEffect, str]]], ...]] = (
-    of_type,
-    of_enum,
-    of_bounds,
-    of_plain,
-    of_opaque,
-    annotated,
+    compare_type,
+    compare_enum,
+    compare_bounds,
+    compare_plain,
+    compare_opaque,
+    compare_texts,
 )
-_TOO_MUCH: Final = "it is too large, too deep or too intricate to compare, and it changed"
-_ELSEWHERE: Final = "it refers to definitions that changed, and can't be followed"
+_TOO_MUCH: Final = "it changed, and is too large, too deep or too complex to compare"
+_ELSEWHERE: Final = "it refers to changed definitions in a way that cannot be followed"
 _DEFINITIONS: Final = ("$defs", "definitions")
 
 
 def compare_schemas(old: object, new: object, side: AffectedSide) -> tuple[ChangeDetail, ...]:
     """Return every difference between two schemas of one tool, in the order of the new one; none if they are equal.
 
-    ``old`` and ``new`` are JSON Schemas (JSON Schema 2020-12, with the older drafts' ``definitions``) or None. For an
-    input, what was allowed has to stay allowed; for an output it is the other way round.
+    ``old`` and ``new`` are JSON Schemas (2020-12, with the older drafts' ``definitions``) or None. An input must still
+    allow every value that it allowed; an output must not produce new ones.
 
     >>> from truename.migration.schema_changes import INPUT
     >>> old = {"type": "object", "properties": {"path": {"type": "string"}}}
     >>> new = {"type": "object", "properties": {"path": {"type": ["string", "null"]}}}
     >>> [str(one) for one in compare_schemas(old, new, INPUT)]
-    ["inputSchema.properties.path: 'null' is allowed too"]
+    ["inputSchema.properties.path: 'null' is now allowed"]
     >>> compare_schemas(old, new, OUTPUT)[0].breaking
     True
     """
-    if alike(old, new):
+    if equal_json(old, new):
         return ()
     if side is OUTPUT and not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return _whole_output(old, side)
@@ -85,13 +85,13 @@ def _rooted(schema: object) -> Schema:
 
 def _whole_output(old: object, side: AffectedSide) -> tuple[ChangeDetail, ...]:
     lost = isinstance(old, Mapping)
-    fact = "the result has no schema any more" if lost else "the result has a schema now"
+    fact = "the result no longer has a schema" if lost else "the result now has a schema"
     effect = ChangeEffect.WIDENED if lost else ChangeEffect.NARROWED
     return (ChangeDetail(path=side.key, effect=effect, fact=fact, breaking=lost),)
 
 
 class _Comparison:
-    """One walk down two schemas, pair by pair."""
+    """A comparison of two schemas, pair by pair."""
 
     def __init__(self, old: Schema, new: Schema, side: AffectedSide) -> None:
         self.details: list[ChangeDetail] = []
@@ -103,12 +103,14 @@ class _Comparison:
         self._waiting: list[tuple[Path, object, object]] = [((side.key,), old, new)]
 
     def run(self) -> None:
-        # An own stack: the depth of a hostile schema must not be Python's.
+        # With its own stack, so that a deep hostile schema cannot exhaust Python's.
         while self._waiting:
             if len(self.details) >= _DETAILS:
-                # Whoever hides a difference behind hundreds of others gains nothing.
+                # Reported, so that nobody can hide a difference behind hundreds of others.
                 self._tell(
-                    (self._side.key,), ChangeEffect.CHANGED, f"it has over {_DETAILS} differences; others may follow"
+                    (self._side.key,),
+                    ChangeEffect.CHANGED,
+                    f"it has over {_DETAILS} differences; the others are not listed",
                 )
                 return
             path, old, new = self._waiting.pop()
@@ -119,19 +121,19 @@ class _Comparison:
                 self._pair(path, old, new)
 
     def _beyond(self, path: Path, old: object, new: object) -> None:
-        if not alike(old, new):
+        if not equal_json(old, new):
             self._tell(path, ChangeEffect.CHANGED, _TOO_MUCH)
-        elif self._is_redefined and refers([old]):
+        elif self._is_redefined and has_unresolved_reference([old]):
             self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
 
     @cached_property
     def _is_redefined(self) -> bool:
-        """Whether the definitions have changed that a reference which can't be followed may lead to."""
-        return any(not alike(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
+        """Whether definitions changed to which an unresolvable reference may lead."""
+        return any(not equal_json(self._old.get(key), self._new.get(key)) for key in _DEFINITIONS)
 
     def _pair(self, path: Path, old: object, new: object) -> None:
-        old_reference, was = followed(old, self._old)
-        new_reference, now = followed(new, self._new)
+        old_reference, was = resolve_references(old, self._old)
+        new_reference, now = resolve_references(new, self._new)
         if self._was_seen(path, old_reference, new_reference):
             return
         before, after = alternatives(was, self._old), alternatives(now, self._new)
@@ -143,7 +145,7 @@ class _Comparison:
             self._several(path, (was, before), (now, after))
 
     def _was_seen(self, path: Path, old: str, new: str) -> bool:
-        """Tell whether these two references were compared before, and remember them."""
+        """Return whether these two references were compared before, and remember them."""
         if not old and not new:
             return False
         pair = (old or "/".join(path), new or "/".join(path))
@@ -152,16 +154,16 @@ class _Comparison:
         return seen
 
     def _several(self, path: Path, old: tuple[Schema, Any], new: tuple[Schema, Any]) -> None:
-        pairs, gone, added = paired(old[1], new[1])
+        pairs, gone, added = pair_alternatives(old[1], new[1])
         for one in gone:
             self._tell(path, ChangeEffect.NARROWED, f"{_called(one)} is no longer allowed")
         for one in added:
-            self._tell(path, ChangeEffect.WIDENED, f"{_called(one)} is allowed too")
-        for keyword, effect, fact in annotated(old[0], new[0]):
+            self._tell(path, ChangeEffect.WIDENED, f"{_called(one)} is now allowed")
+        for keyword, effect, fact in compare_texts(old[0], new[0]):
             self._tell((*path, keyword), effect, fact)
-        # Of several alternatives it is the whole that speaks.
+        # Of alternatives, the texts of the whole schema are compared.
         self._waiting += [
-            (path, unspoken(was) if was is old[0] else was, unspoken(now) if now is new[0] else now)
+            (path, without_texts(was) if was is old[0] else was, without_texts(now) if now is new[0] else now)
             for (old_reference, was), (new_reference, now) in reversed(pairs)
             if not self._was_seen(path, old_reference, new_reference)
         ]
@@ -170,7 +172,7 @@ class _Comparison:
         for compare in _TERMS:
             for keyword, effect, fact in compare(old, new):
                 self._tell((*path, keyword), effect, fact)
-        if self._is_redefined and (refers(old) or refers(new)):
+        if self._is_redefined and (has_unresolved_reference(old) or has_unresolved_reference(new)):
             self._tell(path, ChangeEffect.CHANGED, _ELSEWHERE)
         self._items(path, old, new)
         self._additional(path, old, new)
@@ -179,11 +181,12 @@ class _Comparison:
     def _properties(self, path: Path, old: Schema, new: Schema) -> None:
         before, after = _schema_mapping(old, "properties"), _schema_mapping(new, "properties")
         was_required, is_required = _required(old), _required(new)
-        # What is new and required, or required and gone, is told as that; what nobody declared may be required, too.
+        # Parameters that are new and required, or required and removed, are reported as such; undeclared ones may be
+        # required too.
         for name in sorted(is_required - was_required - (after.keys() - before.keys())):
-            self._tell((*path, "required"), ChangeEffect.NARROWED, f"{excerpt(name)} is required now")
+            self._tell((*path, "required"), ChangeEffect.NARROWED, f"{excerpt(name)} is now required")
         for name in sorted(was_required - is_required - (before.keys() - after.keys())):
-            self._tell((*path, "required"), ChangeEffect.WIDENED, f"{excerpt(name)} is optional now")
+            self._tell((*path, "required"), ChangeEffect.WIDENED, f"{excerpt(name)} is now optional")
         for name in before:
             if name not in after:
                 self._removed((*path, "properties", name), name, closed=new.get("additionalProperties") is False)
@@ -199,7 +202,7 @@ class _Comparison:
         elif closed:
             self._tell(path, ChangeEffect.NARROWED, f"{excerpt(name)} is no longer a parameter, and is refused")
         else:
-            fact = f"{excerpt(name)} is no longer a parameter; where it is still given it may be ignored"
+            fact = f"{excerpt(name)} is no longer a parameter; a value for it may be ignored"
             self._tell(path, ChangeEffect.NARROWED, fact, breaking=False)
 
     def _added(self, path: Path, name: str, *, required: bool) -> None:
@@ -216,10 +219,12 @@ class _Comparison:
             self._waiting.append(((*path, "additionalProperties"), was, now))
         elif was is not now and (now is False or was is True):
             self._tell(
-                (*path, "additionalProperties"), ChangeEffect.NARROWED, "others are refused, or have to fit a schema"
+                (*path, "additionalProperties"),
+                ChangeEffect.NARROWED,
+                "additional properties are refused, or must fit a schema",
             )
         elif was is not now:
-            self._tell((*path, "additionalProperties"), ChangeEffect.WIDENED, "others are allowed too")
+            self._tell((*path, "additionalProperties"), ChangeEffect.WIDENED, "additional properties are now allowed")
 
     def _items(self, path: Path, old: Schema, new: Schema) -> None:
         for keyword in ("items", "prefixItems"):
@@ -243,7 +248,7 @@ def _required(schema: Schema) -> set[str]:
 
 
 def _others(schema: Schema) -> Any:
-    """Return what is allowed beside the named properties: all, none, or what fits a schema."""
+    """Return the additional properties that are allowed: all, none, or those that fit a schema."""
     allowed = schema.get("additionalProperties")
     return allowed if allowed is False or (isinstance(allowed, Mapping) and allowed) else True
 
@@ -258,22 +263,21 @@ def _called(schema: Schema) -> str:
     return excerpt(kind_of(schema) or (title if isinstance(title, str) else "") or "another form", 40)
 
 
-# What a hint says of a tool that may be called without asking.
+# The values of hints with which a tool may be called without asking.
 _HARMLESS: Final = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 _LOST: Final = {
-    "readOnlyHint": "it changes something now, and was called read-only",
-    "destructiveHint": "it may destroy something now, and was said not to",
-    "idempotentHint": "a second call does more now, and was said to do nothing",
-    "openWorldHint": "it reaches outside now, and was said not to",
+    "readOnlyHint": "it is no longer read-only",
+    "destructiveHint": "it may now be destructive",
+    "idempotentHint": "it is no longer idempotent",
+    "openWorldHint": "it may now interact with external systems",
 }
 _SHOWN: Final = 60
 
 
 def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[ChangeDetail, ...]:
-    """Return every difference between two definitions (tools/list entries) but that of their names.
+    """Return every difference between two definitions (tools/list entries) except their names.
 
-    A hint of the Model Context Protocol that was a promise (read-only) and is none any more is breaking: approvals
-    and policies went by it.
+    Losing a promise of an MCP hint (such as read-only) is breaking, since approvals and policies relied on it.
 
     >>> old, new = {"annotations": {"readOnlyHint": True}}, {"annotations": {"title": "Read"}}
     >>> [(one.path, one.breaking) for one in compare_definitions(old, new)]
@@ -289,7 +293,7 @@ def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple
 
 
 def compare_pins(old: Pin, new: Pin) -> tuple[ChangeDetail, ...]:
-    """Return every difference between two pins; where a definition is not at hand, by parameters and digests."""
+    """Return every difference between two pins; without their definitions, compare parameters and digests."""
     if old.definition is not None and new.definition is not None:
         return compare_definitions(old.definition, new.definition)
     found = tuple(_parameters(old.parameters, new.parameters))
@@ -298,7 +302,7 @@ def compare_pins(old: Pin, new: Pin) -> tuple[ChangeDetail, ...]:
     if old.schema == new.schema:
         fact = "a title, the description or an annotation changed"
         return (ChangeDetail(path="description", effect=ChangeEffect.RESTATED, fact=fact, breaking=False),)
-    fact = "a schema changed, and only its digest is on record: taken for the worst"
+    fact = "a schema changed, and only its digest is recorded: treated as breaking"
     return (ChangeDetail(path=INPUT.key, effect=ChangeEffect.CHANGED, fact=fact, breaking=True),)
 
 
@@ -309,7 +313,7 @@ def _parameters(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[ChangeDe
             yield _parameter(name, ChangeEffect.NARROWED, "is no longer a parameter")
         elif optional is not now[name]:
             effect = ChangeEffect.NARROWED if optional else ChangeEffect.WIDENED
-            yield _parameter(name, effect, "is required now" if optional else "is optional now")
+            yield _parameter(name, effect, "is now required" if optional else "is now optional")
     for name, optional in now.items():
         if name not in was:
             effect = ChangeEffect.WIDENED if optional else ChangeEffect.NARROWED
@@ -329,9 +333,9 @@ def _mapped(definition: Mapping[str, Any]) -> Mapping[str, Any]:
 def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
     for name, read in HINTS.items():
         was, now = read(old), read(new)
-        # Read-only or not decides what the others are where nothing is said of them.
+        # The read-only hint decides the defaults of the other hints.
         if was is not now and (name in old or name in new):
-            # Of a tool that only reads, nothing else is asked.
+            # For a tool that only reads, the other hints do not matter.
             lost = was is _HARMLESS[name] and not HINTS["readOnlyHint"](new)
             fact = _LOST[name] if lost else f"it is {str(now).lower()}; it was {str(was).lower()}"
             path = path_text(("annotations", name))
@@ -343,19 +347,19 @@ def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Cha
 def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any], keys: Any) -> Iterator[ChangeDetail]:
     for key in keys:
         was, now = old.get(key), new.get(key)
-        if not alike(was, now):
+        if not equal_json(was, now):
             where = path_text((*path, key))
             yield ChangeDetail(path=where, effect=ChangeEffect.RESTATED, fact=_restated(was, now), breaking=False)
 
 
 def _restated(was: object, now: object) -> str:
     if not isinstance(was, str) or not isinstance(now, str):
-        return "it is new" if was is None else "it is gone" if now is None else "it changed"
+        return "it is new" if was is None else "it was removed" if now is None else "it changed"
     return f"it is {_around(now, was)}; it was {_around(was, now)}"
 
 
 def _around(text: str, other: str) -> str:
-    """Return the piece of a text in which it begins to differ from the other."""
+    """Return the part of a text at its first difference from the other."""
     place = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
     start = max(place - _SHOWN // 3, 0) if place > _SHOWN // 2 else 0
     piece = text[start : start + _SHOWN]
@@ -363,8 +367,8 @@ def _around(text: str, other: str) -> str:
 
 
 def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
-    """Return what no comparison tells apart and a digest does: the title of a schema, null for nothing."""
+    """Yield changes that only a digest shows: the title of a schema, or null instead of a missing field."""
     for key in DIGESTED_FIELDS:
-        if key != "name" and ((key in old) is not (key in new) or not alike(old.get(key), new.get(key))):
-            fact = "it is written otherwise, and says the same"
+        if key != "name" and ((key in old) is not (key in new) or not equal_json(old.get(key), new.get(key))):
+            fact = "its notation changed, but not its meaning"
             yield ChangeDetail(path=key, effect=ChangeEffect.RESTATED, fact=fact, breaking=False)

@@ -1,4 +1,4 @@
-"""Compare two lists of tools: every change, how certain it is, and whether it breaks a caller."""
+"""Compare two lists of tools: every change, its certainty, and whether it breaks a caller."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
 from truename.migration.definitions import compare_pins
-from truename.migration.lock import Key, Pin, Tools, pinned, quoted
-from truename.migration.matching import ToolMatch, ToolSides, proved, suggested, suspected
+from truename.migration.lock import Key, Pin, Tools, pins_of, toml_string
+from truename.migration.matching import ToolMatch, ToolSides, proven_matches, suggest_matches, suspect_matches
 from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ __all__ = ["Certainty", "ChangeKind", "ToolChange", "ToolChanges", "diff", "rena
 
 
 class ChangeKind(StrEnum):
-    """What happened to a tool, the most dangerous first.
+    """The kind of a change, the most dangerous first.
 
-    ``swapped``: two names have each other's tools; ``reused``: a name means what another name meant; ``renamed``;
-    ``moved`` to another server; ``removed``; ``narrowed``, ``changed``, ``widened``: a schema, as `Effect` has it;
+    ``swapped``: two names exchanged their tools; ``reused``: a name means the tool of another name; ``renamed``;
+    ``moved`` to another server; ``removed``; ``narrowed``, ``changed``, ``widened``: a schema, as in `ChangeEffect`;
     ``drifted``: title, description or annotations; ``added``.
     """
 
@@ -41,7 +41,7 @@ class ChangeKind(StrEnum):
 
 
 class Certainty(StrEnum):
-    """``certain`` is proved by equal definitions or equal names, ``suggested`` is a resemblance for people to judge."""
+    """The certainty of a match: ``certain`` by equal definitions or names, or ``suggested`` by similarity."""
 
     CERTAIN = "certain"
     SUGGESTED = "suggested"
@@ -49,10 +49,10 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolChange:
-    """One change: the tool as it was and as it is (None: there is none), a fact, and what to do about it.
+    """One change: the old and the new tool (None: there is none), a fact, and a remedy.
 
-    ``score`` and ``reasons`` say how alike the two are whose renaming is a suggestion. ``details`` are the single
-    differences of the definitions.
+    ``score`` and ``reasons`` state the similarity behind a suggested rename. ``details`` are the single differences of
+    the definitions.
     """
 
     kind: ChangeKind
@@ -75,22 +75,22 @@ _ORDER = {kind: place for place, kind in enumerate(ChangeKind)}
 
 @dataclass(frozen=True)
 class ToolChanges:
-    """All changes between two lists of tools: the breaking ones first, then by kind, server and name."""
+    """All changes between two lists of tools: breaking ones first, then by kind, server and name."""
 
     changes: tuple[ToolChange, ...] = ()
 
     @classmethod
     def of(cls, changes: Sequence[ToolChange]) -> ToolChanges:
-        """Return them in their order, whatever the order given."""
+        """Return the changes in their order, whatever the given order."""
         return cls(tuple(sorted(changes, key=_place)))
 
     @property
     def breaking(self) -> tuple[ToolChange, ...]:
-        """Those that break somebody who relied on how it was."""
+        """The changes that break a caller who relied on the old tools."""
         return tuple(one for one in self.changes if one.breaking)
 
     def renames(self, *certainties: Certainty) -> tuple[ToolChange, ...]:
-        """Return the tools that have another name now, those of these certainties (none given: all)."""
+        """Return the changes of names with these certainties (none given: all)."""
         kinds = (ChangeKind.RENAMED, ChangeKind.SWAPPED, ChangeKind.REUSED)
         wanted = certainties or tuple(Certainty)
         return tuple(one for one in self.changes if one.kind in kinds and one.certainty in wanted)
@@ -109,42 +109,42 @@ def _place(change: ToolChange) -> tuple[bool, int, tuple[str, str], tuple[str, s
 
 
 _REMEDIES: Final = {
-    ChangeKind.SWAPPED: "Give both their old names back, or two that are new: whoever calls one now runs the other.",
-    ChangeKind.REUSED: "Give it a name that was never used: whoever calls this one now runs another tool.",
-    ChangeKind.RENAMED: "Put the old name back, or plan a `truename rename`, so that the old one leads to the new.",
-    ChangeKind.MOVED: "Keep the server's key, or plan it with `truename rename`: names and permissions go by it.",
-    ChangeKind.REMOVED: "Keep it, or retire it on purpose; whoever calls it gets an error.",
-    ChangeKind.NARROWED: "Go on accepting what was accepted, or give it a new name with a version suffix (_v2).",
-    ChangeKind.CHANGED: "Go on accepting and giving what was, or give it a new name with a version suffix (_v2).",
-    ChangeKind.WIDENED: "Promise what was promised, or give it a new name with a version suffix (_v2).",
-    ChangeKind.DRIFTED: "Look whether it still does what was approved.",
-    ChangeKind.ADDED: "Nobody is affected.",
+    ChangeKind.SWAPPED: "Restore both old names, or choose two new ones: a caller of one now runs the other.",
+    ChangeKind.REUSED: "Choose a name that was never used: a caller of this one now runs another tool.",
+    ChangeKind.RENAMED: "Restore the old name, or run `truename rename`, so that the old name leads to the new one.",
+    ChangeKind.MOVED: "Keep the server's key, or run `truename rename`: names and permissions depend on it.",
+    ChangeKind.REMOVED: "Keep it, or retire it deliberately; its callers get an error.",
+    ChangeKind.NARROWED: "Keep accepting the old arguments, or give it a new name with a version suffix (_v2).",
+    ChangeKind.CHANGED: "Keep accepting and returning old values, or give it a new name with a version suffix (_v2).",
+    ChangeKind.WIDENED: "Return only values of the old schema, or give it a new name with a version suffix (_v2).",
+    ChangeKind.DRIFTED: "Check that it still does what was approved.",
+    ChangeKind.ADDED: "No caller is affected.",
 }
-_COPIED: Final = ("the definitions are the same, and the servers are not",)
-_NOTHING_TO_DO: Final = "Nobody who relied on it is affected."
+_COPIED: Final = ("the definitions are equal, but the servers differ",)
+_NOTHING_TO_DO: Final = "No caller is affected."
 _COMPARED: Final = {
     ChangeEffect.NARROWED: (ChangeKind.NARROWED, "is narrower"),
     ChangeEffect.WIDENED: (ChangeKind.WIDENED, "is wider"),
-    ChangeEffect.CHANGED: (ChangeKind.CHANGED, "is another one"),
+    ChangeEffect.CHANGED: (ChangeKind.CHANGED, "is different"),
 }
 
 
 def diff(old: Tools, new: Tools) -> ToolChanges:
-    """Return every change between two lists of tools, each with its certainty and whether it breaks somebody.
+    """Return every change between two lists of tools, each with its certainty and whether it breaks a caller.
 
-    ``old`` and ``new`` are catalogues, declarations or pins; their order says nothing, and of a name that one server
-    lists twice the first counts. A renaming is certain only where a definition that says enough is, but for the name,
-    equal and unique on both sides of one server; else it is a suggestion. Names alone prove nothing, and a definition
-    on another server may be a copy.
+    ``old`` and ``new`` are catalogs, declarations or pins in any order; of a name that one server lists twice, the
+    first counts. A rename is certain only on one server, and only if a sufficiently long definition is equal except for
+    the name, and unique on both sides; otherwise it is a suggestion. Names alone prove nothing, and a definition on
+    another server may be a copy.
 
     >>> from truename.catalog import Catalog
     >>> def tools(**names): return Catalog.from_mcp({"s": [{"name": n, "description": d} for n, d in names.items()]})
     >>> for change in diff(tools(a="Read a file now.", b="Write a file now."),
     ...                    tools(b="Read a file now.", a="Write a file now.")): print(change.kind, change.fact)
-    swapped 'b' means now what 'a' meant, and the other way round.
-    swapped 'a' means now what 'b' meant, and the other way round.
+    swapped 'b' now means the tool that 'a' meant, and vice versa.
+    swapped 'a' now means the tool that 'b' meant, and vice versa.
     """
-    return _Diff(ToolSides.of(pinned(old), pinned(new))).changes()
+    return _Diff(ToolSides.of(pins_of(old), pins_of(new))).changes()
 
 
 @dataclass
@@ -154,14 +154,14 @@ class _Diff:
     origins: dict[Key, Key] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.moved = proved(self.sides)
+        self.moved = proven_matches(self.sides)
         self.origins = {new: old for old, new in self.moved.items()}
 
     def changes(self) -> ToolChanges:
         old, new = self.sides.old, self.sides.new
         gone = {key: pin for key, pin in old.items() if self._is_lost(key)}
         added = {key: pin for key, pin in new.items() if key not in old and key not in self.origins}
-        matches = suggested(gone, added)
+        matches = suggest_matches(gone, added)
         matched = {id(pin) for match in matches for pin in (match.old, match.new)}
         return ToolChanges.of(
             [
@@ -169,13 +169,13 @@ class _Diff:
                 *map(_suggestion, matches),
                 *(_removed(pin, is_taken=key in new) for key, pin in gone.items() if id(pin) not in matched),
                 *(_added(pin) for pin in added.values() if id(pin) not in matched),
-                *map(_suspicion, suspected(self._kept, gone)),
+                *map(_suspicion, suspect_matches(self._kept, gone)),
                 *(change for one, other in self._kept.values() for change in _changed(one, other)),
             ]
         )
 
     def _is_lost(self, key: Key) -> bool:
-        """Tell whether an old tool is nowhere that can be proved: its name is gone, or has come to another tool."""
+        """Return whether an old tool has no proven match: its name is gone, or belongs to another tool."""
         return key not in self.moved and (key not in self.sides.new or key in self.origins)
 
     def _proved(self) -> Iterator[ToolChange]:
@@ -185,14 +185,14 @@ class _Diff:
                 change = _reused(old[source], new[target], mutual=self.moved.get(target) == source)
             else:
                 change = _renamed(old[source], new[target], elsewhere=source[0] != target[0])
-            # Anybody can copy a definition: whoever serves the same elsewhere need not be the same.
+            # A definition can be copied, so an equal one on another server proves nothing.
             yield change if source[0] == target[0] else replace(change, certainty=Certainty.SUGGESTED, reasons=_COPIED)
             if source in new and source not in self.origins:
                 yield _replaced(old[source], new[source], new[target])
 
     @cached_property
     def _kept(self) -> dict[Key, tuple[Pin, Pin]]:
-        """The tools that kept their name and not their definition."""
+        """The tools that kept their name, but not their definition."""
         old, new = self.sides.old, self.sides.new
         both = [key for key in old if key in new and key not in self.moved and key not in self.origins]
         return {key: (old[key], new[key]) for key in both if not old[key].is_as(new[key])}
@@ -204,24 +204,22 @@ def _change(kind: ChangeKind, old: Pin | None, new: Pin | None, fact: str, *, br
 
 def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
     if old.name == new.name:
-        fact = (
-            f"{excerpt(old.name)} has moved from server {excerpt(old.server)} to {excerpt(new.server)}, or was copied."
-        )
+        fact = f"{excerpt(old.name)} moved from server {excerpt(old.server)} to {excerpt(new.server)}, or was copied."
         return _change(ChangeKind.MOVED, old, new, fact)
     where = f" on server {excerpt(new.server)}" if elsewhere else ""
-    fact = f"{excerpt(old.name)} is called {excerpt(new.name)}{where} now; its definition is the same."
+    fact = f"{excerpt(old.name)} is now called {excerpt(new.name)}{where}; its definition is the same."
     return _change(ChangeKind.RENAMED, old, new, fact)
 
 
 def _reused(old: Pin, new: Pin, *, mutual: bool) -> ToolChange:
-    fact = f"{excerpt(new.name)} means now what {excerpt(old.name)} meant"
+    fact = f"{excerpt(new.name)} now means the tool that {excerpt(old.name)} meant"
     if mutual:
-        return _change(ChangeKind.SWAPPED, old, new, f"{fact}, and the other way round.")
-    return _change(ChangeKind.REUSED, old, new, f"{fact}; what it meant before is no longer called so.")
+        return _change(ChangeKind.SWAPPED, old, new, f"{fact}, and vice versa.")
+    return _change(ChangeKind.REUSED, old, new, f"{fact}; its former tool lost this name.")
 
 
 def _replaced(old: Pin, new: Pin, now: Pin) -> ToolChange:
-    fact = f"{excerpt(new.name)} means another tool now; what it meant is called {excerpt(now.name)}."
+    fact = f"{excerpt(new.name)} now means another tool; its former tool is called {excerpt(now.name)}."
     return _change(ChangeKind.REUSED, old, new, fact)
 
 
@@ -248,7 +246,7 @@ def _suggestion(match: ToolMatch) -> ToolChange:
 def _suspicion(match: ToolMatch) -> ToolChange:
     old, new, likeness = match.old, match.new, match.likeness
     why = "; ".join(likeness.reasons)
-    fact = f"{excerpt(new.name)} may mean now what {excerpt(old.name)} meant ({likeness.score:.2f}: {why})."
+    fact = f"{excerpt(new.name)} may now mean the tool that {excerpt(old.name)} meant ({likeness.score:.2f}: {why})."
     return ToolChange(
         kind=ChangeKind.SWAPPED if likeness.score == 1.0 else ChangeKind.REUSED,
         old=old,
@@ -264,7 +262,7 @@ def _suspicion(match: ToolMatch) -> ToolChange:
 
 def _removed(pin: Pin, *, is_taken: bool) -> ToolChange:
     name = excerpt(pin.name)
-    fact = f"What {name} was is gone; the name is another tool's." if is_taken else f"{name} is gone."
+    fact = f"The tool {name} is gone; another tool has the name." if is_taken else f"{name} is gone."
     return _change(ChangeKind.REMOVED, pin, None, fact)
 
 
@@ -284,12 +282,12 @@ def _changed(old: Pin, new: Pin) -> Iterator[ToolChange]:
             kind, how = _COMPARED[effects.pop() if len(effects) == 1 else ChangeEffect.CHANGED]
             yield _different(kind, old, new, f"The {side.word} of {excerpt(new.name)} {how}", of_side)
     if restated:
-        yield _different(ChangeKind.DRIFTED, old, new, f"{excerpt(new.name)} says something else of itself", restated)
+        yield _different(ChangeKind.DRIFTED, old, new, f"The text of {excerpt(new.name)} changed", restated)
 
 
 def _different(kind: ChangeKind, old: Pin, new: Pin, what: str, details: tuple[ChangeDetail, ...]) -> ToolChange:
     breaking = any(one.breaking for one in details)
-    # The one that breaks is the one to read.
+    # Show the breaking difference first.
     first = next((one for one in details if one.breaking), details[0])
     more = f"; {len(details) - 1:,} more" if len(details) > 1 else ""
     return ToolChange(
@@ -304,10 +302,10 @@ def _different(kind: ChangeKind, old: Pin, new: Pin, what: str, details: tuple[C
 
 
 def renames_table(changes: ToolChanges) -> str:
-    """Return TOML with a table ``[renames]``: certain renames as they are, all others as comments that say why.
+    """Return a TOML table ``[renames]`` with the certain renames; all others are comments that state the reason.
 
-    A guess has to be judged by a person, a name that was swapped or reused is no rename to be applied, and of two
-    new names for one old name neither can be.
+    A person has to judge a guess; a swapped or reused name is not a rename to apply, nor is an old name with two new
+    ones.
     """
     found = [one for one in changes.renames() if one.old and one.new and one.old.name != one.new.name]
     times = Counter(one.old.name for one in found if one.old)
@@ -316,10 +314,10 @@ def renames_table(changes: ToolChanges) -> str:
 
 
 def _line(change: ToolChange, times: int) -> str:
-    old, new = (quoted(pin.name) if pin else "" for pin in (change.old, change.new))
+    old, new = (toml_string(pin.name) if pin else "" for pin in (change.old, change.new))
     pair = f"{old} = {new}"
     if change.kind is not ChangeKind.RENAMED:
-        return f"# {pair}  # {change.kind.value}: what is called {new} now is another tool than before"
+        return f"# {pair}  # {change.kind.value}: {new} now means another tool than before"
     if change.certainty is Certainty.SUGGESTED:
         return f"# {pair}  # a guess ({change.score:.2f})"
-    return f"# {pair}  # the old name has several new ones" if times > 1 else pair
+    return f"# {pair}  # the old name has several new names" if times > 1 else pair

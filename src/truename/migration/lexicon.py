@@ -1,7 +1,7 @@
-"""Compile the texts that stand for the names of a migration, once for any number of files.
+"""Compile the names of a migration into search patterns, once for any number of files.
 
-A name is looked for whole. Nothing is split to find out what it means: prefixes are only for reporting what looks
-like several names written as one (``fs.*``, ``winget.install|update``).
+Names are searched as whole tokens, never split. Prefixes serve only to report texts that look like several names
+written as one (``fs.*``, ``winget.install|update``).
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from truename.naming.words import split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Lexicon", "alternatives", "fault_in_name", "fault_in_old", "is_plain_word"]
+__all__ = ["Lexicon", "alternatives", "is_plain_word", "new_name_problem", "old_name_problem"]
 
 _NEVER: Final = re.compile(r"(?!)")
-# What can't stand inside quotes in every language, or would mean more than itself there.
+# Characters that cannot be written inside quotes in every language, or have a special meaning there.
 _UNWRITABLE: Final = re.compile(r"[\s\"'`\\{}|*,#]")
 _UNFINDABLE: Final = re.compile(r"[\"'`\\]")
 _PLAIN_WORD: Final = re.compile(r"[^\W_]+")
 _SEPARATOR: Final = re.compile(r"[^a-zA-Z0-9]")
 _SEVERAL: Final = r"(?:\*|\{[\w, -]{1,400}\}|[\w-]{1,80}(?:\|[\w-]{1,80}){1,60})"
-# Only for reporting: what such a spelling means is for the table of clients to say.
+# Only for reporting; the dialect table knows the meaning of such a spelling.
 _SHOWN: Final = r"(?<![\w-])mcp_[\w-]{1,80}?_"
 _UNSHOWN: Final = re.compile(r"[^a-zA-Z0-9_-]")
-# Deeper trees than this would be too deep for the compiler of patterns.
+# The regular expression compiler cannot handle deeper trees.
 _DEEPEST: Final = 20
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """``meanings`` maps each text to the one that takes its place, ``files`` file names that change with them.
+    """The names of a migration, compiled: ``meanings`` maps each text to its replacement, ``files`` maps file names.
 
-    ``escaped`` are old names as patterns of a search write them. ``names`` finds all of them in a text, and new names,
-    which may have an old one in them; ``several`` finds what looks like several names written as one, ``shown`` what
-    looks like a client's spelling of one (``mcp__kenny__fs.list``).
+    ``escaped`` are old names as regular expressions write them. ``names`` matches all of them, and the new names, which
+    may contain an old one; ``several`` matches texts that look like several names written as one; ``shown`` matches a
+    client's spelling of a name (``mcp__kenny__fs.list``).
     """
 
     meanings: Mapping[str, str]
@@ -56,12 +56,12 @@ class Lexicon:
 
     @classmethod
     def of(cls, meanings: Mapping[str, str], files: Mapping[str, str] = MappingProxyType({})) -> Lexicon:
-        """Compile what is to be found. Raises `MigrationError` for a name that can't be written in a file."""
+        """Compile the patterns. Raises `MigrationError` for a name that cannot be written in a file."""
         for old, new in meanings.items():
-            for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+            for name, fault in ((old, old_name_problem(old)), (new, new_name_problem(new))):
                 if fault:
-                    problem = f"{excerpt(name)} can't be a name in files: {fault}"
-                    raise MigrationError(problem=problem, remedy="Choose another.")
+                    problem = f"{excerpt(name)} cannot be written as a name in files: {fault}"
+                    raise MigrationError(problem=problem, remedy="Choose another name.")
         whole = {**meanings, **dict(_in_json(meanings))}
         escaped = frozenset(text for name in meanings for text in _in_patterns(name)) - whole.keys()
         prefixes = {name[: at.end()] for name in meanings for at in _SEPARATOR.finditer(name) if at.start()}
@@ -76,23 +76,23 @@ class Lexicon:
         )
 
     def with_files(self, files: Mapping[str, str]) -> Lexicon:
-        """Return the same with file names that change."""
+        """Return a copy with file names that change."""
         return replace(self, files=files, file_names=_file_names(files))
 
 
-def fault_in_name(name: str) -> str:
-    """Return why a new name can't be written in files, "" if it can.
+def new_name_problem(name: str) -> str:
+    """Return why a new name cannot be written in files; "" if it can.
 
-    >>> fault_in_name("fs.list"), fault_in_name("fs list")
-    ('', "' ' would not be read as part of it")
+    >>> new_name_problem("fs.list"), new_name_problem("fs list")
+    ('', "' ' would not be read as part of the name")
     """
     return _fault(name, _UNWRITABLE)
 
 
-def fault_in_old(name: str) -> str:
-    """Return why an old name can't be found in files, "" if it can: one with spaces stands in quotes as any other.
+def old_name_problem(name: str) -> str:
+    """Return why an old name cannot be found in files; "" if it can. Spaces are allowed, since names are in quotes.
 
-    >>> fault_in_old("fs list"), bool(fault_in_old("fs`list"))
+    >>> old_name_problem("fs list"), bool(old_name_problem("fs`list"))
     ('', True)
     """
     return _fault(name, _UNFINDABLE)
@@ -102,13 +102,13 @@ def _fault(name: str, never: re.Pattern[str]) -> str:
     if not name.strip() or len(name) > MAX_FOREIGN:
         return f"it is empty or longer than {MAX_FOREIGN:,} characters"
     if not name.isprintable():
-        return "it has characters that can't be seen"
+        return "it contains invisible characters"
     found = never.search(name)
-    return f"{excerpt(found[0])} would not be read as part of it" if found else ""
+    return f"{excerpt(found[0])} would not be read as part of the name" if found else ""
 
 
 def is_plain_word(name: str) -> bool:
-    """Tell whether a name is one word, as prose and code have it by the hundred without meaning the tool.
+    """Return whether a name is a single common word, which prose and code use without meaning the tool.
 
     >>> is_plain_word("search"), is_plain_word("readPage")
     (True, False)
@@ -117,12 +117,12 @@ def is_plain_word(name: str) -> bool:
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    """Return what stands behind a prefix: the words of ``x|y|z`` or ``{x, y}``; nothing for ``*``."""
+    """Return the words after a prefix: those of ``x|y|z`` or ``{x, y}``; none for ``*``."""
     return tuple(word for word in re.split(r"[|,{} *]", text) if word)
 
 
 def _in_json(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield how JSON may write a name that it need not write as it is."""
+    """Yield the optional JSON escapes of names."""
     for old, new in meanings.items():
         if not old.isascii():
             yield json.dumps(old)[1:-1], json.dumps(new)[1:-1]
@@ -131,7 +131,7 @@ def _in_json(meanings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _as_shown(meanings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the old names, and how clients show them that put underscores for other characters, if no new one is so."""
+    """Yield the old names, and their spellings in clients that use underscores, unless a new name has the spelling."""
     news = {_UNSHOWN.sub("_", new) for new in meanings.values()}
     for old in meanings:
         yield old
@@ -140,7 +140,7 @@ def _as_shown(meanings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _in_patterns(name: str) -> Iterator[str]:
-    """Yield how patterns of a search write a name, in plain strings and in those where a backslash is doubled."""
+    """Yield the regular expressions of a name, in plain strings and in those with doubled backslashes."""
     escaped = re.escape(name)
     if escaped != name:
         yield escaped
@@ -152,17 +152,17 @@ def _file_names(files: Iterable[str]) -> re.Pattern[str]:
 
 
 def _pattern(texts: Iterable[str], before: str, after: str) -> re.Pattern[str]:
-    """Compile a search for any of the texts, the longest first."""
+    """Compile a search for any of the texts, longest first."""
     wanted = sorted(set(texts))
     return re.compile(f"{before}(?P<text>{_choice(wanted, _DEEPEST)}){after}") if wanted else _NEVER
 
 
 def _choice(texts: list[str], depth: int) -> str:
-    """Write a choice of texts as a tree of their beginnings: one look at a character tells most of them apart."""
+    """Return a regular expression for the texts as a tree of their prefixes, which is faster than a list."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for text in texts:
         groups[text[:1]].append(text)
-    # Nothing more comes last: a longer text goes before the one that it begins with.
+    # A longer text must come before its own prefix.
     return "|".join(_branch(groups[key], depth) for key in sorted(groups, reverse=True))
 
 

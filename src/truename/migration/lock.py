@@ -30,12 +30,12 @@ __all__ = [
     "Lock",
     "Pin",
     "Tools",
-    "decoded_lock",
     "is_lock",
-    "lock_bytes",
-    "pinned",
-    "quoted",
+    "parse_lock",
+    "pins_of",
     "read_lock",
+    "read_lock_bytes",
+    "toml_string",
 ]
 
 Key = tuple[str, str]
@@ -44,9 +44,9 @@ Tools: TypeAlias = "Catalog | Iterable[Declaration | Pin]"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _WORDS: Final = re.compile(r"[^\W_]+")
 _READ: Final = 2_000
-# Fewer words than these ("Get status", "Runs it.") are said of different tools.
+# A shorter description ("Get status", "Runs it.") does not identify a tool.
 _ENOUGH: Final = 3
-# What stands where nobody wrote a description ("No description provided.", "TODO: document this tool.") says nothing.
+# The words of placeholders ("No description provided.", "TODO: document this tool."), which do not identify a tool.
 _EMPTY: Final = frozenset(
     re.findall(
         "[a-z]+",
@@ -61,11 +61,11 @@ _IDEOGRAPHS: Final = "\u2e80"
 
 @dataclass(frozen=True)
 class Pin:
-    """One tool as it was: its server's key, its name there, and its definition, or of that only the digests.
+    """One recorded tool: its server's key, its name there, and its definition, or only the digests of that.
 
-    ``recorded`` are the digests of a tool whose definition is not at hand, by name (``digest``, ``shape``,
-    ``schema``). ``parameters`` are names, with a ``?`` behind those that may be left out, sorted. ``limits`` are the
-    app and the platforms that its metadata binds it to: where these differ, equal definitions are two tools.
+    ``recorded`` are the digests of a tool whose definition is not available, by name (``digest``, ``shape``,
+    ``schema``). ``parameters`` are sorted names, with a ``?`` after optional ones. ``limits`` are the app and the
+    platforms of the metadata: tools with different limits are different, even with equal definitions.
     """
 
     name: str
@@ -78,17 +78,17 @@ class Pin:
 
     @property
     def key(self) -> Key:
-        """Which tool of which server."""
+        """The key of the tool: its server and its name."""
         return self.server, self.name
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the whole definition; "" if that is not known."""
+        """The digest of the whole definition; "" if it is unknown."""
         return self.recorded.get("digest", "") if self.definition is None else definition_digest(self.definition)
 
     @cached_property
     def shape(self) -> str:
-        """The digest of the definition without the name; "" where so little is said that it proves nothing."""
+        """The digest of the definition without the name; "" if the definition is too short to identify a tool."""
         if self.definition is None:
             return self.recorded.get("shape", "")
         if not self._says_enough:
@@ -97,20 +97,20 @@ class Pin:
 
     @cached_property
     def schema(self) -> str:
-        """The digest of both schemas alone; "" if they are not known."""
+        """The digest of both schemas; "" if they are unknown."""
         if self.definition is None:
             return self.recorded.get("schema", "")
         return definition_digest({key: self.definition.get(key) for key in ("inputSchema", "outputSchema")})
 
     def is_as(self, other: Pin) -> bool:
-        """Tell whether two pins of one name are of one definition; what says nothing equals what says nothing."""
+        """Return whether two pins of one name have the same definition."""
         if self.definition is None or other.definition is None:
             return self.digest == other.digest
         return self.unnamed == other.unnamed
 
     @cached_property
     def unnamed(self) -> str:
-        """The digest of the definition without the name, however little it says; "" if it is not known."""
+        """The digest of the definition without the name, however short; "" if it is unknown."""
         if self.definition is None:
             return ""
         return definition_digest({key: value for key, value in self.definition.items() if key != "name"})
@@ -123,11 +123,11 @@ class Pin:
         return counted >= _ENOUGH and not words <= _EMPTY
 
 
-def pinned(tools: Tools) -> tuple[Pin, ...]:
-    """Return the pins of a catalogue or of declarations, sorted; of a name that one server lists twice, the first.
+def pins_of(tools: Tools) -> tuple[Pin, ...]:
+    """Return the sorted pins of a catalog or of declarations; of a name that one server lists twice, the first.
 
     >>> from truename.catalog import Catalog
-    >>> [pin.key for pin in pinned(Catalog.from_mcp({"files": ["write", "read"]}))]
+    >>> [pin.key for pin in pins_of(Catalog.from_mcp({"files": ["write", "read"]}))]
     [('files', 'read'), ('files', 'write')]
     """
     found: dict[Key, Pin] = {}
@@ -150,7 +150,7 @@ def _declared(one: Declaration) -> Pin:
 def _pin(
     name: str, server: str, definition: Mapping[str, Any], metadata: Metadata, location: Location | None = None
 ) -> Pin:
-    # A source may leave the name out of what it tells; the digest is of all of it.
+    # A source may omit the name in its definition, but the digest includes it.
     whole = definition if "name" in definition else {"name": name, **definition}
     limits = (metadata.app, *sorted(metadata.platforms)) if metadata.app or metadata.platforms else ()
     return Pin(name, server, whole, _parameters(definition), location=location, limits=limits)
@@ -170,9 +170,11 @@ LOCK_FILE: Final = "truename.lock"
 MAX_LOCK: Final = 64 * 1024 * 1024
 _FORMAT: Final = 1
 _TITLE: Final = "# The names that this repository's tools have"
-_HEAD: Final = f"{_TITLE}: written by `truename lock`, proved by `truename lock --check`."
-_AGAIN: Final = "Restore the file, or write it anew: `truename lock SOURCE...`."
-_SETTLE: Final = "Settle the conflict in the sources, take either side of this file, and run `truename lock SOURCE...`."
+_HEAD: Final = f"{_TITLE}: written by `truename lock`, checked by `truename lock --check`."
+_AGAIN: Final = "Restore the file, or write it again: `truename lock SOURCE...`."
+_SETTLE: Final = (
+    "Resolve the conflict in the sources, keep either side of this file, and run `truename lock SOURCE...`."
+)
 _NEWER: Final = "Upgrade Truename."
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)\Z")
 _CONFLICT: Final = re.compile(r"^(<<<<<<< |\|\|\|\|\|\|\| |=======$|=======\r$|>>>>>>> )", re.MULTILINE)
@@ -185,11 +187,11 @@ _DIGEST: Final = re.compile(r"sha256(-plain)?:[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Lock:
-    """The tools of a repository as they were reviewed, where they were read from, and the protocol version.
+    """The reviewed tools of a repository, their sources, and the protocol version.
 
-    ``sources`` are paths as seen from the lock's directory. Each tool has its definition as JSON, so that a comparison
-    with the lock judges as one with the tools themselves; of one that JSON can't hold only the digests are kept
-    (``shape`` is that without the name, ``schema`` that of both schemas).
+    ``sources`` are paths relative to the lock's directory. Each tool has its definition as JSON, so that a comparison
+    with the lock equals one with the tools; of a definition that JSON cannot express only the digests are stored
+    (``shape`` without the name, ``schema`` of both schemas).
     """
 
     tools: tuple[Pin, ...] = ()
@@ -198,47 +200,47 @@ class Lock:
 
     @classmethod
     def of(cls, tools: Tools, sources: Iterable[str] = (), protocol: str = "") -> Lock:
-        """Return the lock of a catalogue or of declarations; of a name that one server lists twice, the first.
+        """Return the lock of a catalog or of declarations; of a name that one server lists twice, the first.
 
-        Raises `ConfigError` for a name that no text file can hold (half of a surrogate pair).
+        Raises `ConfigError` for a name that no text file can contain (half of a surrogate pair).
         """
-        pins = pinned(tools)
+        pins = pins_of(tools)
         for text in (text for pin in pins for text in (pin.name, pin.server, *pin.parameters)):
             _check_text(text)
         return cls(pins, tuple(sorted(set(sources))), protocol)
 
     @classmethod
     def parse(cls, text: str, file: str = LOCK_FILE) -> Lock:
-        r"""Read the text of a lock. Raises `ConfigError` with the line of what is wrong; a merge conflict is told.
+        r"""Parse the text of a lock. Raises `ConfigError` with the line of an error or of a merge conflict.
 
         >>> Lock.parse("<<<<<<< HEAD\n")
         Traceback (most recent call last):
-        truename.errors.ConfigError: truename.lock: line 1: a merge conflict is left in it. Settle ...
+        truename.errors.ConfigError: truename.lock: line 1: it has an unresolved merge conflict. Resolve ...
         """
         return _LockReader(text, file).lock()
 
     def text(self) -> str:
-        """Return the text of the file: the same for the same tools, whatever their order."""
+        """Return the text of the file, which does not depend on the order of the tools."""
         head = [_HEAD, f"format = {_FORMAT}"]
         if self.protocol:
-            head.append(f"protocol = {quoted(self.protocol)}")
-        sources = ", ".join(map(quoted, self.sources))
+            head.append(f"protocol = {toml_string(self.protocol)}")
+        sources = ", ".join(map(toml_string, self.sources))
         return "\n".join([*head, f"sources = [{sources}]", "tools = [", *map(_line, self.tools), "]", ""])
 
 
 def is_lock(text: str) -> bool:
-    """Tell whether a text was begun as a lock, broken or not."""
+    """Return whether a text starts like a lock, intact or not."""
     begun = text.lstrip("\ufeff")
     return begun.startswith(_TITLE) or (_CONFLICT.match(begun) is not None and _TITLE in begun)
 
 
 def _line(pin: Pin) -> str:
-    parts = [f"name = {quoted(pin.name)}"]
+    parts = [f"name = {toml_string(pin.name)}"]
     if pin.server:
-        parts.append(f"server = {quoted(pin.server)}")
-    parts.append(f"parameters = [{', '.join(map(quoted, pin.parameters))}]")
+        parts.append(f"server = {toml_string(pin.server)}")
+    parts.append(f"parameters = [{', '.join(map(toml_string, pin.parameters))}]")
     if pin.limits:
-        parts.append(f"limits = [{', '.join(map(quoted, pin.limits))}]")
+        parts.append(f"limits = [{', '.join(map(toml_string, pin.limits))}]")
     definition = _defined(pin)
     parts += [
         f'{key} = "{value}"'
@@ -251,7 +253,7 @@ def _line(pin: Pin) -> str:
 
 
 def _defined(pin: Pin) -> str | None:
-    """Return a definition without its name as JSON that a TOML literal can hold; None if JSON can't hold it."""
+    """Return a definition without its name as JSON for a TOML literal; None if JSON cannot express it."""
     if pin.definition is None:
         return None
     said = {key: pin.definition[key] for key in _DEFINED if key in pin.definition}
@@ -271,13 +273,13 @@ def _seen(char: str) -> str:
 
 
 def _units(char: str) -> tuple[int, ...]:
-    """Return the code units of a character, as JSON spells it: two beyond the first 65,536."""
+    """Return the UTF-16 code units of a character, as JSON escapes it: two beyond U+FFFF."""
     raw = char.encode("utf-16-be", "surrogatepass")
     return tuple(int.from_bytes(raw[at : at + 2]) for at in range(0, len(raw), 2))
 
 
-def quoted(text: str) -> str:
-    """Return a text as TOML writes it, on one line; what a reviewer can't see is spelled out."""
+def toml_string(text: str) -> str:
+    """Return a text as a TOML string on one line, with invisible characters escaped."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
@@ -296,13 +298,13 @@ def _check_text(text: str) -> None:
         raise ConfigError(
             file=LOCK_FILE,
             key=excerpt(text),
-            problem="no text file can hold this name (half of a surrogate pair)",
-            remedy="Give the tool or parameter another name; no client can call it by this one.",
+            problem="no text file can contain this name (half of a surrogate pair)",
+            remedy="Rename the tool or parameter; no client can call it by this name.",
         ) from error
 
 
 class _LockReader:
-    """Reads one lock, and knows on which line each tool stands."""
+    """A reader of one lock, which knows the line of each tool."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
@@ -314,17 +316,17 @@ class _LockReader:
             raise self._fault(0, f"it is larger than {MAX_LOCK:,} characters")
         if conflict := _CONFLICT.search(self._text):
             line = self._text.count("\n", 0, conflict.start()) + 1
-            raise self._fault(line, "a merge conflict is left in it", _SETTLE)
+            raise self._fault(line, "it has an unresolved merge conflict", _SETTLE)
         content = self._content()
         version = content.get("format")
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise self._fault(0, "it is no truename.lock: it does not say its format")
+            raise self._fault(0, "it is not a truename.lock: it has no format")
         if version > _FORMAT:
             raise self._fault(0, f"it was written by a newer Truename (format {version})", _NEWER)
         self._check_keys(content, _KEYS, 0)
         protocol = content.get("protocol", "")
         if not isinstance(protocol, str):
-            raise self._fault(0, "its protocol is no text")
+            raise self._fault(0, "its protocol is not a string")
         return Lock(self._tools(content.get("tools")), self._texts(content, "sources", 0), protocol)
 
     def _content(self) -> dict[str, Any]:
@@ -335,8 +337,8 @@ class _LockReader:
             line = int(place[1]) if place else self._text.count("\n") + 1
             raise self._fault(line, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
         except (RecursionError, ValueError) as error:
-            # Python refuses to read an integer of thousands of digits.
-            raise self._fault(0, "it is nested too deeply, or holds a number that is too long") from error
+            # Python refuses to parse an integer of thousands of digits.
+            raise self._fault(0, "it is nested too deeply, or contains a number that is too long") from error
 
     def _tools(self, listed: object) -> tuple[Pin, ...]:
         if not isinstance(listed, list):
@@ -346,7 +348,7 @@ class _LockReader:
         for line, entry in zip(lines, listed, strict=True):
             pin = self._pin(entry, line)
             if pin.key in found:
-                raise self._fault(line, f"{excerpt(pin.name)} stands there twice")
+                raise self._fault(line, f"{excerpt(pin.name)} is repeated")
             found[pin.key] = pin
         return tuple(found[key] for key in sorted(found))
 
@@ -356,11 +358,11 @@ class _LockReader:
         self._check_keys(entry, _FIELDS, line)
         server = entry.get("server", "")
         if not isinstance(server, str):
-            raise self._fault(line, f"the server of {excerpt(entry['name'])} is no text")
+            raise self._fault(line, f"the server of {excerpt(entry['name'])} is not a string")
         recorded = {key: entry[key] for key in _DIGESTS if key in entry}
         for key, value in recorded.items():
             if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-                raise self._fault(line, f"the {key} of {excerpt(entry['name'])} is no digest")
+                raise self._fault(line, f"the {key} of {excerpt(entry['name'])} is not a digest")
         if "digest" not in recorded:
             raise self._fault(line, f"{excerpt(entry['name'])} has no digest")
         definition = self._definition(entry, line)
@@ -373,7 +375,7 @@ class _LockReader:
             limits=self._texts(entry, "limits", line),
         )
         if pin.digest != recorded["digest"]:
-            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is not that of its digest")
+            raise self._fault(line, f"the definition of {excerpt(entry['name'])} does not match its digest")
         return pin
 
     def _definition(self, entry: Mapping[str, Any], line: int) -> Mapping[str, Any] | None:
@@ -385,47 +387,47 @@ class _LockReader:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not found.keys() <= set(_DEFINED):
-            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is none, as JSON")
+            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is not valid JSON of a definition")
         return {"name": entry["name"], **found}
 
     def _texts(self, table: Mapping[str, Any], key: str, line: int) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise self._fault(line, f"its {key} are no list of texts")
+            raise self._fault(line, f"its {key} are not a list of strings")
         return tuple(value)
 
     def _check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], line: int) -> None:
         for key in table:
             if key not in known:
-                raise self._fault(line, f"{excerpt(key)} is nothing that a lock says")
+                raise self._fault(line, f"{excerpt(key)} is not a field of a lock")
 
     def _fault(self, line: int, problem: str, remedy: str = _AGAIN) -> ConfigError:
         return ConfigError(file=self._file, key=f"line {line}" if line else "", problem=problem, remedy=remedy)
 
 
 def read_lock(path: Path, called: str = "") -> Lock:
-    """Read a lock, by another name if it is ``called`` so. Raises `ConfigError` with the line of what is wrong."""
-    return decoded_lock(lock_bytes(path), called or str(path))
+    """Read a lock; errors name it ``called`` if that is given. Raises `ConfigError` with the line of an error."""
+    return parse_lock(read_lock_bytes(path), called or str(path))
 
 
-def lock_bytes(path: Path) -> bytes:
-    """Return the bytes of the file, no more than a lock may have and one. Raises `ConfigError`."""
+def read_lock_bytes(path: Path) -> bytes:
+    """Return the bytes of a lock, and one more than the limit if it is too large. Raises `ConfigError`."""
     try:
-        # Whoever opened a pipe would wait for ever.
+        # Opening a pipe would block forever.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ConfigError(file=str(path), key="", problem="it is no regular file", remedy="Check the path.")
+            raise ConfigError(file=str(path), key="", problem="it is not a regular file", remedy="Check the path.")
         with path.open("rb") as stream:
             return stream.read(MAX_LOCK + 1)
     except (OSError, ValueError) as error:
-        problem = f"it can't be read ({getattr(error, 'strerror', None) or error})"
+        problem = f"it is not readable ({getattr(error, 'strerror', None) or error})"
         raise ConfigError(file=str(path), key="", problem=problem, remedy="Check the path.") from error
 
 
-def decoded_lock(raw: bytes, called: str) -> Lock:
-    """Read the bytes of a lock. Raises `ConfigError` with the line of what is wrong."""
+def parse_lock(raw: bytes, called: str) -> Lock:
+    """Parse the bytes of a lock. Raises `ConfigError` with the line of an error."""
     try:
         return Lock.parse(raw.decode(), called)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        problem, remedy = "it is not UTF-8", "Restore the file, or write it anew: `truename lock SOURCE...`."
+        problem, remedy = "it is not UTF-8", "Restore the file, or write it again: `truename lock SOURCE...`."
         raise ConfigError(file=called, key=f"line {line}", problem=problem, remedy=remedy) from error

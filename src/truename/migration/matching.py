@@ -1,4 +1,4 @@
-"""Match old tools with new ones: proved by equal definitions, or suggested by their resemblance."""
+"""Match old tools with new ones: proven by equal definitions, or suggested by similarity."""
 
 from __future__ import annotations
 
@@ -18,9 +18,18 @@ if TYPE_CHECKING:
 
     from truename.migration.lock import Key, Pin
 
-__all__ = ["COMMON", "Resemblance", "ToolMatch", "ToolSides", "proved", "same_sense", "suggested", "suspected"]
+__all__ = [
+    "COMMON",
+    "Resemblance",
+    "ToolMatch",
+    "ToolSides",
+    "have_same_sense",
+    "proven_matches",
+    "suggest_matches",
+    "suspect_matches",
+]
 
-# Read off real tool catalogues and the renames between their releases; a verb may have several senses.
+# Collected from real tool catalogs and the renames between their releases; a verb may have several senses.
 _SENSES: Final = (
     "get fetch read retrieve show print view load describe query info status",
     "list get enumerate browse index ls",
@@ -47,19 +56,19 @@ for _number, _verbs in enumerate(_SENSES):
         _OF.setdefault(_verb, set()).add(_number)
 
 VERBS: Final = frozenset(_OF)
-# The verbs of reading, listing, finding, making, removing and changing: they tell hardly one tool from another.
+# The verbs of reading, listing, finding, creating, deleting and updating, which hardly distinguish tools.
 COMMON: Final = frozenset(verb for verbs in _SENSES[:6] for verb in verbs.split())
 
 
-def senses(word: str) -> tuple[str, ...]:
-    """Return the senses of a verb, none for any other word."""
+def verb_senses(word: str) -> tuple[str, ...]:
+    """Return the senses of a verb; none for any other word."""
     return tuple(map(str, sorted(_OF.get(word, ()))))
 
 
-def same_sense(one: str, other: str) -> bool:
-    """Tell whether two verbs are used for the same thing.
+def have_same_sense(one: str, other: str) -> bool:
+    """Return whether two verbs share a sense.
 
-    >>> same_sense("print", "get"), same_sense("get", "delete")
+    >>> have_same_sense("print", "get"), have_same_sense("get", "delete")
     (True, False)
     """
     return not _OF.get(one, set()).isdisjoint(_OF.get(other, ()))
@@ -71,18 +80,18 @@ _TEXT_WORDS: Final = 300
 _LONGEST_NAME: Final = 200
 _MOST_PARAMETERS: Final = 100
 _IDEOGRAPHS: Final = "\u2e80"
-# What a part weighs in the whole; a part that one of the two tools does not have is left out.
+# The weight of each part in the score; a part that one of the two tools lacks is left out.
 _WEIGHTS: Final = {"name": 0.45, "text": 0.35, "parameters": 0.2}
 _VERB: Final = 0.5
 _SENSE: Final = 0.3
 _SAME_SENSE: Final = 0.45
 _STEMMED: Final = 4
-# A tool is compared with those that share its rarest words, and in full with the best few of them.
+# A tool is compared with those that share its rarest words, and in full only with the best few of them.
 _POSTINGS: Final = 400
 _ONE_POSTING: Final = 2_000
 _RAREST: Final = 16
 _SHORTLIST: Final = 8
-# Below the first nothing is suggested; a name with no word in common takes a description that is nearly the same.
+# Nothing below the first is suggested; names without a common word need nearly equal descriptions.
 LEAST: Final = 0.4
 _LEAST_NAMELESS: Final = 0.6
 _ALIKE: Final = 0.5
@@ -90,7 +99,7 @@ _ALIKE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ToolLikeness:
-    """How much two tools resemble each other, from 0 to 1, and in what."""
+    """The similarity of two tools, from 0 to 1, with its reasons."""
 
     score: float
     reasons: tuple[str, ...] = ()
@@ -107,7 +116,7 @@ class _Traits(NamedTuple):
     def features(self) -> Iterable[tuple[str, str]]:
         yield "squashed", self.squashed
         for word in self.name:
-            for sense in senses(word):
+            for sense in verb_senses(word):
                 yield "sense", sense
         for kind, several in (("name", self.name), ("text", self.text), ("parameters", self.parameters)):
             for word in several:
@@ -115,7 +124,7 @@ class _Traits(NamedTuple):
 
 
 class Resemblance:
-    """Finds for each old tool the new ones that it may have become, without comparing all with all."""
+    """A search for the new tools that each old one may have become, without comparing all pairs."""
 
     def __init__(self, old: Sequence[Pin], new: Sequence[Pin]) -> None:
         self._old = [_traits(pin) for pin in old]
@@ -129,7 +138,7 @@ class Resemblance:
         self._weights = self._weighed()
 
     def pairs(self, least: float = LEAST, *, by_name: bool = True) -> list[tuple[ToolLikeness, Pin, Pin]]:
-        """Return the pairs that resemble each other, the most alike first; a tool may be in several."""
+        """Return the similar pairs, the most similar first; a tool may be in several."""
         found = []
         for old in self._old:
             for place in self._shortlist(old):
@@ -139,7 +148,7 @@ class Resemblance:
         return sorted(found, key=lambda pair: (-pair[0].score, pair[1].key, pair[2].key))
 
     def definitions(self, old: Pin, new: Pin) -> float:
-        """Return how much the definitions of two tools are alike, whatever their names."""
+        """Return the similarity of the definitions of two tools, ignoring their names."""
         return self._likeness(_traits(old), _traits(new), by_name=False).score
 
     def _shortlist(self, old: _Traits) -> list[int]:
@@ -171,26 +180,26 @@ class Resemblance:
         return ToolLikeness(round(score, 2), _reasons(old, new, parts))
 
     def _named(self, old: frozenset[str], new: frozenset[str]) -> float:
-        """Return how much two names have in common: their words, and a little for a verb of the same sense."""
+        """Return the similarity of two names: their common words, and a little for verbs with the same sense."""
         left, right = old - new, new - old
-        akin = {one for one in left & VERBS if any(same_sense(one, two) for two in right)}
+        akin = {one for one in left & VERBS if any(have_same_sense(one, two) for two in right)}
         shared = self._shared("name", old, new) + _SENSE * len(akin) / max(len(old), len(new), 1)
-        # ``query`` became ``find``.
+        # For example, ``query`` became ``find``.
         least = _SAME_SENSE if akin == left and len(akin) == len(right) == 1 else 0.0
         return min(max(shared, least), 1.0)
 
     def _shared(self, kind: str, old: frozenset[str], new: frozenset[str]) -> float:
-        """Return the weight of what two sets share, of the weight of both."""
+        """Return the weight of the common words as a share of the weight of both sets."""
         total = self._total(kind, old) + self._total(kind, new)
         return 2 * self._total(kind, old & new) / total if total else 0.0
 
     def _total(self, kind: str, several: frozenset[str]) -> float:
-        # Exact sums: the order of a set of words must not decide.
+        # Exact sums, so that the order of a set does not matter.
         weights = self._weights[kind]
         return math.fsum(map(weights.__getitem__, several))
 
     def _weighed(self) -> dict[str, dict[str, float]]:
-        """Return what each word weighs: the less, the more tools of either side have it."""
+        """Return the weight of each word: the more tools of either side have it, the less it weighs."""
         weights: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for kind, word in self._spread.keys() | self._holders.keys():
             spread = max(self._spread[kind, word], len(self._holders.get((kind, word), ())))
@@ -202,15 +211,15 @@ class Resemblance:
 def _reasons(old: _Traits, new: _Traits, parts: dict[str, float]) -> tuple[str, ...]:
     reasons = []
     if parts.get("name") == 1.0:
-        reasons.append("the names differ in spelling only")
+        reasons.append("the names differ only in spelling")
     elif "name" in parts and (shared := sorted(old.name & new.name)):
         reasons.append(f"both names have {', '.join(excerpt(word, 30) for word in shared[:5])}")
     elif parts.get("name"):
         reasons.append("the verbs of the names mean the same")
     if (text := parts.get("text", 0.0)) >= _ALIKE:
-        reasons.append("the descriptions are the same" if text == 1.0 else f"the descriptions are alike ({text:.2f})")
+        reasons.append("the descriptions are equal" if text == 1.0 else f"the descriptions are similar ({text:.2f})")
     if (share := parts.get("parameters", 0.0)) >= _ALIKE:
-        reasons.append("the parameters are the same" if share == 1.0 else f"the parameters are alike ({share:.2f})")
+        reasons.append("the parameters are equal" if share == 1.0 else f"the parameters are similar ({share:.2f})")
     return tuple(reasons)
 
 
@@ -225,7 +234,7 @@ def _traits(pin: Pin) -> _Traits:
 def _text_words(text: str) -> Iterable[str]:
     for word in _TEXT.findall(text[:_READ].lower())[:_TEXT_WORDS]:
         if word >= _IDEOGRAPHS:
-            # No spaces part these: pairs of characters stand for words.
+            # Languages without spaces: pairs of characters serve as words.
             yield from (word[i : i + 2] for i in range(max(len(word) - 1, 1)))
         else:
             yield word
@@ -235,14 +244,15 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) >= _STEMMED and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
-# Less than the first in common is another tool under the name; as much as the second is the same tool as another's.
+# A tool below the first similarity is a different one under the same name; one above the second is the same under
+# another name.
 _STRANGE: Final = 0.4
 _SUSPECT: Final = 0.7
 
 
 @dataclass(frozen=True)
 class ToolMatch:
-    """An old tool and the new one that it is, or may be."""
+    """An old tool, and the new one that it certainly or probably became."""
 
     old: Pin
     new: Pin
@@ -251,7 +261,7 @@ class ToolMatch:
 
 @dataclass(frozen=True)
 class ToolSides:
-    """Both lists of tools by key. Two lists of one server each are of one server, whatever it is called."""
+    """Both lists of tools by key. If each list has one server, these are taken as one server, whatever their keys."""
 
     old: Mapping[Key, Pin]
     new: Mapping[Key, Pin]
@@ -265,10 +275,10 @@ class ToolSides:
         return cls({pin.key: pin for pin in old}, {pin.key: pin for pin in new})
 
 
-def proved(sides: ToolSides) -> dict[Key, Key]:
-    """Return the tools that have another key, each under its old one, by definitions equal but for the name.
+def proven_matches(sides: ToolSides) -> dict[Key, Key]:
+    """Return the tools with another key, each under its old one, by definitions that are equal except for the name.
 
-    An equal definition proves it only if exactly one tool has it on either side, and if it says enough.
+    An equal definition proves a match only if it is long enough, and only one tool has it on either side.
     """
     before, after = (_by_shape(pins) for pins in (sides.old, sides.new))
     return {key: after[shape] for shape, key in before.items() if shape in after and after[shape] != key}
@@ -279,10 +289,10 @@ def _by_shape(pins: Mapping[Key, Pin]) -> dict[str, Key]:
     return {pin.shape: key for key, pin in pins.items() if pin.shape and counts[pin.shape] == 1}
 
 
-def suggested(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMatch]:
-    """Return who may have become whom: of one name on another server, then by resemblance on one server.
+def suggest_matches(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMatch]:
+    """Return the suggested matches: tools of one name on another server, then similar tools on one server.
 
-    No tool is in two of them; of several that are as good, the first by name.
+    No tool is in two of them; of equally good ones, the first by name counts.
     """
     moves = _chosen(_moved(gone, added))
     moved_from, moved_to = {one.old.key for one in moves}, {one.new.key for one in moves}
@@ -295,10 +305,10 @@ def suggested(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[ToolMat
     return [*moves, *_chosen(pairs)]
 
 
-def suspected(kept: Mapping[Key, tuple[Pin, Pin]], gone: Mapping[Key, Pin]) -> list[ToolMatch]:
-    """Return the names that were kept for another tool: what is told of it now was told of another before.
+def suspect_matches(kept: Mapping[Key, tuple[Pin, Pin]], gone: Mapping[Key, Pin]) -> list[ToolMatch]:
+    """Return the names that probably mean another tool now: their new definition resembles another tool's old one.
 
-    ``kept`` are tools under their old names with other definitions, ``gone`` those that are nowhere.
+    ``kept`` are tools with their old names and other definitions, ``gone`` those without a match.
     """
     exchanged = _exchanged(kept)
     sure = {one.new.key for one in exchanged}
@@ -317,7 +327,7 @@ def suspected(kept: Mapping[Key, tuple[Pin, Pin]], gone: Mapping[Key, Pin]) -> l
 
 
 def _exchanged(kept: Mapping[Key, tuple[Pin, Pin]]) -> list[ToolMatch]:
-    """Return the tools of which each has exactly the definition that the other had, however little that says."""
+    """Return the pairs of tools that exchanged exactly their definitions, however short."""
     by_digests: defaultdict[tuple[str, str], list[Key]] = defaultdict(list)
     for key in sorted(kept):
         old, new = kept[key]
@@ -331,7 +341,7 @@ def _exchanged(kept: Mapping[Key, tuple[Pin, Pin]]) -> list[ToolMatch]:
 
 
 def _equal(old: Pin, new: Pin) -> ToolMatch:
-    return ToolMatch(old, new, ToolLikeness(1.0, ("each has exactly the definition that the other had",)))
+    return ToolMatch(old, new, ToolLikeness(1.0, ("each has exactly the other's former definition",)))
 
 
 def _by_server(pins: Mapping[Key, Pin]) -> Mapping[str, list[Pin]]:
@@ -342,7 +352,7 @@ def _by_server(pins: Mapping[Key, Pin]) -> Mapping[str, list[Pin]]:
 
 
 def _moved(gone: Mapping[Key, Pin], added: Mapping[Key, Pin]) -> list[tuple[ToolLikeness, Pin, Pin]]:
-    """Return the pairs of one name on two servers, if the name is of one tool on either side."""
+    """Return the pairs of one name on two servers, if only one tool has the name on either side."""
     before, after = (_by_name(pins) for pins in (gone, added))
     pairs = []
     for name in sorted(before.keys() & after.keys()):

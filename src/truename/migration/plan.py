@@ -1,4 +1,4 @@
-"""Plan a rename: what changes, what speaks against it, and what a person has to look at."""
+"""Plan a rename: the changes, the reasons against it, and the points that a person has to check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.errors import MigrationError, excerpt
 from truename.identity import fold
-from truename.migration.lexicon import Lexicon, fault_in_name, fault_in_old, is_plain_word
+from truename.migration.lexicon import Lexicon, is_plain_word, new_name_problem, old_name_problem
 from truename.naming.words import words
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from truename.ledger import Ledger
 
-__all__ = ["PlanRemark", "RenamePlan", "is_control_plane", "plan", "spellings"]
+__all__ = ["PlanRemark", "RenamePlan", "client_spellings", "is_control_plane", "plan"]
 
 _UPGRADES: Final = frozenset({"update", "updater", "upgrade", "upgrader", "selfupdate", "rollback", "reinstall"})
 _ITSELF: Final = frozenset({"self", "agent", "agents", "daemon", "worker", "runner", "runtime", "firmware", "fleet"})
 
 
 def is_control_plane(name: str) -> bool:
-    """Tell whether a name says that the tool upgrades its own program.
+    """Return whether a name says that the tool upgrades its own program.
 
     >>> [is_control_plane(name) for name in ("agent.update", "selfUpdate", "winget.update", "update_lead")]
     [True, True, False, False]
@@ -35,13 +35,13 @@ def is_control_plane(name: str) -> bool:
     return "selfupdate" in found or bool(found & _UPGRADES and found & _ITSELF)
 
 
-def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
-    """Return what clients show for the old names of these servers, and what they will show for the new ones.
+def client_spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, str]:
+    """Return the names that clients show for the old names of these servers, with those for the new names.
 
-    A spelling that two names share, that is itself a name of the plan, or that has nothing of the server in it, is
-    left out: what it means is not certain. So is one that no file can hold as a name (``mcp__#__list``).
+    A spelling is omitted if its meaning is uncertain: two names share it, it is itself a name of the plan, or it does
+    not contain the server's key. So is one that cannot be written as a name in a file (``mcp__#__list``).
 
-    >>> spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
+    >>> client_spellings({"fs_ls": "fs_list"}, ["kenny"])["mcp__kenny__fs_ls"]
     'mcp__kenny__fs_list'
     """
     found: dict[str, set[str]] = {}
@@ -54,8 +54,8 @@ def spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict[str, s
         if len(options) == 1
         and old not in own
         and (new := next(iter(options))) != old
-        and not fault_in_old(old)
-        and not fault_in_name(new)
+        and not old_name_problem(old)
+        and not new_name_problem(new)
     }
 
 
@@ -70,7 +70,7 @@ def _shown(renames: Mapping[str, str], servers: tuple[str, ...]) -> Iterator[tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRemark:
-    """One thing that a plan says: a ``kind`` for programs, the names it is about, a fact and what to do."""
+    """A remark about a plan: a ``kind`` for programs, the names concerned, a fact and a remedy."""
 
     kind: str
     names: tuple[str, ...]
@@ -81,30 +81,26 @@ class PlanRemark:
         return f"{self.fact}. {self.remedy}"
 
 
-def _nothing() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class RenamePlan:
-    """The renames, old to new; why it can't be carried out; what to look at; which tools perform upgrades.
+    """The renames, old to new; the refusals; the warnings; the tools that perform upgrades.
 
-    ``spellings`` are what clients show for the old names, and will show for the new ones.
+    ``spellings`` maps the names that clients show for the old names to those for the new ones.
     """
 
     renames: Mapping[str, str]
     refusals: tuple[PlanRemark, ...] = ()
     warnings: tuple[PlanRemark, ...] = ()
     control_plane: tuple[str, ...] = ()
-    spellings: Mapping[str, str] = field(default_factory=_nothing)
+    spellings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def ok(self) -> bool:
-        """Whether it can be carried out."""
+        """Whether the plan can be applied."""
         return not self.refusals
 
     def lexicon(self) -> Lexicon:
-        """Return what to look for in files. Raises `MigrationError` for a plan that can't be carried out."""
+        """Compile the names to search in files. Raises `MigrationError` for a plan with refusals."""
         if self.refusals:
             first, more = self.refusals[0], len(self.refusals) - 1
             fact = f"{first.fact} (and {more} more)" if more else first.fact
@@ -121,11 +117,11 @@ def plan(
     ledger: Ledger | None = None,
     control_plane: Iterable[str] = (),
 ) -> RenamePlan:
-    """Return the plan for these renames; nothing is done, and nothing is raised for a bad one: it has refusals.
+    """Plan these renames. Nothing is changed, and a bad plan raises nothing: it has refusals.
 
-    ``known`` are all names there are, ``servers`` the keys under which clients know the server, ``clients`` the
-    dialects that have to accept every new name. What the ledger withdrew can't come back. ``control_plane`` are tools
-    that perform the upgrade, besides those whose names say so. Raises `UnknownDialect`.
+    ``known`` are all existing names, ``servers`` the keys under which clients know the server, ``clients`` the dialects
+    that must accept every new name. A name that the ledger withdrew cannot come back. ``control_plane`` are tools that
+    perform the upgrade, besides those whose names say so. Raises `UnknownDialect`.
 
     >>> made = plan({"net.dns_flush": "net_dns_flush", "net_dns.flush": "net_dns_flush"})
     >>> [refusal.kind for refusal in made.refusals]
@@ -137,8 +133,8 @@ def plan(
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
-    writable = not any(fault_in_old(old) or fault_in_name(new) for old, new in renames.items())
-    shown = spellings(case.renames, servers) if writable else {}
+    writable = not any(old_name_problem(old) or new_name_problem(new) for old, new in renames.items())
+    shown = client_spellings(case.renames, servers) if writable else {}
     return RenamePlan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
@@ -161,7 +157,7 @@ class _PlannedRenames:
 
     @cached_property
     def others(self) -> dict[str, list[str]]:
-        """The names that stay."""
+        """The names that do not change."""
         return _by_fold(self.known - self.renames.keys())
 
 
@@ -178,23 +174,25 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _illegal(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
-        for name, fault in ((old, fault_in_old(old)), (new, fault_in_name(new))):
+        for name, fault in ((old, old_name_problem(old)), (new, new_name_problem(new))):
             if fault:
-                fact = f"{excerpt(name)} can't be a name in files: {fault}"
-                yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another.")
+                fact = f"{excerpt(name)} cannot be written as a name in files: {fault}"
+                yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose another name.")
         for client in case.clients:
             reasons = dialects.get(client).check(new)
             if reasons:
                 why = "; ".join(reason.text for reason in reasons)
                 fact = f"{excerpt(new)} is not legal for {client}: {why}"
-                yield PlanRemark(kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that it accepts.")
+                yield PlanRemark(
+                    kind="illegal", names=(old, new), fact=fact, remedy="Choose a name that this client accepts."
+                )
 
 
 def _unchanged(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         if old == new:
-            fact = f"{excerpt(old)} would stay what it is"
-            yield PlanRemark(kind="unchanged", names=(old, new), fact=fact, remedy="Leave it out.")
+            fact = f"{excerpt(old)} would not change"
+            yield PlanRemark(kind="unchanged", names=(old, new), fact=fact, remedy="Remove it from the plan.")
 
 
 def _merged(case: _PlannedRenames) -> Iterator[PlanRemark]:
@@ -204,16 +202,18 @@ def _merged(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for olds in targets.values():
         if len(olds) > 1:
             news = sorted({case.renames[old] for old in olds})
-            alike = excerpt(news[0]) if len(news) == 1 else f"{_quoted(news)}, which clients take for one name"
+            alike = excerpt(news[0]) if len(news) == 1 else f"{_quoted(news)}, which clients treat as one name"
             fact = f"{_quoted(olds)} would become {alike}"
-            yield PlanRemark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each a name of its own.")
+            yield PlanRemark(kind="merged", names=tuple(olds), fact=fact, remedy="Give each its own name.")
 
 
 def _exists(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
-        # An old name that is gone is what was left of a rename made in part.
+        # An old name that no longer exists was left by a partial rename.
         for other in case.others.get(fold(new), ()) if old in case.known else ():
-            alike = "there already" if other == new else f"taken by some clients for {excerpt(other)}, which is there"
+            alike = (
+                "already in use" if other == new else f"the same as {excerpt(other)} for some clients, which is in use"
+            )
             fact = f"{excerpt(new)} is {alike}"
             yield PlanRemark(kind="exists", names=(old, new), fact=fact, remedy="Choose another name.")
 
@@ -221,7 +221,7 @@ def _exists(case: _PlannedRenames) -> Iterator[PlanRemark]:
 def _chained(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old, new in case.renames.items():
         for later in case.olds.get(fold(new), ()):
-            # Names of one fold are told by `_merged`, unless one takes the very name of another.
+            # `_merged` reports names with the same fold, unless one takes exactly the other's name.
             if later == old or (fold(later) == fold(old) and later != new):
                 continue
             if fold(case.renames[later]) == fold(old):
@@ -231,13 +231,13 @@ def _chained(case: _PlannedRenames) -> Iterator[PlanRemark]:
                 fact = (
                     f"{excerpt(old)} would get the name {excerpt(later)}, which becomes {excerpt(case.renames[later])}"
                 )
-                remedy = "Who still says the one would reach the other: take a name that was never used."
+                remedy = "A caller of the one would reach the other: choose a name that was never used."
                 yield PlanRemark(kind="chain", names=(old, later), fact=fact, remedy=remedy)
 
 
 def _swap(one: str, other: str) -> PlanRemark:
-    fact = f"{excerpt(one)} and {excerpt(other)} would change places"
-    remedy = "A name once shown never means another tool: give both new names."
+    fact = f"{excerpt(one)} and {excerpt(other)} would swap their names"
+    remedy = "A name once shown never means another tool: choose new names for both."
     return PlanRemark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
 
 
@@ -251,7 +251,10 @@ def _withdrawn(case: _PlannedRenames) -> Iterator[PlanRemark]:
         if standing is not None and standing.status != "held":
             fact = f"{excerpt(new)} was withdrawn on {standing.since[:10] or 'an earlier day'} ({standing.status})"
             yield PlanRemark(
-                kind="withdrawn", names=(old, new), fact=fact, remedy="It never comes back; choose another."
+                kind="withdrawn",
+                names=(old, new),
+                fact=fact,
+                remedy="A withdrawn name never comes back; choose another.",
             )
 
 
@@ -262,31 +265,31 @@ def _held(case: _PlannedRenames) -> Iterator[PlanRemark]:
         holder, before = case.ledger.holder(fold(new)), case.ledger.holder(fold(old))
         is_gone = case.known and old not in case.known
         if is_gone or case.ledger.is_withdrawn(fold(new)) or case.ledger.is_withdrawn(fold(old)):
-            # Gone, it left its name to the same tool; withdrawn, it was led there before.
+            # A missing tool left its name to the same tool; a withdrawn name was already redirected to it.
             continue
         if holder is not None and before is not None and holder != before:
             fact = f"{excerpt(new)} is {holder} in the ledger, and {excerpt(old)} is {before}"
-            remedy = "If they are one tool, before and after the change, show the tools there are now: --among SOURCE."
+            remedy = "If they are the same tool before and after the change, pass the current tools: --among SOURCE."
             yield PlanRemark(kind="held", names=(old, new), fact=fact, remedy=remedy)
 
 
 def _unknown(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old in case.renames:
         if case.known and old not in case.known:
-            fact = f"No tool is called {excerpt(old)}"
+            fact = f"No tool has the name {excerpt(old)}"
             yield PlanRemark(kind="unknown", names=(old,), fact=fact, remedy="Check the spelling.")
 
 
 def _words(case: _PlannedRenames) -> Iterator[PlanRemark]:
     for old in case.renames:
         if is_plain_word(old):
-            fact = f"{excerpt(old)} is a word like any other"
-            remedy = "Quoted, it may mean something else: read what would change before --apply."
+            fact = f"{excerpt(old)} is a common word"
+            remedy = "In quotes it may mean something else: review the changes before --apply."
             yield PlanRemark(kind="word", names=(old,), fact=fact, remedy=remedy)
 
 
 def _lockstep(name: str) -> PlanRemark:
-    fact = f"{excerpt(name)} performs the upgrade: a peer of before can't be told to upgrade by a name it doesn't know"
+    fact = f"{excerpt(name)} performs the upgrade: older peers do not know its new name"
     remedy = "Upgrade all peers first by the old name, or keep the old name for this tool."
     return PlanRemark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
 

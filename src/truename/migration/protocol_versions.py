@@ -1,4 +1,4 @@
-"""Compare, read and bump protocol versions, and resolve calls between two versions (seed 002)."""
+"""Compare, read and bump protocol versions, and resolve calls between peers of two versions."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ __all__ = [
     "ProtocolStatement",
     "VersionSkew",
     "bump",
+    "compare_peers",
     "compare_versions",
     "pattern_for",
     "resolve_between",
-    "skew",
-    "stated",
+    "stated_versions",
     "version_parts",
 ]
 
 _VERSION: Final = re.compile(r"(v?)((?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,3})")
-# Which number a change counts up: from 1.0 on, and under 0.x, where the second one stands for breaking changes.
+# The position of the number that a change increments: from 1.0 on, and below 1.0, where the second one is for breaking
+# changes.
 CHANGES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {"rename": (0, 1), "removed": (0, 1), "breaking": (0, 1), "added": (1, 1), "fixed": (2, 2)}
 )
 
 
 def version_parts(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version: one to four, parted by dots, a ``v`` in front is accepted.
+    """Return the numbers of a version: one to four, separated by dots, optionally after a ``v``.
 
-    Raises `MigrationError` (``invalid_version``) for anything else, ``0.3-beta`` too.
+    Raises `MigrationError` (``invalid_version``) for anything else, also for ``0.3-beta``.
 
     >>> version_parts("v0.10")
     (0, 10)
@@ -52,15 +53,14 @@ def version_parts(version: str) -> tuple[int, ...]:
 def bump(version: str, change: str = "rename") -> str:
     """Return the version after a change: ``rename``, ``removed``, ``breaking``, ``added`` or ``fixed``.
 
-    A renamed tool breaks whoever knows the old name (seed 002: 0.2 becomes 0.3). As many numbers as there were stay,
-    or those that the change needs. Raises `MigrationError` for a version that can't be counted, `ValueError` for an
-    unknown change.
+    A rename breaks callers of the old name (0.2 becomes 0.3). The count of numbers stays, or grows as the change needs.
+    Raises `MigrationError` for an invalid version, `ValueError` for an unknown change.
 
     >>> bump("0.9"), bump("1.4.2"), bump("1.4", "added"), bump("0.2", "fixed")
     ('0.10', '2.0.0', '1.5', '0.2.1')
     """
     if change not in CHANGES:
-        message = f"{excerpt(change)} is no kind of change. Use one of {', '.join(CHANGES)}."
+        message = f"{excerpt(change)} is not a kind of change. Use one of {', '.join(CHANGES)}."
         raise ValueError(message)
     lead, text = _parsed(version)
     numbers = [int(part) for part in text.split(".")]
@@ -71,9 +71,9 @@ def bump(version: str, change: str = "rename") -> str:
 
 
 def compare_versions(left: str, right: str) -> int:
-    """Return -1, 0 or 1: whether the left version is older, the same or newer, number by number.
+    """Return -1, 0 or 1 if the left version is older than, equal to or newer than the right one, number by number.
 
-    Raises `MigrationError` as `version_parts` does.
+    Raises `MigrationError` like `version_parts`.
 
     >>> compare_versions("0.10", "0.9"), compare_versions("0.3", "v0.3.0")
     (1, 0)
@@ -87,36 +87,36 @@ def _parsed(version: str) -> tuple[str, str]:
     if found is None:
         raise MigrationError(
             code="invalid_version",
-            problem=f"{excerpt(version)} is no protocol version",
-            remedy="Write one to four numbers parted by dots, as in 0.3.",
+            problem=f"{excerpt(version)} is not a protocol version",
+            remedy="Write one to four numbers separated by dots, as in 0.3.",
         )
     return found[1], found[2]
 
 
 DEFAULT_PATTERN: Final = 'PROTOCOL_VERSION = "{version}"'
-# The setting of the gateway, which is no constant of a program.
+# The setting of the gateway, which is not a constant in a program.
 _SETTING: Final = 'protocol = "{version}"'
 _SETTINGS_FILE: Final = "truename.toml"
 _PLACE: Final = "{version}"
 _LONGEST: Final = 200
 _NUMBERS: Final = r"(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,3})(?![\w.-]*\w)"
-# A type may stand between name and value (Rust, TypeScript), a quote after the name (JSON).
+# A type may follow the name (Rust, TypeScript), or a quote (JSON).
 _USUAL: Final = re.compile(
     rf"(?<![\w-])(?:PROTOCOL_VERSION|protocol_version)\b[\"'`]?"
     rf"(?:[ \t]{{0,8}}:[ \t]{{0,8}}&?[\w' ]{{1,40}})?[ \t]{{0,40}}[=:][ \t]{{0,40}}[\"'`]?{_NUMBERS}"
 )
 
-# Only above all tables: below them it is somebody else's.
+# Only before all tables: in a table it is another setting.
 _SET: Final = re.compile(rf"\A\ufeff?(?:[^\[\n][^\n]*\n|\n)*?protocol[ \t]{{0,40}}=[ \t]{{0,40}}[\"']{_NUMBERS}[\"']")
 _OWN: Final = {DEFAULT_PATTERN: _USUAL, _SETTING: _SET}
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolStatement:
-    """A step from one protocol version to the next, and how files state it.
+    """A step from one protocol version to the next, and the way in which files state it.
 
-    ``pattern`` is a text with ``{version}`` in it, read as it is but for the amount of space; the default one is read
-    more widely, with a type between, with ``:``, in small letters. ``file`` is the only file to look in, a glob.
+    ``pattern`` is a text with ``{version}``, matched literally except for white space; the default one also matches a
+    type after the name, ``:`` instead of ``=``, and lower case. ``file`` is a glob of the files to search.
     """
 
     old: str
@@ -128,7 +128,7 @@ class ProtocolStatement:
     def after(
         cls, version: str, change: str = "rename", *, pattern: str = DEFAULT_PATTERN, file: str = ""
     ) -> ProtocolStatement:
-        """Count a version up. Raises `MigrationError` for what is no version or no pattern.
+        """Return the step to the next version. Raises `MigrationError` for an invalid version or pattern.
 
         >>> ProtocolStatement.after("0.9").new
         '0.10'
@@ -137,15 +137,15 @@ class ProtocolStatement:
         return cls(version, bump(version, change), pattern, file)
 
     def statements(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield where a text states a version, and which."""
+        """Yield each version that a text states, with its offset."""
         for found in _compiled(self.pattern).finditer(text):
             yield found.start("version"), found["version"]
 
 
-def stated(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
-    """Return the versions that a text states, each once. Raises `MigrationError` for what is no pattern.
+def stated_versions(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
+    """Return the versions that a text states, without duplicates. Raises `MigrationError` for an invalid pattern.
 
-    >>> stated('pub const PROTOCOL_VERSION: &str = "0.2";')
+    >>> stated_versions('pub const PROTOCOL_VERSION: &str = "0.2";')
     ('0.2',)
     """
     found = dict.fromkeys(each["version"] for each in _compiled(pattern).finditer(text))
@@ -153,7 +153,7 @@ def stated(text: str, pattern: str = DEFAULT_PATTERN) -> tuple[str, ...]:
 
 
 def pattern_for(name: str, pattern: str) -> str:
-    """Return how a file of this name states the version: truename.toml by its setting, unless another way is set.
+    """Return the pattern for a file of this name: that of the setting for truename.toml, unless the pattern is set.
 
     >>> pattern_for("truename.toml", DEFAULT_PATTERN), pattern_for("truename.toml", "VERSION: {version}")
     ('protocol = "{version}"', 'VERSION: {version}')
@@ -168,8 +168,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     before, place, after = pattern.partition(_PLACE)
     if not place or not before.strip() or len(pattern) > _LONGEST or _PLACE in after:
         raise MigrationError(
-            problem=f"{excerpt(pattern)} is no pattern of a protocol version",
-            remedy='Write a text with {version} in it, as in VERSION = "{version}".',
+            problem=f"{excerpt(pattern)} is not a pattern of a protocol version",
+            remedy='Write a text that contains {version}, as in VERSION = "{version}".',
         )
     return re.compile(f"{_spaced(before)}{_NUMBERS}{_spaced(after)}")
 
@@ -179,16 +179,16 @@ def _spaced(text: str) -> str:
     return r"\s{0,40}".join(parts)
 
 
-# What a peer can have known for certain: names that were shown, and ids.
+# The steps that find names which were shown, and ids.
 _EXACT: Final = frozenset({"table", "ledger", "canonical"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionSkew:
-    """Two versions of one protocol: whether they are the same, and whether every name means the same to both.
+    """A comparison of two protocol versions: whether they are equal, and whether names mean the same in both.
 
-    ``compatible`` sides have no breaking change between them: the same first number, and below 1.0 the same second
-    one, for there that is the one which a rename counts up.
+    ``compatible`` versions have no breaking change between them: they have the same first number, and below 1.0 also
+    the same second one.
     """
 
     server: str
@@ -199,18 +199,18 @@ class VersionSkew:
     def __str__(self) -> str:
         versions = f"the server speaks protocol {self.server}, the peer {excerpt(self.peer, 40)[1:-1]}"
         if self.compatible:
-            return f"{versions}: names mean the same to both."
+            return f"{versions}: names mean the same in both."
         return f"{versions}: names may have changed between them. Upgrade the older side, or both together."
 
 
-def skew(*, server: str, peer: str) -> VersionSkew:
-    """Compare the versions of two sides, number by number. A peer's version that can't be read fits no other.
+def compare_peers(*, server: str, peer: str) -> VersionSkew:
+    """Compare the protocol versions of two peers. An invalid version of the peer is compatible with none.
 
-    Raises `MigrationError` (``invalid_version``) for the server's own.
+    Raises `MigrationError` (``invalid_version``) for the server's own version.
 
-    >>> skew(server="0.3", peer="0.2").compatible, skew(server="1.10", peer="1.9").compatible
+    >>> compare_peers(server="0.3", peer="0.2").compatible, compare_peers(server="1.10", peer="1.9").compatible
     (False, True)
-    >>> skew(server="0.3", peer="newest").compatible
+    >>> compare_peers(server="0.3", peer="newest").compatible
     False
     """
     own = _breaking(version_parts(server))
@@ -223,10 +223,10 @@ def skew(*, server: str, peer: str) -> VersionSkew:
 
 
 def resolve_between(text: str, names: NameTable, *, server: str, peer: str) -> Resolution:
-    """Return the tool that a peer of another version means by a name; only what was shown, or an id, counts.
+    """Resolve the name that a peer with another version uses; only shown names and ids count.
 
-    A spelling that a peer made up by other rules than today's could mean another tool by now. Raises what `resolve`
-    raises; what is unknown, or known by a derived spelling only, is `UnknownTool` (``moved``) with both versions.
+    A spelling that the peer derived with other rules could mean another tool now. Raises the errors of `resolve`; a
+    name that is unknown, or known only as a derived spelling, is `UnknownTool` (``moved``) with both versions.
 
     >>> from truename import Catalog, project
     >>> agent = project(Catalog.from_mcp({"kenny": ["powershell.exec"]}), "native", style="declared")
@@ -235,7 +235,7 @@ def resolve_between(text: str, names: NameTable, *, server: str, peer: str) -> R
         ...
     truename.errors.UnknownTool: Tool 'powershell_exec' does not exist in protocol 0.2 (the call is of 0.3); ...
     """
-    both = skew(server=server, peer=peer)
+    both = compare_peers(server=server, peer=peer)
     if both.same:
         return resolve(text, names)
     detail = f" in protocol {server} (the call is of {excerpt(peer, 40)[1:-1]})"

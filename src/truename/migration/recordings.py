@@ -1,4 +1,4 @@
-"""Record calls, one line of JSON each, and replay each for the tool that has its identity now (seed 003)."""
+"""Record calls as JSON lines, and replay each with the tool that has its identity now."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 MAX_RECORDING: Final = 256 * 1024 * 1024
 _FORMAT: Final = 1
-# Arguments of the longest call, escaped at their worst, and what stands around them.
+# The arguments of the longest call with the worst escaping, and the other fields.
 _LONGEST_LINE: Final = 64 * 1024 * 1024
 _TEXTS: Final = ("name", "server", "tool", "call_id", "digest", "catalog", "protocol", "at")
 _PLAIN: Final = Exposure()
@@ -56,10 +56,10 @@ _UNKNOWN: Final = Context()
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedCall:
-    """One call of a recording: its tool and arguments, the name that was used, and what it was called in.
+    """One call of a recording: its tool, arguments, context, and the name that was used.
 
-    ``server`` and ``tool`` are the origin, ``digest`` is of the tool's definition then, ``catalog`` of all that there
-    was, ``protocol`` the version that was spoken, ``at`` when (UTC, ISO 8601); "" is unknown.
+    ``server`` and ``tool`` are the origin, ``digest`` that of the tool's definition, ``catalog`` that of the whole
+    catalog, ``protocol`` the protocol version, ``at`` the time (UTC, ISO 8601); "" means unknown.
     """
 
     id: ToolId
@@ -78,7 +78,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenLine:
-    """A line that is no call: cut off by a kill (only the last one ever is, or one before a new start), or damaged."""
+    """A line that is not a call: cut off when the process was killed (the last line before an end), or damaged."""
 
     line: int
     problem: str
@@ -88,12 +88,13 @@ class BrokenLine:
 
 
 class CallRecorder:
-    """Writes calls to a file, appending, from any thread; one write a call, nothing is kept open by a reader.
+    """A recorder that appends calls to a file, from any thread, with one write for each.
 
-    ``exposure`` is the operator's word on what is recordable; without it the author's counts. ``max_bytes`` is how
-    large the file may grow. A line that a killed process left half-written is ended, so that it spoils no other.
+    ``exposure`` has the operator's rules about recordable tools; without it the author's metadata counts. ``max_bytes``
+    limits the size of the file. A line that a killed process left incomplete is terminated, so that it does not damage
+    the next.
 
-    Raises `StoreError` (``unusable``) for a path that is no file, or can't be written.
+    Raises `StoreError` (``unusable``) for a path that is not a file, or not writable.
     """
 
     def __init__(
@@ -110,10 +111,10 @@ class CallRecorder:
         self._torn = _is_torn(self._file)
 
     def write(self, call: Call, *, catalog: str = "", protocol: str = "") -> bool:
-        """Write a call down if its tool is recordable, and tell whether it is.
+        """Record a call if its tool is recordable; return whether it is.
 
-        ``catalog`` is the catalogue's digest, ``protocol`` the version of the team's protocol. Raises `StoreError`:
-        ``unusable``, or ``full``; the call itself is not concerned.
+        ``catalog`` is the catalog's digest, ``protocol`` the version of the team's protocol. Raises `StoreError`
+        (``unusable`` or ``full``), which does not affect the call itself.
         """
         if not self._exposure.metadata_of(call).is_recordable:
             return False
@@ -123,11 +124,11 @@ class CallRecorder:
         return True
 
     def judge_by(self, exposure: Exposure) -> None:
-        """Have another operator's word on what is recordable from now on."""
+        """Replace the operator's rules about recordable tools."""
         self._exposure = exposure
 
     def close(self) -> None:
-        """Close the file; what was written is in it already."""
+        """Close the file, which already has all recorded calls."""
         with self._lock:
             if self._file >= 0:
                 os.close(self._file)
@@ -152,15 +153,15 @@ class CallRecorder:
 
     def _append(self, line: bytes) -> None:
         if self._file < 0:
-            _refuse(self._path, "it was closed", "unusable")
+            _refuse(self._path, "the recorder is closed", "unusable")
         try:
             if os.fstat(self._file).st_size + len(line) > self._max:
-                _refuse(self._path, f"it would be larger than {self._max:,} bytes", "full", "Begin another file.")
-            # What could be written of the line before must not spoil this one.
+                _refuse(self._path, f"it would be larger than {self._max:,} bytes", "full", "Start another file.")
+            # A line that was written in part must not damage this one.
             line = b"\n" + line if self._torn else line
             written = os.write(self._file, line)
         except OSError as error:
-            _refuse(self._path, f"it can't be written ({error.strerror or error})", "unusable")
+            _refuse(self._path, f"it cannot be written ({error.strerror or error})", "unusable")
         self._torn = written < len(line) and (self._torn or written > 0)
         if written < len(line):
             _refuse(self._path, "the disk is full", "unusable")
@@ -170,10 +171,10 @@ def _opened(path: Path) -> int:
     try:
         found = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
     except OSError as error:
-        _refuse(path, f"it can't be opened ({error.strerror or error})", "unusable")
+        _refuse(path, f"it cannot be opened ({error.strerror or error})", "unusable")
     try:
         if not stat.S_ISREG(os.fstat(found).st_mode):
-            _refuse(path, "it is no file", "unusable")
+            _refuse(path, "it is not a regular file", "unusable")
     except BaseException:
         os.close(found)
         raise
@@ -181,7 +182,7 @@ def _opened(path: Path) -> int:
 
 
 def _is_torn(file: int) -> bool:
-    """Tell whether the last line has no end. The file is appended to, wherever this leaves its position."""
+    """Return whether the last line is incomplete. The file is in append mode, so its position does not matter."""
     if not os.lseek(file, 0, os.SEEK_END):
         return False
     os.lseek(file, -1, os.SEEK_END)
@@ -193,14 +194,14 @@ def _refuse(path: Path, problem: str, code: str, remedy: str = "Check the path a
 
 
 def read_recording(path: str | Path) -> Iterator[RecordedCall | BrokenLine]:
-    """Read a recording, line by line. What is no call is a `BrokenLine` at its place, and the next one is read.
+    """Read a recording line by line. An invalid line becomes a `BrokenLine`, and reading continues.
 
-    Raises `StoreError`: ``unusable`` for a file that can't be read, ``newer`` for a line of a later format.
+    Raises `StoreError`: ``unusable`` for an unreadable file, ``newer`` for a line of a newer format.
     """
     where = Path(path)
     try:
         if not where.is_file():
-            _refuse(where, "it is no file", "unusable", "Give the path of a recording.")
+            _refuse(where, "it is not a regular file", "unusable", "Give the path of a recording.")
         with where.open("rb") as file:
             number = 0
             while line := file.readline(_LONGEST_LINE):
@@ -208,7 +209,7 @@ def read_recording(path: str | Path) -> Iterator[RecordedCall | BrokenLine]:
                 if line.strip():
                     yield _entry(line, number, where)
     except OSError as error:
-        _refuse(where, f"it can't be read ({error.strerror or error})", "unusable")
+        _refuse(where, f"it is not readable ({error.strerror or error})", "unusable")
 
 
 def _entry(line: bytes, number: int, path: Path) -> RecordedCall | BrokenLine:
@@ -216,20 +217,20 @@ def _entry(line: bytes, number: int, path: Path) -> RecordedCall | BrokenLine:
         return _call(json.loads(line), number, path)
     except (ValueError, RecursionError) as error:
         if not line.endswith(b"\n"):
-            problem = "it has no end: whoever wrote it was stopped there, or it is too long"
+            problem = "it is incomplete: its writer was killed, or it is too long"
         else:
             known = isinstance(error, TruenameError | _NoCall)
-            problem = str(error) if known else f"it is no JSON ({type(error).__name__})"
+            problem = str(error) if known else f"it is not JSON ({type(error).__name__})"
         return BrokenLine(line=number, problem=problem)
 
 
 class _NoCall(ValueError):
-    """A line that is JSON, and no call."""
+    """A line of valid JSON that is not a call."""
 
 
 def _call(plain: object, number: int, path: Path) -> RecordedCall:
     if not isinstance(plain, dict) or type(plain.get("truename")) is not int or plain["truename"] < 1:
-        message = "it is no call of a recording"
+        message = "it is not a recorded call"
         raise _NoCall(message)
     if plain["truename"] > _FORMAT:
         problem = f"line {number} was written by a newer Truename (format {plain['truename']})"
@@ -253,24 +254,24 @@ def _text(plain: Mapping[str, Any], name: str) -> str:
 
 def _context(plain: object) -> Context:
     if not isinstance(plain, dict) or plain.keys() - {"platform", "app", "origin"}:
-        message = f"{excerpt(str(plain))} is no context"
+        message = f"{excerpt(str(plain))} is not a context"
         raise _NoCall(message)
     return Context(**plain)
 
 
 State = Literal["ready", "done", "failed", "refused", "unknown", "broken"]
 _NOBODY: Final = Caller()
-# What a redirected name may still answer: the identity was never seen here, or has no tool now.
+# The reasons for which the recorded name may be tried: the id was never seen here, or has no tool now.
 _GONE: Final = ("unknown", "absent")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayedCall:
-    """What became of one line of a recording.
+    """The result of one line of a recording.
 
-    ``done`` with the result, ``failed`` (the tool raised), ``refused`` (by policy or context, or an approval is
-    missing), ``unknown`` (no tool has this identity now), ``broken`` (the line is no call). In a rehearsal, where
-    nothing is run, ``ready`` is what would be.
+    ``done`` with the result, ``failed`` (the tool raised), ``refused`` (by policy or context, or for lack of an
+    approval), ``unknown`` (no tool has this identity now), ``broken`` (the line is not a call). A rehearsal runs
+    nothing, and returns ``ready`` for calls that would run.
     """
 
     line: int
@@ -283,12 +284,12 @@ class ReplayedCall:
 
     @property
     def is_moved(self) -> bool:
-        """Whether the call went to a tool of another id: the recorded one was redirected."""
+        """Whether the call went to another id, because the recorded one was redirected."""
         return self.call is not None and self.recorded is not None and self.call.id != self.recorded.id
 
     @property
     def is_changed(self) -> bool:
-        """Whether the tool has another definition than was recorded, if one was; a rename is one, too."""
+        """Whether the definition differs from the recorded one, if that is known; a rename counts."""
         known = self.recorded.digest if self.recorded else ""
         return self.call is not None and known not in ("", self.call.digest)
 
@@ -303,12 +304,11 @@ def replay(
     context: Context | None = None,
     go_on: bool = False,
 ) -> Iterator[ReplayedCall]:
-    """Run the calls of a recording again, in their order; after the first that is not done stop, or ``go_on``.
+    """Run the calls of a recording again, in order; stop after the first that is not done, unless ``go_on`` is set.
 
-    A call goes to the tool that has its identity now, or to which that was redirected; a tool that is not for models
-    is run too, for the origin of these calls is ``replay``. The policy decides on each as on any call, so what is of
-    another platform or app is refused. ``context`` is where it is replayed (None: as it was recorded).
-    ``run`` is given the call as it is bound now, each with an id of its own.
+    A call goes to the tool that has its identity now, or to its redirect; tools that are not for models run too, since
+    the origin of these calls is ``replay``. The policy decides on each call, so calls of another platform or app are
+    refused. ``context`` replaces the recorded context. ``run`` receives the bound call, with its own id.
     """
     for found in _calls(recording, names, caller, context):
         ended = found if found.call is None else _ran(found, found.call, run, policy)
@@ -325,16 +325,16 @@ def rehearse(
     caller: Caller = _NOBODY,
     context: Context | None = None,
 ) -> Iterator[ReplayedCall]:
-    """Say of every line what `replay` would do with it now; nothing is run, and no tool changes what comes after."""
+    """Report for every line what `replay` would do now, without running anything."""
     for found in _calls(recording, names, caller, context):
         yield found if found.call is None else _allowed(found, found.call, policy)
 
 
-def replayed_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> Call:
-    """Return the call that a recorded one is now. Raises what `resolve` raises.
+def bind_recorded_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> Call:
+    """Bind a recorded call to the tool that it belongs to now. Raises the errors of `resolve`.
 
-    The identity goes first. The name that was used counts only where a ledger has it on record: without one it may
-    be another tool's by now.
+    The identity is tried first. The recorded name counts only if a ledger knows it: without one, another tool may have
+    it now.
 
     >>> from truename import Catalog, Ledger, project
     >>> ledger = Ledger.memory()
@@ -342,7 +342,7 @@ def replayed_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id
     >>> ledger.redirect("fs@1/read@1", "fs@1/read_file@1")
     >>> from truename import ToolId
     >>> entry = RecordedCall(id=ToolId.parse("fs/read"), arguments={}, name="fs_read")
-    >>> str(replayed_call(entry, names, Caller(), "c1").id)
+    >>> str(bind_recorded_call(entry, names, Caller(), "c1").id)
     'fs@1/read_file@1'
     """
     return bound_call(
@@ -375,7 +375,7 @@ def _calls(
 
 def _bound(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> ReplayedCall:
     try:
-        call = replayed_call(entry, names, caller, call_id)
+        call = bind_recorded_call(entry, names, caller, call_id)
     except TruenameError as error:
         return ReplayedCall(line=entry.line, state="unknown", recorded=entry, error=error, problem=str(error))
     return ReplayedCall(line=entry.line, state="ready", recorded=entry, call=call)

@@ -1,4 +1,4 @@
-"""Enter renames in the ledger: redirects of names and of identities, listed for a time, or a clean break."""
+"""Record renames in the ledger: redirects of names and ids that stay listed for a time, or a clean break."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.ledger import Ledger
 
-__all__ = ["IdentityPlan", "LedgerEntry", "enter", "enter_identities", "plan_identities", "promises"]
+__all__ = ["IdentityPlan", "LedgerEntry", "plan_entries", "plan_identities", "record_entries", "record_identities"]
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What is to be entered for one name: ``old`` a name or an id, ``new`` what it leads to, ``text`` the new name."""
+    """A pending ledger entry: ``old`` is a name or an id, ``new`` the tool it leads to, ``text`` the new name."""
 
     old: str
     new: ToolId
     text: str
 
-    def enter(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
-        """Enter it in one scope of a ledger, unless it stands there already."""
+    def record(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
+        """Record it in one scope of a ledger, unless it is already recorded."""
         standing = ledger.standing(self.old)
         wanted = ("broken", self.new, "") if clean_break else ("redirected", self.new, until)
         if standing is not None and (standing.status, standing.id, standing.until) == wanted:
             return
         if clean_break:
-            # The new name may be the old one in another spelling, which the ledger knows for the old tool yet.
+            # The new name may be another spelling of the old one, which the ledger still has for the old tool.
             ledger.break_name(self.old, self.text, id=self.new, protocol=protocol)
         else:
             ledger.redirect(self.old, self.new, until=until)
 
 
-def promises(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[LedgerEntry, ...], tuple[str, ...]]:
-    """Return what would be entered, and the old names of which the ledger knows nothing."""
+def plan_entries(renames: Mapping[str, str], ledger: Ledger) -> tuple[tuple[LedgerEntry, ...], tuple[str, ...]]:
+    """Return the pending entries, and the old names that the ledger does not know."""
     found: list[LedgerEntry] = []
     unknown: list[str] = []
     for old, new in renames.items():
-        # A server's own name goes before a name that was shown: by that one another tool may be known.
+        # A server's own name takes precedence over a shown name, which may belong to another tool.
         own = [*_of_tools(old, new, ledger)] or [*_of_names(old, new, ledger)]
         found += own
         unknown += () if own else (old,)
     return tuple(found), tuple(unknown)
 
 
-def enter(
+def record_entries(
     ledger: Ledger, wanted: Iterable[LedgerEntry], *, until: str = "", clean_break: bool, protocol: str = ""
 ) -> None:
-    """Enter them in every naming scope; nobody else writes meanwhile.
+    """Record the entries in every scope of the ledger, in one transaction.
 
-    ``until`` is the last day on which the old names are listed. What stands there already is not entered again, so a
-    second run completes one that a full disk cut short. Raises `LedgerError`, `InvalidName`.
+    ``until`` is the last day on which the old names are listed. Recorded entries are skipped, so a second run completes
+    one that a full disk interrupted. Raises `LedgerError` and `InvalidName`.
     """
     with ledger.transaction():
         for scope in ledger.scopes or (ledger.scope,):
-            for promise in wanted:
-                promise.enter(ledger.scoped(scope), until=until, clean_break=clean_break, protocol=protocol)
+            for entry in wanted:
+                entry.record(ledger.scoped(scope), until=until, clean_break=clean_break, protocol=protocol)
 
 
 def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[LedgerEntry]:
-    """Yield the promises for tools that a server itself calls so; for the plain name too, if it is one tool's only."""
+    """Yield entries for the tools that have this name on a server, and for the plain name if only one tool has it."""
     bindings = ledger.bindings()
     own = {server: id for (server, name), id in bindings.items() if name == old}
     for server, id in own.items():
@@ -78,7 +78,7 @@ def _of_tools(old: str, new: str, ledger: Ledger) -> Iterator[LedgerEntry]:
         yield LedgerEntry(str(id), renamed, new)
         if {each for (_, name), each in bindings.items() if fold(name) == fold(old)} <= {id, renamed}:
             standing = ledger.standing_folded(fold(old))
-            # What an earlier rename led on to another name is this tool's too.
+            # A name that an earlier rename redirected belongs to this tool too.
             if standing is None or standing.id in {id, renamed, *ledger.successors(id)}:
                 yield LedgerEntry(old, renamed, new)
 
@@ -94,21 +94,21 @@ def _of_names(old: str, new: str, ledger: Ledger) -> Iterator[LedgerEntry]:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityPlan:
-    """The changes of ids, in the order of the ledger, and why they can't be made."""
+    """The changes of ids, in the order of the ledger, and the reasons why they are refused."""
 
     changes: tuple[IdentityChange, ...]
     refusals: tuple[PlanRemark, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether it can be made."""
+        """Whether the changes can be made."""
         return not self.refusals
 
 
 def plan_identities(ledger: Ledger, declared: Mapping[str, ServerIdentity]) -> IdentityPlan:
-    """Return what a ledger has to change so that ids on record are those declared for these servers.
+    """Plan the changes with which the ids in a ledger become those declared for these servers.
 
-    An id is never passed on: one that was another tool's is refused, and so is one that two tools would get.
+    An id is never reused: an id that another tool had is refused, and so is one that two tools would get.
 
     >>> from truename import Ledger, ToolId
     >>> from truename.catalog import ServerIdentity
@@ -124,10 +124,10 @@ def plan_identities(ledger: Ledger, declared: Mapping[str, ServerIdentity]) -> I
     return IdentityPlan(changes=tuple(changes), refusals=(*_taken(changes, ledger), *_merged(changes)))
 
 
-def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> None:
-    """Have the old ids lead to the new ones, with all their names; these are listed until a day, if one is given.
+def record_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> None:
+    """Redirect the old ids, with all their names, to the new ones; the old ones are listed until a day, if given.
 
-    A run that a full disk cut short is completed by the next one. Raises `MigrationError` for a plan with refusals, and
+    A second run completes one that a full disk interrupted. Raises `MigrationError` for a plan with refusals, and
     `LedgerError`.
 
     >>> from truename import Ledger, ToolId
@@ -135,7 +135,7 @@ def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> 
     >>> ledger, old = Ledger.memory(), ToolId.parse("sf2/get")
     >>> ledger.remember(None, (), [("sf2", "get", old)])
     True
-    >>> enter_identities(ledger, plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce")}))
+    >>> record_identities(ledger, plan_identities(ledger, {"sf2": ServerIdentity(integration="salesforce")}))
     >>> ledger.bindings()["sf2", "get"], ledger.standing(str(old)).id
     (ToolId('salesforce@1/get@1'), ToolId('salesforce@1/get@1'))
     """
@@ -144,7 +144,7 @@ def enter_identities(ledger: Ledger, plan: IdentityPlan, *, until: str = "") -> 
     redirects = [Redirect(name=str(one.recorded), id=one.declared, until=until) for one in plan.changes]
     binds = [Bind(server=one.server, name=one.name, id=one.declared) for one in plan.changes]
     with ledger.transaction():
-        # The shared space last: what it has on record says that all of it is done.
+        # The shared scope comes last: once it is recorded, all of it is done.
         for scope in sorted({"", *ledger.scopes}, reverse=True):
             ledger.scoped(scope).record([*redirects, *([] if scope else binds)])
 
@@ -155,7 +155,7 @@ def _taken(changes: Sequence[IdentityChange], ledger: Ledger) -> Iterator[PlanRe
         standing = ledger.standing(str(change.declared))
         if origin is not None and origin != (change.server, change.name):
             server, name = (excerpt(text) for text in origin)
-            fact = f"{change.declared} is tool {name} of server {server} on record"
+            fact = f"{change.declared} is recorded as tool {name} of server {server}"
         elif origin is None and standing is not None:
             fact = f"{change.declared} was {standing.status} on {standing.since[:10] or 'an earlier day'}"
         else:
@@ -163,8 +163,8 @@ def _taken(changes: Sequence[IdentityChange], ledger: Ledger) -> Iterator[PlanRe
         yield PlanRemark(
             kind="taken",
             names=(str(change.recorded), str(change.declared)),
-            fact=f"{fact}, so {change.recorded} can't become it",
-            remedy="An id is never passed on: declare another integration or version.",
+            fact=f"{fact}, so {change.recorded} cannot become it",
+            remedy="An id is never reused: declare another integration or version.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Apply all changes of a rename or none, keep what the files held, and undo it."""
+"""Apply all changes of a rename or none, store the original files, and undo the rename."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truename.errors import ConfigError, StoreError
-from truename.files import dress, obstacle, read_own, read_plain, sync_directory, write_new
+from truename.files import copy_metadata, find_obstacle, read_own, read_plain, sync_directory, write_new
 from truename.files.lock import locked
 from truename.files.private import make_private
 from truename.migration.rename_survey import FileRewrite
@@ -25,7 +25,7 @@ from truename.migration.rename_survey import FileRewrite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["AppliedRename", "Originals", "apply", "kept", "recover", "undo"]
+__all__ = ["AppliedRename", "Originals", "apply", "recorded_migrations", "recover", "undo"]
 
 Status = Literal["begun", "done", "undone", "back"]
 
@@ -40,7 +40,7 @@ _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalFile:
-    """One file: its paths and digests before and after (None: no file), and where its bytes stand in ``originals``."""
+    """One file: its paths and digests before and after (None: no file), and the place of its bytes in ``originals``."""
 
     path: str
     target: str
@@ -52,10 +52,10 @@ class OriginalFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Originals:
-    """One migration: where it is kept, where it was made (``root``), how far it got, and which files it was about.
+    """The record of one migration: its directory, where it was run (``root``), its status, and its files.
 
-    ``status`` is ``begun`` (perhaps killed), ``done``, ``undone``, or ``back`` for one that undid another. ``made``
-    are directories that it made, outermost first; ``note`` is whatever whoever made it wants to find again.
+    ``status`` is ``begun`` (perhaps killed), ``done``, ``undone``, or ``back`` for one that undid another. ``made`` are
+    the directories that it created, outermost first; ``note`` is data of the caller.
     """
 
     directory: Path
@@ -68,11 +68,11 @@ class Originals:
 
     @property
     def mark(self) -> str:
-        """What the names of its files beside others have in them."""
+        """The suffix that marks the migration's temporary files."""
         return self.directory.name[-8:]
 
     def bytes_of(self, entry: OriginalFile) -> bytes | None:
-        """Return what a file held. Raises `ConfigError` if it is not what was saved."""
+        """Return the original bytes of a file. Raises `ConfigError` if they are damaged."""
         if entry.before is None:
             return None
         path = self.directory / _ORIGINALS
@@ -81,13 +81,13 @@ class Originals:
                 stream.seek(entry.offset)
                 raw = stream.read(entry.length)
         except OSError as error:
-            raise _damaged(path, f"it can't be read ({error.strerror or error})") from error
+            raise _damaged(path, f"it is not readable ({error.strerror or error})") from error
         if digest(raw) != entry.before:
-            raise _damaged(path, "it is not what was saved")
+            raise _damaged(path, "it differs from the saved copy")
         return raw
 
     def with_status(self, status: Status) -> Originals:
-        """Write down how far it got. Raises `OSError`."""
+        """Store a new status. Raises `OSError`."""
         changed = replace(self, status=status)
         new = self.directory / f"{_JOURNAL}.{secrets.token_hex(4)}"
         write_new(new, _plain(changed))
@@ -96,7 +96,7 @@ class Originals:
         return changed
 
     def discard(self) -> None:
-        """Forget a migration of which nothing was done."""
+        """Delete the record of a migration that changed nothing."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -106,12 +106,14 @@ def _plain(originals: Originals) -> bytes:
 
 
 def digest(raw: bytes) -> str:
-    """Return the SHA-256 of a file's bytes."""
+    """Return the SHA-256 digest of a file's bytes."""
     return hashlib.sha256(raw).hexdigest()
 
 
-def begin(state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None) -> Originals:
-    """Write down what is about to be changed, down to the disk. Raises `OSError`; then nothing is kept."""
+def record_originals(
+    state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None
+) -> Originals:
+    """Record the pending changes, and sync them. Raises `OSError`, and then leaves no record."""
     now = datetime.now(UTC)
     directory = state / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}"
     make_private(state)
@@ -153,8 +155,8 @@ def _entry(change: FileRewrite, offset: int) -> OriginalFile:
     )
 
 
-def kept(state: Path) -> tuple[Originals, ...]:
-    """Return the migrations on record, the newest first; what is no whole record is passed over."""
+def recorded_migrations(state: Path) -> tuple[Originals, ...]:
+    """Return the recorded migrations, newest first, without incomplete records."""
     try:
         directories = sorted((path for path in state.iterdir() if path.is_dir()), reverse=True)
     except OSError:
@@ -162,8 +164,8 @@ def kept(state: Path) -> tuple[Originals, ...]:
     return tuple(found for directory in directories if (found := _read(directory)) is not None)
 
 
-def sweep(state: Path) -> None:
-    """Remove what a run left that was killed before its journal was written: nothing was changed then."""
+def remove_incomplete(state: Path) -> None:
+    """Remove records of runs that were killed before their journal was written: they changed nothing."""
     for path in state.iterdir():
         if path.is_dir() and not (path / _JOURNAL).exists():
             shutil.rmtree(path, ignore_errors=True)
@@ -182,8 +184,8 @@ def _read(directory: Path) -> Originals | None:
 
 
 def _forget(state: Path) -> None:
-    """Keep the last ones: more than that nobody takes back."""
-    for old in kept(state)[_KEPT:]:
+    """Delete the oldest records beyond the limit."""
+    for old in recorded_migrations(state)[_KEPT:]:
         if old.status != "begun":
             old.discard()
 
@@ -193,33 +195,35 @@ def _damaged(path: Path, problem: str) -> ConfigError:
     return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy)
 
 
-BY_HAND: Final = "Nothing was changed; see to it, or leave it out (--exclude)."
+BY_HAND: Final = "Nothing was changed; correct this, or exclude the file (--exclude)."
 
 
-def left_alone(path: Path, problem: str, remedy: str) -> ConfigError:
-    """Build the error for a file that is not going to be changed."""
+def left_alone_error(path: Path, problem: str, remedy: str) -> ConfigError:
+    """Return the error for a file that will not be changed."""
     return ConfigError(code="left_alone", file=str(path), key="", problem=problem, remedy=remedy)
 
 
-def beside(path: Path, originals: Originals) -> Path:
-    """Return where the new bytes of a file stand until it is replaced."""
-    # Long names may begin alike, and have hardly room for more.
+def temporary_path(path: Path, originals: Originals) -> Path:
+    """Return the path of a file's new bytes before the replacement."""
+    # Long names may share a prefix, and leave hardly any space for more.
     return path.with_name(f".{path.name[:20]}-{digest(os.fsencode(path.name))[:16]}.truename-{originals.mark}")
 
 
-def take_back(originals: Originals, begun: int | None = None) -> list[ConfigError]:
-    """Give the files their bytes back that were changed already; what somebody changed since is left, and told.
+def restore_files(originals: Originals, begun: int | None = None) -> list[ConfigError]:
+    """Restore the files that were already changed; return errors for those that somebody changed since.
 
-    ``begun`` is how many of them may have been changed, None if a kill kept that from being known.
+    ``begun`` is how many may have been changed; None if that is unknown after a kill.
     """
     left: list[ConfigError] = []
     for number, entry in enumerate(originals.entries):
         try:
-            beside(Path(entry.target), originals).unlink(missing_ok=True)
+            temporary_path(Path(entry.target), originals).unlink(missing_ok=True)
             if begun is None or number < begun:
                 _give_back(entry, originals)
         except OSError as error:
-            left.append(left_alone(Path(entry.path), f"it can't be given back ({error.strerror or error})", BY_HAND))
+            left.append(
+                left_alone_error(Path(entry.path), f"it cannot be restored ({error.strerror or error})", BY_HAND)
+            )
         except ConfigError as error:
             left.append(error)
     remove_empty(Path(made) for made in originals.made)
@@ -232,10 +236,10 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
     here = _digest(path)
     if raw is not None and here != entry.before:
         if here is not None and here != entry.after:
-            raise left_alone(
+            raise left_alone_error(
                 path,
-                "it was changed by somebody else meanwhile",
-                f"{originals.directory} has its bytes; remove it to go on.",
+                "somebody changed it meanwhile",
+                f"{originals.directory} has the original; remove that directory to continue.",
             )
         _put(path, raw, target, originals)
     if (path != target or raw is None) and entry.after is not None and _digest(target) == entry.after:
@@ -243,11 +247,11 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
 
 
 def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
-    new = beside(path, originals)
+    new = temporary_path(path, originals)
     new.unlink(missing_ok=True)
     write_new(new, raw)
     if like.exists():
-        dress(new, like)
+        copy_metadata(new, like)
     os.replace(new, path)  # noqa: PTH105 - as above
 
 
@@ -257,21 +261,21 @@ def _digest(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError:
-        # A link or a directory stands there now, which is nothing that a migration made.
+        # A link or a directory, which no migration creates.
         return ""
 
 
 def changed_since(last: Originals) -> list[ConfigError]:
-    """Return an error for every file that is no longer what a migration made of it."""
+    """Return an error for every file that changed since the migration."""
     return [
-        left_alone(Path(entry.target), "it was changed since", "Nothing was changed; undo it by hand.")
+        left_alone_error(Path(entry.target), "it changed since the rename", "Nothing was changed; undo it by hand.")
         for entry in last.entries
         if _digest(Path(entry.target)) != entry.after or (entry.path != entry.target and os.path.lexists(entry.path))
     ]
 
 
-def reversed_changes(last: Originals) -> list[FileRewrite]:
-    """Return the changes that undo a migration. Raises `ConfigError` for originals that are damaged."""
+def undo_changes(last: Originals) -> list[FileRewrite]:
+    """Return the changes that undo a migration. Raises `ConfigError` for damaged originals."""
     return [_reversed(last, entry) for entry in reversed(last.entries)]
 
 
@@ -281,7 +285,7 @@ def _reversed(last: Originals, entry: OriginalFile) -> FileRewrite:
 
 
 def remove_empty(directories: Iterable[Path]) -> None:
-    """Remove those of the directories in which nothing is, the innermost first."""
+    """Remove empty directories, innermost first."""
     for directory in sorted(directories, reverse=True):
         with contextlib.suppress(OSError):
             directory.rmdir()
@@ -290,13 +294,13 @@ def remove_empty(directories: Iterable[Path]) -> None:
 Step = Callable[[str, int, int], None]
 
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_MAKE_ROOM: Final = "Nothing was changed; make room, and run it again."
+_MAKE_ROOM: Final = "Nothing was changed; free disk space, and run it again."
 
 
 class AppliedRename(NamedTuple):
-    """What was done: how many files were changed, which migrations that a kill had left half-made were taken back.
+    """The result of a rename: how many files changed, and which interrupted migrations were undone.
 
-    ``originals`` is what `undo` works from, None where there was nothing to change.
+    ``originals`` is the record for `undo`; None if there was nothing to change.
     """
 
     files: int
@@ -307,13 +311,13 @@ class AppliedRename(NamedTuple):
 def apply(
     changes: Iterable[FileRewrite], state: Path, *, note: Any = None, on_step: Step | None = None
 ) -> AppliedRename:
-    """Make all changes, or none. ``state`` is a directory of the user's own, where originals are kept.
+    """Apply all changes, or none. ``state`` is the user's own directory, which stores the originals.
 
-    ``note`` is kept with them, as JSON; ``on_step`` is told what is being done, how often it was done, of how many.
+    ``note`` is stored with them, as JSON; ``on_step`` receives the step, how often it was done, and of how many.
 
-    Raises `ConfigError` (``left_alone``), several as an `ExceptionGroup`, when a file is a link, read-only, somebody
-    else's, was changed meanwhile or can't be written; then no file has changed. Raises `StoreError` (``busy``) while
-    another migration is being made.
+    Raises `ConfigError` (``left_alone``), several as an `ExceptionGroup`, if a file is a link, read-only, another
+    user's, changed meanwhile or not writable; then no file has changed. Raises `StoreError` (``busy``) during another
+    migration.
     """
     wanted = tuple(change for change in changes if change.before != change.after or change.path != change.target)
     with _alone(state):
@@ -324,10 +328,10 @@ def apply(
 
 
 def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRename:
-    """Give every file of the last migration that was made in ``root`` its bytes and its name back.
+    """Restore the bytes and name of every file of the last migration that was run in ``root``.
 
-    All or nothing: raises `ConfigError` as `apply` does, and for a file that was changed since. ``originals`` is the
-    migration that was undone, None where there was none.
+    All or nothing: raises `ConfigError` like `apply`, also for a file that changed since. ``originals`` is the record
+    of the undone migration; None if there was none.
     """
     with _alone(state):
         recovered = _recovered(state)
@@ -335,21 +339,21 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRena
         if last is None:
             return AppliedRename(0, None, recovered)
         _raise_all(changed_since(last))
-        changes = reversed_changes(last)
+        changes = undo_changes(last)
         _made(changes, state, "back", {"undoes": last.directory.name}, on_step)
         remove_empty(Path(made) for made in last.made)
         return AppliedRename(len(changes), last.with_status("undone"), recovered)
 
 
 def _last(state: Path, root: str) -> Originals | None:
-    """Return the last migration that was made here and not undone, even if a kill kept that from being written."""
-    here = [one for one in kept(state) if one.root == root]
+    """Return the last migration in this directory that was not undone, even if a kill prevented its status."""
+    here = [one for one in recorded_migrations(state) if one.root == root]
     undone = {one.note["undoes"] for one in here if one.status == "back"}
     return next((one for one in here if one.status == "done" and one.directory.name not in undone), None)
 
 
 def recover(state: Path) -> tuple[Originals, ...]:
-    """Take back what killed runs left half-made, and return them. Raises as `apply` does."""
+    """Undo interrupted migrations, and return them. Raises the errors of `apply`."""
     with _alone(state):
         return _recovered(state)
 
@@ -361,7 +365,7 @@ def _alone(state: Path) -> Iterator[None]:
         try:
             stack.enter_context(locked(state / "journal", shared=False))
         except TimeoutError as error:
-            problem, remedy = "another process renames tools", "Wait for it, or end it, and try again."
+            problem, remedy = "another process is renaming tools", "Wait for that process, or end it, and try again."
             raise StoreError(file=str(state), key="", problem=problem, remedy=remedy, code="busy") from error
         yield
 
@@ -370,16 +374,16 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
     _check(changes, on_step)
     made = _missing(changes)
     try:
-        originals = begin(state, changes, made=made, note=note)
+        originals = record_originals(state, changes, made=made, note=note)
     except OSError as error:
-        problem = f"no copy of the files could be kept there ({error.strerror or error})"
-        raise left_alone(state, problem, "Nothing was changed; see to the state directory first.") from error
+        problem = f"the originals cannot be stored there ({error.strerror or error})"
+        raise left_alone_error(state, problem, "Nothing was changed; check the state directory.") from error
     begun = 0
     try:
         _write(changes, originals, on_step)
         _check(changes, None)
         for change in changes:
-            # Of thousands of files, one may have been saved while those before it were replaced.
+            # A file may be saved by somebody while thousands of files before it are replaced.
             _check([change], None)
             begun += 1
             with _named(change.target):
@@ -389,30 +393,30 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
             sync_directory(directory)
         return originals.with_status(status)
     except BaseException as error:
-        _raise_all(take_back(originals, begun))
+        _raise_all(restore_files(originals, begun))
         originals.discard()
         if isinstance(error, OSError):
             path, remedy = Path(error.filename or state), _MAKE_ROOM if error.errno in _NO_ROOM else BY_HAND
-            raise left_alone(path, f"it can't be written ({error.strerror or error})", remedy) from error
+            raise left_alone_error(path, f"it cannot be written ({error.strerror or error})", remedy) from error
         raise
 
 
 def _check(changes: Sequence[FileRewrite], on_step: Step | None) -> None:
-    """Raise for every file that can't be changed."""
+    """Raise an error for every file that cannot be changed."""
     found: list[Exception] = []
     for number, change in enumerate(changes, 1):
-        problem = obstacle(change.path, change.before)
+        problem = find_obstacle(change.path, change.before)
         if problem is None and change.target != change.path:
-            problem = obstacle(change.target, None)
+            problem = find_obstacle(change.target, None)
         if problem is not None:
-            found.append(left_alone(change.path, problem.problem, problem.remedy or BY_HAND))
+            found.append(left_alone_error(change.path, problem.problem, problem.remedy or BY_HAND))
         _tell(on_step, "checked", number, len(changes))
     _raise_all(found)
 
 
 def _raise_all(errors: Sequence[Exception]) -> None:
     if len(errors) > 1:
-        message = f"{len(errors)} files can't be changed, so none was"
+        message = f"{len(errors)} files cannot be changed, so none was"
         raise ExceptionGroup(message, errors)
     if errors:
         raise errors[0]
@@ -424,7 +428,7 @@ def _write(changes: Sequence[FileRewrite], originals: Originals, on_step: Step |
     for number, change in enumerate(changes, 1):
         if change.after is not None:
             with _named(change.target):
-                _write_beside(change, change.after, beside(change.target, originals))
+                _write_beside(change, change.after, temporary_path(change.target, originals))
         _tell(on_step, "written", number, len(changes))
 
 
@@ -433,12 +437,12 @@ def _write_beside(change: FileRewrite, raw: bytes, new: Path) -> None:
     if change.before is None:
         new.chmod(0o666 & ~_umask())
     else:
-        dress(new, change.path)
+        copy_metadata(new, change.path)
 
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let an error name the file that people know, and not the one beside it, or none at all."""
+    """Set the file name of an error to the target, instead of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -448,23 +452,23 @@ def _named(path: Path) -> Iterator[None]:
 
 def _replace(change: FileRewrite, originals: Originals) -> None:
     if change.after is not None:
-        os.replace(beside(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
+        os.replace(temporary_path(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
     if change.after is None or change.target != change.path:
         change.path.unlink()
 
 
 def _recovered(state: Path) -> tuple[Originals, ...]:
-    """Take back what was begun and not ended; nobody else is at it, for the lock is ours."""
-    sweep(state)
-    begun = [one for one in kept(state) if one.status == "begun"]
+    """Undo migrations that were started and not completed; the lock excludes others."""
+    remove_incomplete(state)
+    begun = [one for one in recorded_migrations(state) if one.status == "begun"]
     for one in begun:
-        _raise_all(take_back(one))
+        _raise_all(restore_files(one))
         one.discard()
     return tuple(begun)
 
 
 def _missing(changes: Sequence[FileRewrite]) -> tuple[Path, ...]:
-    """Return the directories that new files need, outermost first."""
+    """Return the missing directories of new files, outermost first."""
     parents = {change.target.parent for change in changes if change.after is not None}
     missing = {one for parent in parents for one in (parent, *parent.parents) if not one.exists()}
     return tuple(sorted(missing))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from truename.conventions.convention import Convention
 
-__all__ = ["MAX_MAP", "RenameProposal", "conventional", "read_map", "underscored"]
+__all__ = ["MAX_MAP", "RenameProposal", "propose_by_convention", "propose_underscored", "read_map"]
 
 MAX_MAP: Final = 16 * 1024 * 1024
 _TABLE: Final = "renames"
@@ -26,10 +26,10 @@ _PLACE: Final = re.compile(r" \(at (line \d+, column \d+)\)\Z")
 
 
 def read_map(raw: bytes, file: str) -> Mapping[str, str]:
-    r"""Return the renames that a file holds; ``file`` is its name, whose ending tells TOML from JSON.
+    r"""Read the renames from the content of a file; the ending of its name ``file`` selects TOML or JSON.
 
-    Raises `ConfigError` with the line for what can't be read, with the key for what is no pair of names: two lines
-    for one old name are refused, since the later one would win silently.
+    Raises `ConfigError` with the line of a syntax error, or the key of an invalid entry: a repeated old name is
+    refused, since the later one would silently win.
 
     >>> dict(read_map(b'[renames]\n"fs.list" = "fs_list"', "renames.toml"))
     {'fs.list': 'fs_list'}
@@ -46,10 +46,10 @@ def read_map(raw: bytes, file: str) -> Mapping[str, str]:
         raise _fault(file, "", "it is nested too deeply") from error
     found = content.get(_TABLE, content if not file.lower().endswith(".toml") else None)
     if not isinstance(found, dict) or not found:
-        raise _fault(file, _TABLE, "it says no renames")
+        raise _fault(file, _TABLE, "it has no renames")
     for old, new in found.items():
         if not isinstance(new, str):
-            raise _fault(file, excerpt(old), "the new name is no text")
+            raise _fault(file, excerpt(old), "the new name is not a string")
     return found
 
 
@@ -67,7 +67,7 @@ def _json(text: str, file: str) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise _fault(file, excerpt(next(key for key in keys if keys.count(key) > 1)), "it stands there twice")
+            raise _fault(file, excerpt(next(key for key in keys if keys.count(key) > 1)), "it is repeated")
         return found
 
     try:
@@ -77,7 +77,7 @@ def _json(text: str, file: str) -> dict[str, Any]:
     except ValueError as error:
         raise _fault(file, "", f"it is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise _fault(file, "", "it is no object")
+        raise _fault(file, "", "it is not an object")
     return content
 
 
@@ -91,18 +91,18 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class RenameProposal:
-    """The renames that are certain, and the names that need a person, each with the reason."""
+    """The certain renames, and the names that need a person, each with the reason."""
 
     renames: Mapping[str, str]
     unclear: Mapping[str, str]
 
 
-def underscored(names: Iterable[str]) -> RenameProposal:
-    """Propose single underscores for dots, slashes, colons and spaces (seed 002, option B).
+def propose_underscored(names: Iterable[str]) -> RenameProposal:
+    """Propose single underscores for dots, slashes, colons and spaces.
 
-    What is legal for Anthropic and OpenAI stays as it is; what would not be legal then either needs a person.
+    Names that are legal for Anthropic and OpenAI do not change; a name that would still not be legal needs a person.
 
-    >>> proposal = underscored(["powershell.exec", "winget_install", "天気.取得"])
+    >>> proposal = propose_underscored(["powershell.exec", "winget_install", "天気.取得"])
     >>> dict(proposal.renames), list(proposal.unclear)
     ({'powershell.exec': 'powershell_exec'}, ['天気.取得'])
     """
@@ -117,11 +117,11 @@ def underscored(names: Iterable[str]) -> RenameProposal:
     return RenameProposal(MappingProxyType(renames), MappingProxyType(unclear))
 
 
-def conventional(names: Iterable[str], convention: Convention) -> RenameProposal:
-    """Propose the names that a convention asks for, where it leaves no choice (seed 003's migration).
+def propose_by_convention(names: Iterable[str], convention: Convention) -> RenameProposal:
+    """Propose the names that a convention prescribes, if it leaves no choice.
 
     >>> from truename.conventions.convention import Convention
-    >>> dict(conventional(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
+    >>> dict(propose_by_convention(["clearKeychain_ios", "tap"], Convention.of("trailblaze")).renames)
     {'clearKeychain_ios': 'ios_clearKeychain'}
     """
     renames: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Survey the files of a project for a rename: what changes in each, held ready before anything is written."""
+"""Survey the files of a project for a rename: compute all changes before anything is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truename.catalog.globs import fits
 from truename.errors import MigrationError, excerpt
 from truename.files import absolute, read_plain
 from truename.migration.lexicon import Lexicon
-from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated
+from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated_versions
 from truename.migration.rewrite import Leftover, TextEdit, kind_of, rewrite
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ HISTORY: Final = (
 
 
 class ProjectFiles(NamedTuple):
-    """A file to look into: its path as it is shown, and whether its name is a link to another."""
+    """A file to read: its path for messages, and whether it is a symbolic link."""
 
     path: Path
     is_link: bool
@@ -60,15 +60,15 @@ class ProjectFiles(NamedTuple):
 def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[ProjectFiles]:
     """Yield the files under these paths, each once, a directory's own before those below it.
 
-    Links to directories are not followed. ``exclude`` are globs (``*`` crosses ``/``): one without ``/`` is for the
-    name of a file or directory, another for the path from here or from any directory below. ``skip`` are files and
-    whole directories. Raises `MigrationError` for a path where nothing is.
+    Links to directories are not followed. ``exclude`` are globs (``*`` also matches ``/``): one without ``/`` applies
+    to the name of a file or directory, another to the path from the working directory or from any directory below.
+    ``skip`` are files and whole directories. Raises `MigrationError` for a missing path.
     """
     excluded, skipped = tuple(exclude), frozenset(map(absolute, skip))
     seen: set[Path] = set()
     for path in paths:
         if not os.path.lexists(path):
-            raise MigrationError(file=str(path), problem="there is nothing", remedy="Check the path.")
+            raise MigrationError(file=str(path), problem="it does not exist", remedy="Check the path.")
         root = absolute(path)
         for found in (
             _below(path, skipped)
@@ -88,8 +88,8 @@ def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFiles]:
             with os.scandir(waiting.pop()) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            problem = f"it can't be looked into ({error.strerror or error})"
-            raise MigrationError(file=str(error.filename), problem=problem, remedy="Check who may read it.") from error
+            problem = f"the directory is not readable ({error.strerror or error})"
+            raise MigrationError(file=str(error.filename), problem=problem, remedy="Check its permissions.") from error
         waiting += [
             Path(entry.path)
             for entry in reversed(entries)
@@ -105,7 +105,7 @@ def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFiles]:
 
 
 def _is_excluded(path: Path, root: Path, globs: tuple[str, ...]) -> bool:
-    """Match names below the root, its own too, and paths that may begin at any of them."""
+    """Return whether a glob matches a name from the root on, or a path that starts at any of them."""
     parts = path.relative_to(root.parent).parts
     shown = "/" + "/".join(parts)
     here = _from_here(path)
@@ -124,25 +124,25 @@ def _from_here(path: Path) -> str:
         return ""
 
 
-# Files that only their path means: a module's name is code.
+# Files that are identified by path only; the name of a module is also used in code.
 _MOVABLE: Final = frozenset({".json", ".jsonl", ".yaml", ".yml", ".md", ".txt", ".xml", ".csv", ".snap", ".golden"})
 
 
 @dataclass(frozen=True)
 class FileNames:
-    """The names of files before and after a migration; ``is_asked`` is whether files are to be moved at all."""
+    """The file names before and after a migration; with ``is_asked`` files are moved."""
 
     lexicon: Lexicon
     is_asked: bool
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        # In a file's name "_" and "-" part words; in a text they are of the word.
+        # "_" and "-" separate words in a file name, but belong to a word in a text.
         inner = self.lexicon.names.pattern.removeprefix(r"(?<![\w-])").removesuffix(r"(?![\w-])")
         return re.compile(rf"(?<![^\W_]){inner}(?![^\W_])")
 
     def new(self, name: str) -> str:
-        """Return what a file is called afterwards, "" if it keeps its name.
+        """Return the new name of a file; "" if it does not change.
 
         >>> from truename.migration.lexicon import Lexicon
         >>> FileNames(Lexicon.of({"fs.list": "fs_list"}), is_asked=True).new("request_fs.list.json")
@@ -151,7 +151,7 @@ class FileNames:
         return self._renamed(name) if self.is_asked and PurePath(name).suffix.lower() in _MOVABLE else ""
 
     def kept(self, name: str) -> str:
-        """Return the old name that a file's name has and keeps, "" if there is none."""
+        """Return the old name in a file name that does not change; "" if there is none."""
         if not self._renamed(name) or self.new(name):
             return ""
         return next(found["text"] for found in self._pattern.finditer(name) if self._in_place(name, found) != found[0])
@@ -161,12 +161,12 @@ class FileNames:
         return "" if new == name else new
 
     def _in_place(self, name: str, found: re.Match[str]) -> str:
-        # What goes on with "_" or "-" may be the longer name of another tool.
+        # A continuation with "_" or "-" may be the longer name of another tool.
         is_whole = name[found.end() : found.end() + 1] in {"", "."}
         return self.lexicon.meanings.get(found["text"], found[0]) if is_whole else found[0]
 
 
-# Larger files are no sources; they are searched, and reported.
+# Larger files are not sources; they are searched and reported, but not changed.
 MAX_FILE: Final = 16 * 1024 * 1024
 _PIECE: Final = 4 * 1024 * 1024
 _CODES: Final = ("utf-8", "utf-16-le", "utf-16-be")
@@ -174,7 +174,7 @@ _CODES: Final = ("utf-8", "utf-16-le", "utf-16-be")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRewrite:
-    """One file: what it holds and will hold (None: no file), and ``target``, its path after the change."""
+    """The change of one file: its content before and after (None: no file), and ``target``, its path afterwards."""
 
     path: Path
     before: bytes | None
@@ -185,7 +185,7 @@ class FileRewrite:
 
 @dataclass(frozen=True, slots=True)
 class LeftMention:
-    """An old name left in a file."""
+    """A remaining old name in a file."""
 
     path: Path
     leftover: Leftover
@@ -197,7 +197,7 @@ class LeftMention:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedFile:
-    """A file that was looked into: its change, if there is one, what is left, the protocol versions it states."""
+    """A file that was read: its change, if any, the remaining old names, and the protocol versions it states."""
 
     path: Path
     change: FileRewrite | None
@@ -209,10 +209,10 @@ class SurveyedFile:
 
 @dataclass(frozen=True)
 class FileSurvey:
-    """What to look for; ``pattern`` is how files state a protocol version, "" where that is not asked.
+    """The search of a rename; ``pattern`` is the way in which files state a protocol version, "" to ignore it.
 
-    ``news`` are the new names, whose places before the change are told. ``functions`` reads the functions of
-    a text that are tools.
+    ``news`` are the new names, whose earlier uses are reported. ``functions`` reads the functions in a text that are
+    tools.
     """
 
     lexicon: Lexicon
@@ -222,7 +222,7 @@ class FileSurvey:
     functions: ReadFunctions | None = None
 
     def with_moves(self, names: Iterator[str]) -> FileSurvey:
-        """Return the look that also finds the names of files which move, wherever texts mention them."""
+        """Return a copy that also replaces mentions of files which are moved."""
         moves = {name: new for name in names if (new := self._file_names.new(name))}
         return replace(self, lexicon=self.lexicon.with_files(moves))
 
@@ -230,8 +230,8 @@ class FileSurvey:
     def _file_names(self) -> FileNames:
         return FileNames(self.lexicon, is_asked=self.rename_files)
 
-    def into(self, found: ProjectFiles) -> SurveyedFile:
-        """Look into a file. Raises `MigrationError` for one that can't be read."""
+    def survey_file(self, found: ProjectFiles) -> SurveyedFile:
+        """Read a file, and compute its change. Raises `MigrationError` for an unreadable one."""
         path = found.path
         kept = self._file_names.kept(path.name)
         left = [LeftMention(path, Leftover(0, 0, kept, "file name", path.name))] if kept else []
@@ -243,7 +243,7 @@ class FileSurvey:
             return SurveyedFile(path, self._moved(path, raw), tuple(left))
         done = rewrite(text, self.lexicon, kind_of(path.name), functions=self._functions(text, path.name))
         left += [LeftMention(path, leftover) for leftover in done.leftovers]
-        versions = stated(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
+        versions = stated_versions(text, pattern_for(path.name, self.pattern)) if self.pattern else ()
         if not done.edits:
             return SurveyedFile(path, self._moved(path, raw), tuple(left), versions, raw if versions else b"")
         target = self._target(path)
@@ -260,12 +260,12 @@ class FileSurvey:
         return Lexicon.of({new: f"{new}_" for new in self.news})
 
     def _taken(self, path: Path, text: str) -> Iterator[LeftMention]:
-        """Yield where a new name stands in quotes already."""
+        """Yield the places where a new name is already in quotes."""
         for edit in rewrite(text, self._new_names).edits:
             yield LeftMention(path, Leftover(edit.line, edit.column, edit.old, "taken"))
 
-    def counted_up(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
-        """Return the change of a file with the protocol version in it."""
+    def with_protocol_version(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
+        """Return the change of a file, including the new protocol version."""
         if protocol.old not in seen.versions:
             return seen.change
         name = seen.path.name
@@ -300,12 +300,12 @@ class FileSurvey:
         return re.compile(b"|".join(map(re.escape, sorted(spelled, key=len, reverse=True))) or b"(?!)")
 
     def _held(self, raw: bytes) -> str:
-        """Return an old name in bytes that are no UTF-8 text, "" if there is none."""
+        """Return an old name in bytes that are not UTF-8 text; "" if there is none."""
         found = self._spelled.search(raw)
         return "" if found is None else found[0].replace(b"\0", b"").decode("utf-8", "replace")
 
     def _held_by(self, path: Path) -> str:
-        """Search a file too large to be held at once."""
+        """Search a file that is too large for memory."""
         overlap = 4 * max(map(len, self.lexicon.meanings), default=0)
         last = b""
         try:
@@ -327,16 +327,18 @@ def _decoded(raw: bytes) -> str | None:
 
 
 def _unreadable(path: Path, error: OSError) -> MigrationError:
-    problem = f"it can't be read ({error.strerror or error})"
-    return MigrationError(file=str(path), problem=problem, remedy="Check who may read it, or --exclude it.")
+    problem = f"it is not readable ({error.strerror or error})"
+    return MigrationError(
+        file=str(path), problem=problem, remedy="Check its permissions, or exclude it with --exclude."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """The changes, ready to be made; what is left over; how many files were read, and which patterns were excluded.
+    """The planned changes, the remaining old names, the number of files read, and the excluded patterns.
 
-    ``taken`` are places where a new name stood before, in files that change: it means something else, or a rename that
-    was made in part.
+    ``taken`` are the places in changed files that already had a new name, with another meaning or from a partial
+    rename.
     """
 
     changes: tuple[FileRewrite, ...]
@@ -348,21 +350,21 @@ class Survey:
 
     @property
     def edits(self) -> int:
-        """How many places change."""
+        """The number of places that change."""
         return sum(len(change.edits) for change in self.changes)
 
     @property
     def moved(self) -> tuple[FileRewrite, ...]:
-        """The files that get another name."""
+        """The files that are moved."""
         return tuple(change for change in self.changes if change.path != change.target)
 
     @property
     def is_clean(self) -> bool:
-        """Whether no file has an old name any more."""
+        """Whether no file has an old name."""
         return not self.changes and not self.leftovers
 
     def with_file(self, path: Path, text: str) -> Survey:
-        """Return the survey with a new file that is made together with the changes."""
+        """Return the survey with a new file, which is written together with the changes."""
         made = FileRewrite(path=path, before=None, after=text.encode(), target=path)
         return replace(self, changes=(*self.changes, made))
 
@@ -380,16 +382,16 @@ def survey(
     functions: ReadFunctions | None = None,
     on_file: Callable[[int, int], None] | None = None,
 ) -> Survey:
-    """Read all files and say what a plan changes in them. Nothing is written.
+    """Read all files, and compute the changes of a plan. Nothing is written.
 
-    ``exclude`` are patterns as `walk` has them, ``skip`` files and directories. ``rename_files`` moves files whose own
-    name has an old name. ``count_up`` raises the protocol version that files matching the glob ``pattern_file`` state,
-    if any name changes: a second run counts nothing up. ``functions`` reads the functions of a text that are tools:
-    where one gives a tool its name, the declaration gets the new one. ``on_file`` is told how many files were read, of
-    how many.
+    ``exclude`` are patterns as in `walk`, ``skip`` files and directories. ``rename_files`` moves files whose own name
+    contains an old name. ``count_up`` increments the protocol version in files that match the glob ``pattern_file``, if
+    any name changes, so a second run increments nothing. ``functions`` reads the functions in a text that are tools: a
+    tool with its function's name gets the new name in its declaration. ``on_file`` receives the number of files read so
+    far, and the total.
 
-    Raises `MigrationError` for a plan with refusals, a path where nothing is, a file that can't be read, two files
-    that would become one, two protocol versions. What is not UTF-8 is reported as left over, if it has an old name.
+    Raises `MigrationError` for a plan with refusals, a missing path, an unreadable file, two files with the same new
+    path, or two protocol versions. A file that is not UTF-8 is reported if it contains an old name.
     """
     excluded = tuple(exclude)
     news = tuple(plan.renames.values())
@@ -401,7 +403,7 @@ def survey(
         look = look.with_moves(each.path.name for each in found)
     seen: list[SurveyedFile] = []
     for number, each in enumerate(found, 1):
-        one = look.into(each)
+        one = look.survey_file(each)
         seen += [one] if one.change or one.left or one.versions else []
         if on_file is not None:
             on_file(number, len(found))
@@ -409,7 +411,7 @@ def survey(
     stating = [one for one in seen if one.versions and fits(pattern_file, one.path.as_posix())] if changes else []
     protocol = _protocol(stating, pattern)
     if protocol is not None:
-        counted = {one.path: look.counted_up(one, protocol) for one in stating}
+        counted = {one.path: look.with_protocol_version(one, protocol) for one in stating}
         rest = [one.change for one in seen if one.path not in counted]
         changes = [change for change in (*rest, *counted.values()) if change is not None]
     _check_apart(changes)
@@ -424,7 +426,7 @@ def survey(
 
 
 def _without_second_names(found: tuple[ProjectFiles, ...]) -> tuple[ProjectFiles, ...]:
-    """Leave links out that lead to files which are looked into themselves: they change with those."""
+    """Omit links to files that are surveyed themselves, since they change with those."""
     if not any(each.is_link for each in found):
         return found
     real = {each.path.resolve() for each in found if not each.is_link}
@@ -440,19 +442,19 @@ def _protocol(stating: Sequence[SurveyedFile], pattern: str) -> ProtocolStatemen
         told = " and ".join(f"{version} in {places[version]}" for version in sorted(places)[:3])
         raise MigrationError(
             problem=f"the protocol version is {told}",
-            remedy="Make them one first, or name the file that counts (protocol.file).",
+            remedy="Make them equal first, or name the file that counts (protocol.file).",
         )
     return ProtocolStatement.after(next(iter(places)), pattern=pattern)
 
 
 def _check_apart(changes: Iterable[FileRewrite]) -> None:
-    """Raise `MigrationError` where a file would take another's place."""
+    """Raise `MigrationError` if a moved file would replace another."""
     moved = [change for change in changes if change.target != change.path]
     taken: dict[Path, Path] = {}
     for change in moved:
         other = taken.setdefault(change.target, change.path)
         if other != change.path or change.target.exists():
-            there = f"{excerpt(change.target.name)}, where there is a file already"
+            there = f"{excerpt(change.target.name)}, which already exists"
             raise MigrationError(
                 file=str(change.path), problem=f"it would become {there}", remedy="Move one of them by hand first."
             )

@@ -1,4 +1,4 @@
-"""Rewrite the names in a text: quoted names change; every other place that has an old name is reported."""
+"""Rewrite the names in a text: quoted names change; every other place with an old name is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FunctionNameSlot:
-    """A place for a name in a declaration: the text from ``start`` to ``end``, and what goes around the name there."""
+    """A place for a name in a declaration: the text from ``start`` to ``end``, and the text around the new name."""
 
     start: int
     end: int
@@ -42,10 +42,10 @@ class FunctionNameSlot:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A function that is a tool: the tool's name, the offset of the function's name, and where a name can be written.
+    """A function that is a tool: the tool's name, the offset of the function's name, and the places for a new name.
 
-    ``has_name`` tells whether the declaration says the name, so that the function's own says nothing. Without it and
-    without ``gaps`` only the function can be renamed, which is for a person: others call it.
+    With ``has_name`` the declaration names the tool, so the function's name does not matter. Without it and without
+    ``gaps``, only renaming the function renames the tool, which a person has to do, since the function has callers.
     """
 
     name: str
@@ -54,11 +54,11 @@ class FunctionTool:
     has_name: bool = False
 
 
-# Reads the functions that are tools in a text of this file name.
+# A reader of the functions in a text, with its file name, that are tools.
 ReadFunctions = Callable[[str, str], tuple[FunctionTool, ...]]
 
 
-# File endings whose texts have names without quotes.
+# File endings of languages in which names may be unquoted.
 KINDS: Final = {".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 _LOOK: Final = 400
 _YAML_LEAD: Final = re.compile(
@@ -78,7 +78,7 @@ _TOML_SAFE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def kind_of(file: str) -> str:
-    """Return which language a file's name says it is: ``yaml``, ``toml``, "" for all others.
+    """Return the language of a file by its name: ``yaml``, ``toml``, "" for all others.
 
     >>> kind_of("agents/tools.YML"), kind_of("tools.json")
     ('yaml', '')
@@ -88,20 +88,20 @@ def kind_of(file: str) -> str:
 
 @dataclass(frozen=True)
 class PlainNameContext:
-    """A text and its kind, asked about places in it."""
+    """A text and its language, to examine places in it."""
 
     text: str
     kind: str
 
     def is_plain(self, start: int, end: int) -> bool:
-        """Tell whether this span is a key or a value of its own that stands without quotes."""
+        """Return whether this span is a whole unquoted key or value."""
         if not self.kind:
             return False
         lead = self.text[max(self.text.rfind("\n", max(0, start - _LOOK), start) + 1, start - _LOOK) : start]
         return self._in_yaml(lead, start, end) if self.kind == "yaml" else self._in_toml(lead, end)
 
     def allows(self, old: str, new: str) -> bool:
-        """Tell whether both names mean themselves there without quotes."""
+        """Return whether both names are valid there without quotes."""
         if self.kind == "toml":
             return bool(_TOML_SAFE.fullmatch(old) and _TOML_SAFE.fullmatch(new))
         return _YAML_SAFE.fullmatch(new) is not None and new.lower() not in _YAML_WORDS
@@ -130,7 +130,7 @@ class PlainNameContext:
 
     @cached_property
     def _has_long_strings(self) -> bool:
-        # Lines inside them look like keys, and are none.
+        # Lines in multi-line strings look like keys.
         return '"""' in self.text or "'''" in self.text
 
     def _is_in_block(self, offset: int) -> bool:
@@ -139,7 +139,7 @@ class PlainNameContext:
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
-        """The spans of literal and folded texts, in which nothing is a key."""
+        """The spans of literal and folded block texts, which contain no keys."""
         found: list[tuple[int, int]] = []
         indent, begun, at = -1, 0, 0
         for line in self.text.splitlines(keepends=True):
@@ -156,24 +156,24 @@ class PlainNameContext:
 _QUOTES: Final = frozenset("\"'`")
 _SHOWN: Final = 160
 _MOST_LEFT: Final = 10_000
-# Why an old name was left, and what to do about it.
+# The reasons why an old name remains, with the remedy.
 REASONS: Final = {
-    "code": "code without quotes: change it by hand, if it is the tool",
-    "several": "several names written as one: write each of them, or change the pattern",
-    "pattern": "a pattern of a search: write the new name as it has to stand there",
-    "shown": "how clients show it: --server KEY changes it for the server of that key",
-    "part": "part of a longer name or path: change it by hand, if the tool is meant",
-    "unsafe": "the new name would not stand here without quotes: put it in quotes",
-    "bare": "without quotes, as in prose: change it by hand, if the tool is meant",
-    "file name": "the file's own name has it: rename the file (--rename-files)",
-    "more": "and there are more of them in this file than are listed",
+    "code": "code without quotes: change it by hand if it means the tool",
+    "several": "several names written as one: write each name, or change the pattern",
+    "pattern": "a regular expression: write the new name, escaped",
+    "shown": "a client's spelling: --server KEY changes it for the server with that key",
+    "part": "part of a longer name or path: change it by hand if it means the tool",
+    "unsafe": "the new name is not valid here without quotes: put it in quotes",
+    "bare": "without quotes, as in prose: change it by hand if it means the tool",
+    "file name": "the name of the file: rename the file (--rename-files)",
+    "more": "the file has more than are listed",
     "encoding": "the file is not UTF-8, or too large: change it by hand",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """One change: where it begins (line and column from 1, offset in the text), the old text and the new one."""
+    """One change: its position (line and column from 1, offset in the text), the old text and the new one."""
 
     line: int
     column: int
@@ -184,7 +184,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """An old name that is left: where (line 0: the file as a whole), the line's text, and why (see `REASONS`)."""
+    """A remaining old name: its position (line 0: the whole file), the line's text, and the reason (see `REASONS`)."""
 
     line: int
     column: int
@@ -195,7 +195,7 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenText:
-    """The text after a rewriting, what was changed in it, and what is left."""
+    """A rewritten text, with its changes and the remaining old names."""
 
     text: str
     edits: tuple[TextEdit, ...]
@@ -210,12 +210,12 @@ def rewrite(
     protocol: ProtocolStatement | None = None,
     functions: Sequence[FunctionTool] = (),
 ) -> RewrittenText:
-    """Replace old names by new ones wherever a text has them as whole tokens.
+    """Replace old names by new ones where a text has them as whole quoted tokens.
 
-    ``kind`` is ``yaml`` or ``toml`` for texts in which names stand without quotes too. Where the text states the old
-    version of ``protocol``, the new one takes its place. ``functions`` are those of the text that are tools: where one
-    gives the tool its name, the new name is written into the declaration, and the function stays as it is.
-    Raises `MigrationError` for a name that can't be written.
+    ``kind`` is ``yaml`` or ``toml`` for texts that also have unquoted names. A stated old version of ``protocol``
+    becomes the new one. ``functions`` are those in the text that are tools: if one gives the tool its name, the new
+    name is written into the declaration, and the function does not change. Raises `MigrationError` for a name that
+    cannot be written.
 
     >>> done = rewrite('call("fs.list") or "my-fs.lister", fs.list() and `fs.*`', {"fs.list": "fs_list"})
     >>> done.text
@@ -271,7 +271,7 @@ class _NameSearch:
                 yield self._edit(found.start(), old, new)
 
     def named(self) -> Iterator[TextEdit]:
-        """Yield the names that are written into declarations which took them from their functions."""
+        """Yield the new names for declarations that took the name from their function."""
         for one in self.functions:
             new = self.lexicon.meanings.get(one.name)
             for gap in one.gaps if new is not None else ():
@@ -279,7 +279,7 @@ class _NameSearch:
 
     @cached_property
     def _own_names(self) -> frozenset[int]:
-        """Where functions have their names, of those whose tools have or get another one."""
+        """The offsets of function names that do not name their tools."""
         return frozenset(one.start for one in self.functions if one.has_name or one.gaps)
 
     def stated(self, protocol: ProtocolStatement) -> Iterator[TextEdit]:
@@ -307,7 +307,7 @@ class _NameSearch:
         yield from (found[start] for start in sorted(found))
 
     def _first(self, found: Iterator[tuple[int, Leftover]]) -> dict[int, Leftover]:
-        """Take so many that people can still read them, and say where there are more."""
+        """Take as many as people can read, and mark the last one if there are more."""
         listed = dict(islice(found, _MOST_LEFT))
         more = next(found, None)
         if more is not None:
@@ -330,7 +330,7 @@ class _NameSearch:
         before, after = self.text[max(0, start - 1) : start], self.text[end : end + 1]
         beyond = self.text[end + 1 : end + 2]
         if is_plain_word(name):
-            # As a word it is everywhere; what calls or declares it is worth a look.
+            # A common word appears everywhere; only calls and declarations are worth checking.
             return "code" if after == "(" and before != "." else ""
         if self.around.is_plain(start, end):
             return "unsafe"

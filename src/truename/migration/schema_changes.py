@@ -1,4 +1,4 @@
-"""Judge changes of single JSON Schema keywords: what is added, dropped or narrowed, and whom it breaks."""
+"""Judge changes of single JSON Schema keywords: their effect, and whom they break."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = [
     "AffectedSide",
     "ChangeDetail",
     "ChangeEffect",
-    "alike",
     "alternatives",
-    "annotated",
-    "followed",
+    "compare_bounds",
+    "compare_enum",
+    "compare_opaque",
+    "compare_plain",
+    "compare_texts",
+    "compare_type",
+    "equal_json",
+    "has_unresolved_reference",
     "kind_of",
-    "of_bounds",
-    "of_enum",
-    "of_opaque",
-    "of_plain",
-    "of_type",
-    "paired",
+    "pair_alternatives",
     "path_text",
-    "refers",
-    "unspoken",
+    "resolve_references",
+    "without_texts",
 ]
 
 _EFFECTS_SHOWN: Final = 60
 
 
 class ChangeEffect(StrEnum):
-    """How what a schema allows has changed; ``restated`` is a text or an annotation that allows no more and no less."""
+    """The effect of a change on the values that a schema allows; ``restated`` changes only texts and annotations."""
 
     NARROWED = "narrowed"
     WIDENED = "widened"
@@ -48,21 +48,21 @@ class ChangeEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AffectedSide:
-    """A schema of a tool: its key in the definition, and the effects that break who relied on the old one."""
+    """A schema of a tool: its key in the definition, and the effects that break users of the old one."""
 
     key: str
     word: str
     breaking: frozenset[ChangeEffect]
 
 
-# Who calls must still be allowed what was allowed; who reads must still get what was promised.
+# Callers need every input that was allowed; readers rely on the outputs that were promised.
 INPUT: Final = AffectedSide("inputSchema", "input", frozenset({ChangeEffect.NARROWED, ChangeEffect.CHANGED}))
 OUTPUT: Final = AffectedSide("outputSchema", "output", frozenset({ChangeEffect.WIDENED, ChangeEffect.CHANGED}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeDetail:
-    """One difference: where (a path in the definition), what it does, the fact, and whether it breaks somebody."""
+    """One difference: its path in the definition, its effect, the fact, and whether it is breaking."""
 
     path: str
     effect: ChangeEffect
@@ -74,7 +74,7 @@ class ChangeDetail:
 
 
 def path_text(keys: tuple[str, ...]) -> str:
-    r"""Return a path as people write it; a key that is no word stands in brackets, printable and short.
+    r"""Return a path as text; a key that is not a word is in brackets, printable and short.
 
     >>> path_text(("inputSchema", "properties", "a.b\n"))
     "inputSchema.properties['a.b\\n']"
@@ -96,7 +96,7 @@ Finding = tuple[str, ChangeEffect, str]
 _TERMS_SHOWN: Final = 40
 _LISTED: Final = 5
 _UP, _DOWN = 1, -1
-# Which way a bound moves when it narrows.
+# The direction in which a bound narrows.
 _BOUNDS: Final = {
     "minimum": _UP,
     "exclusiveMinimum": _UP,
@@ -110,7 +110,7 @@ _BOUNDS: Final = {
     "maxProperties": _DOWN,
 }
 _PLAIN: Final = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
-# What these allow can't be compared in general; a change of any is taken for the worst.
+# Keywords that cannot be compared in general; any change of them is treated as breaking.
 _OPAQUE: Final = (
     "allOf",
     "not",
@@ -129,13 +129,13 @@ _OPAQUE: Final = (
     "unevaluatedProperties",
     "$dynamicRef",
     "$recursiveRef",
-    # Of older drafts, and of OpenAPI.
+    # Keywords of older drafts and of OpenAPI.
     "additionalItems",
     "disallow",
     "divisibleBy",
     "extends",
     "nullable",
-    # Those that could be followed are not here any more.
+    # Resolvable references were already replaced.
     "$ref",
 )
 _REFERENCES: Final = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
@@ -143,8 +143,8 @@ _ANNOTATIONS: Final = ("description", "default")
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
-def of_type(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare what kind of value is allowed."""
+def compare_type(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare the allowed type."""
     was, now = kind_of(old), kind_of(new)
     if was == now:
         return
@@ -158,7 +158,7 @@ def of_type(old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def kind_of(schema: Schema) -> str:
-    """Return the type that a schema names, or that its other keywords imply; "" for any."""
+    """Return the type that a schema states, or that its other keywords imply; "" for any."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return kind
@@ -169,57 +169,57 @@ def kind_of(schema: Schema) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def of_enum(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare the values that are listed one by one (``enum``, ``const``)."""
+def compare_enum(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare enumerated values (``enum``, ``const``)."""
     was, now = _values(old), _values(new)
     if was is None and now is None:
         return
     if was is None or now is None:
         effect = ChangeEffect.NARROWED if was is None else ChangeEffect.WIDENED
-        yield "enum", effect, f"only {_some(now)}" if now is not None else "any value, not only those listed"
+        yield "enum", effect, f"only {_some(now)}" if now is not None else "any value, not only the listed ones"
         return
     before, after = ({_key(one): one for one in values} for values in (was, now))
     if lost := [one for key, one in before.items() if key not in after]:
-        yield "enum", ChangeEffect.NARROWED, f"{_some(lost)} no longer"
+        yield "enum", ChangeEffect.NARROWED, f"no longer {_some(lost)}"
     if gained := [one for key, one in after.items() if key not in before]:
-        yield "enum", ChangeEffect.WIDENED, f"{_some(gained)} too"
+        yield "enum", ChangeEffect.WIDENED, f"also {_some(gained)}"
 
 
-def of_bounds(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare limits on numbers, lengths and counts."""
+def compare_bounds(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare limits of numbers, lengths and counts."""
     for keyword, way in _BOUNDS.items():
         was, now = _limit(old, keyword), _limit(new, keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             yield keyword, _moved(was, now, way), _stated(keyword, was, now)
     if bool(old.get("uniqueItems")) is not bool(new.get("uniqueItems")):
         narrower = bool(new.get("uniqueItems"))
-        fact = "items must differ from each other" if narrower else "items may be equal"
+        fact = "items must be unique" if narrower else "items need not be unique"
         yield "uniqueItems", ChangeEffect.NARROWED if narrower else ChangeEffect.WIDENED, fact
 
 
-def of_plain(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare keywords that narrow by being there, and of which two can't be compared."""
+def compare_plain(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare keywords whose presence narrows, and whose values cannot be compared."""
     for keyword in _PLAIN:
         was, now = old.get(keyword), new.get(keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             effect = (
                 ChangeEffect.NARROWED if was is None else ChangeEffect.WIDENED if now is None else ChangeEffect.CHANGED
             )
             yield keyword, effect, _stated(keyword, was, now)
 
 
-def of_opaque(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare keywords whose meaning takes a solver: whether they are the same."""
+def compare_opaque(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare keywords that only a solver could compare: report any change."""
     for keyword in _OPAQUE:
-        if not alike(old.get(keyword), new.get(keyword)):
-            yield keyword, ChangeEffect.CHANGED, "it changed, and is too intricate to compare"
+        if not equal_json(old.get(keyword), new.get(keyword)):
+            yield keyword, ChangeEffect.CHANGED, "it changed, and is too complex to compare"
     was, now = (schema.get("required") for schema in (old, new))
-    if bool in (type(was), type(now)) and not alike(was or None, now or None):
-        yield "required", ChangeEffect.CHANGED, "it changed, and is of a draft that is not read"
+    if bool in (type(was), type(now)) and not equal_json(was or None, now or None):
+        yield "required", ChangeEffect.CHANGED, "it changed, and belongs to an unsupported draft"
 
 
-def refers(schema: object) -> bool:
-    """Tell whether a schema, as it stands, has a reference that was not followed: in a keyword that is not compared."""
+def has_unresolved_reference(schema: object) -> bool:
+    """Return whether a schema has an unresolved reference in a keyword that is not compared."""
     opaque = {key: schema[key] for key in _OPAQUE if key in schema} if isinstance(schema, Mapping) else schema
     try:
         text = canonical(opaque) if opaque else ""
@@ -228,16 +228,16 @@ def refers(schema: object) -> bool:
     return any(word in text for word in _REFERENCES)
 
 
-def annotated(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare what a schema says to people and models."""
+def compare_texts(old: Schema, new: Schema) -> Iterator[Finding]:
+    """Compare the texts for people and models."""
     for keyword in _ANNOTATIONS:
         was, now = old.get(keyword), new.get(keyword)
-        if not alike(was, now):
+        if not equal_json(was, now):
             yield keyword, ChangeEffect.RESTATED, _stated(keyword, was, now)
 
 
-def alike(one: object, other: object) -> bool:
-    """Tell whether two JSON values are the same: True is not 1, and what is too deep to compare is not."""
+def equal_json(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal: True is not 1, and a value that is too deep equals none."""
     try:
         return bool(one == other) and (isinstance(one, str) or canonical(one) == canonical(other))
     except RecursionError:
@@ -245,7 +245,7 @@ def alike(one: object, other: object) -> bool:
 
 
 def canonical(value: object) -> str:
-    """Return one text for one JSON value, short where the value is. Raises `RecursionError` for what is too deep."""
+    """Return the canonical text of a JSON value. Raises `RecursionError` for a value that is too deep."""
     return json.dumps(value, sort_keys=True, default=repr)
 
 
@@ -253,7 +253,7 @@ def _key(value: object) -> str:
     try:
         return canonical(value)
     except RecursionError:
-        # One that is too deep equals none.
+        # A value that is too deep equals no other.
         return f"\0{id(value)}"
 
 
@@ -263,11 +263,11 @@ def _values(schema: Schema) -> list[Any] | None:
     if "const" not in schema:
         return listed
     constant = schema["const"]
-    return [constant] if listed is None or any(alike(constant, one) for one in listed) else []
+    return [constant] if listed is None or any(equal_json(constant, one) for one in listed) else []
 
 
 def _limit(schema: Schema, keyword: str) -> object:
-    # Draft 4 writes an exclusive bound as true or false; false is none.
+    # Draft 4 has boolean exclusive bounds; false means none.
     value = schema.get(keyword)
     return None if value is False else value
 
@@ -319,12 +319,12 @@ _EITHER: Final = ("anyOf", "oneOf")
 _SPEAKING: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$comment"})
 
 
-def followed(schema: object, root: Schema) -> Alternative:
-    """Return a schema with its references followed, and the text of them and of what stood beside them ("" for none).
+def resolve_references(schema: object, root: Schema) -> Alternative:
+    """Resolve the references of a schema; return their text with that of their siblings ("" for none), and the result.
 
-    Only references into the same document are; what stands beside one counts too, and an ``allOf`` of one schema is
-    that schema. A reference that leads nowhere, in circles or elsewhere is left as it is, and so is one beside which
-    something stands that can't be written as one schema with it.
+    Only references into the same document are resolved; sibling keywords count too, and an ``allOf`` of one schema is
+    that schema. An unresolvable, circular or external reference is unchanged, and so is one whose siblings cannot be
+    merged into one schema with it.
     """
     given = found = _mapping(schema)
     trail = ""
@@ -335,8 +335,8 @@ def followed(schema: object, root: Schema) -> Alternative:
             break
         trail += reference and f"{reference}\n"
         found = whole
-    # What stands beside the references that follow goes with them.
-    return trail and trail + _text(unspoken(_beside(given))), found
+    # The siblings of nested references are part of the key.
+    return trail and trail + _text(without_texts(_beside(given))), found
 
 
 def _beside(schema: Schema) -> Schema:
@@ -344,12 +344,12 @@ def _beside(schema: Schema) -> Schema:
 
 
 def _within(schema: Schema, root: Schema) -> tuple[str, Schema | None]:
-    """Return the schema that a reference or an ``allOf`` of one stands for, with the reference; None for neither."""
+    """Return the schema of a reference or of an ``allOf`` with one schema, with the reference; None for neither."""
     parts = schema.get("allOf")
     if isinstance(parts, list) and len(parts) == 1 and "$ref" not in schema:
         return "", _mapping(parts[0])
     reference = schema.get("$ref")
-    # What follows "#" without a slash is the name of an anchor.
+    # A fragment without a slash is the name of an anchor.
     if "allOf" in schema or not isinstance(reference, str) or not (reference + "/").startswith("#/"):
         return "", None
     target = _target(reference, root)
@@ -368,7 +368,7 @@ def _target(reference: str, root: Schema) -> object:
 
 
 def joined(one: Schema, other: Schema) -> Schema | None:
-    """Return one schema for what fits both, None where that takes more than putting their keywords together.
+    """Return one schema for values that fit both; None if merging the keywords is not enough.
 
     >>> joined({"type": "string", "maxLength": 9}, {"minLength": 1})
     {'type': 'string', 'maxLength': 9, 'minLength': 1}
@@ -387,7 +387,7 @@ def joined(one: Schema, other: Schema) -> Schema | None:
             and not was.keys() & now.keys()
         ):
             found[key] = {**was, **now}
-        elif not alike(was, now):
+        elif not equal_json(was, now):
             return None
     return found
 
@@ -397,16 +397,16 @@ def _are_apart(one: object, other: object) -> bool:
 
 
 def _mapping(schema: object) -> Schema:
-    """Return a schema as a mapping: ``true``, and what is no schema at all, allow everything."""
+    """Return a schema as a mapping: ``true``, and anything that is not a schema, allows everything."""
     if schema is False:
         return _NEVER
     return schema if isinstance(schema, Mapping) else {}
 
 
 def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
-    """Return what a value may be, one schema each, with the reference that it came by.
+    """Return the alternatives of a schema, each with the reference it came from.
 
-    None if they are too many, or if what stands beside them can't be put into each.
+    Returns None if there are too many, or if the sibling keywords cannot be merged into each.
     """
     found: list[Alternative] = []
     waiting: list[Alternative] = [("", schema)]
@@ -423,12 +423,12 @@ def alternatives(schema: Schema, root: Schema) -> list[Alternative] | None:
         # A schema may be an alternative of itself.
         if max(len(waiting) + len(found) + len(parts), steps) > MOST_ALTERNATIVES:
             return None
-        waiting += [followed(part, root) for part in reversed(parts)]
+        waiting += [resolve_references(part, root) for part in reversed(parts)]
     return found
 
 
-def unspoken(schema: Schema) -> Schema:
-    """Return a schema without what it says to people and models."""
+def without_texts(schema: Schema) -> Schema:
+    """Return a schema without the texts for people and models."""
     return {key: value for key, value in schema.items() if key not in _SPEAKING}
 
 
@@ -436,19 +436,19 @@ def _parts(schema: Schema) -> list[Schema | None] | None:
     for keyword in _EITHER:
         listed = schema.get(keyword)
         if isinstance(listed, list) and listed:
-            others = {key: value for key, value in unspoken(schema).items() if key != keyword}
+            others = {key: value for key, value in without_texts(schema).items() if key != keyword}
             return [joined(others, _mapping(part)) for part in listed[: MOST_ALTERNATIVES + 1]]
     kinds = schema.get("type")
     if isinstance(kinds, list):
-        rest = unspoken(schema)
+        rest = without_texts(schema)
         return [{**rest, "type": kind} for kind in kinds[: MOST_ALTERNATIVES + 1] if isinstance(kind, str)]
     return None
 
 
-def paired(
+def pair_alternatives(
     old: list[Alternative], new: list[Alternative]
 ) -> tuple[list[tuple[Alternative, Alternative]], list[Schema], list[Schema]]:
-    """Pair the alternatives that mean the same thing; return the pairs, and those of either side that are left."""
+    """Pair the alternatives with the same meaning; return the pairs, and the rest of either side."""
     pairs: list[tuple[Alternative, Alternative]] = []
     for key_of in (_said, _kind):
         old, new = _by_key(old, new, key_of, pairs)
@@ -475,7 +475,7 @@ def _by_key(
 
 
 def _said(one: Alternative) -> str:
-    return _text(unspoken(one[1]))
+    return _text(without_texts(one[1]))
 
 
 def _text(schema: Schema) -> str:

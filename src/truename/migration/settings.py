@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
-from truename.migration.protocol_versions import DEFAULT_PATTERN, stated
+from truename.migration.protocol_versions import DEFAULT_PATTERN, stated_versions
 from truename.migration.rename_survey import HISTORY
 
 __all__ = ["MigrationSettings", "read_migration"]
@@ -18,9 +18,9 @@ _PROTOCOL: Final = ("file", "pattern")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationSettings:
-    """Which files are history, which tools perform upgrades, where records go, how files state the protocol version.
+    """The migration settings: excluded files, tools that perform upgrades, decision records, and the protocol version.
 
-    ``exclude`` takes the place of the patterns that are excluded otherwise.
+    ``exclude`` replaces the default patterns.
     """
 
     exclude: tuple[str, ...] = HISTORY
@@ -31,7 +31,7 @@ class MigrationSettings:
 
 
 def read_migration(table: object, file: str) -> MigrationSettings:
-    """Read the table. Raises `ConfigError` with the key for anything that is not one of its settings.
+    """Read the table. Raises `ConfigError` with the key of an unknown or invalid setting.
 
     >>> read_migration({"protocol": {"file": "docs/*.md"}}, "truename.toml").protocol_file
     'docs/*.md'
@@ -40,7 +40,7 @@ def read_migration(table: object, file: str) -> MigrationSettings:
     protocol = _table(found.get("protocol", {}), "migration.protocol", _PROTOCOL, file)
     pattern = _text(protocol, "migration.protocol", "pattern", DEFAULT_PATTERN, file)
     try:
-        stated("", pattern)
+        stated_versions("", pattern)
     except MigrationError as error:
         raise ConfigError(
             file=file, key="migration.protocol.pattern", problem=error.problem, remedy=error.remedy
@@ -56,7 +56,7 @@ def read_migration(table: object, file: str) -> MigrationSettings:
 
 def _table(value: object, key: str, known: tuple[str, ...], file: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(file=file, key=key, problem="it is no table", remedy=f"Write it with {', '.join(known)}.")
+        raise ConfigError(file=file, key=key, problem="it is not a table", remedy=f"Write it with {', '.join(known)}.")
     for name in value:
         if name not in known:
             where = f"{key}.{excerpt(str(name))[1:-1]}"
@@ -67,13 +67,13 @@ def _table(value: object, key: str, known: tuple[str, ...], file: str) -> Mappin
 def _text(table: Mapping[str, Any], where: str, key: str, default: str, file: str) -> str:
     value = table.get(key, default)
     if not isinstance(value, str):
-        raise ConfigError(file=file, key=f"{where}.{key}", problem="it is no text", remedy="Write it in quotes.")
+        raise ConfigError(file=file, key=f"{where}.{key}", problem="it is not a string", remedy="Write it in quotes.")
     return value
 
 
 def _texts(table: Mapping[str, Any], key: str, default: tuple[str, ...], file: str) -> tuple[str, ...]:
     value = table.get(key, default)
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        problem, remedy = "it is no list of texts", 'Write ["...", "..."].'
+        problem, remedy = "it is not a list of strings", 'Write ["...", "..."].'
         raise ConfigError(file=file, key=f"migration.{key}", problem=problem, remedy=remedy)
     return tuple(value)

@@ -1,10 +1,10 @@
 """Assign one name to each tool, so that no client confuses two names.
 
-Order of claims: names that the operator fixed; names that the ledger holds; plain names, those that are legal verbatim
-before those that were adapted or transliterated; names that give way (shortened, or a word left out that server and
-tool share). A tool that got none of these gets, in this order: a number, if it is a further version; other words of
-its server's key; a digest. Within each, canonical order: so the result is a function of the set of tools and the
-ledger, never of the order of arrival.
+Names are claimed in this order: names that the operator fixed; names that the ledger holds; plain names, first those
+that are legal verbatim, then those that were adapted or transliterated; last names that are shortened or omit a word
+that server and tool share. A tool that got none of these gets a number if it is a further version of a tool, else other
+words of its server's key, else a digest. Each step takes the tools in canonical order. The result is therefore a
+function of the set of tools and the ledger, and does not depend on the order of arrival.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ _log = logging.getLogger("truename.naming")
 
 
 class AssignedName(NamedTuple):
-    """A tool's name and why: the rung, the server's part that it begins with, how it was made, who was in the way.
+    """A tool's name and the reason for it.
 
-    ``number`` stands at its end if it tells a further version of a tool apart.
+    ``rung`` is the step of the assignment that gave it, ``prefix`` the server's part that it begins with, ``how`` the
+    derivation in words, ``clash`` the tool that has the better name. ``number`` is the number at the end of a name of a
+    further version.
     """
 
     name: str
@@ -54,7 +56,10 @@ class AssignedName(NamedTuple):
 
 
 class _Obstacle(NamedTuple):
-    """Why a tool did not get what it wished: who was in the way, what was not legal, what another version has."""
+    """The reason why a tool got none of its candidates.
+
+    ``holder`` has one of the names, ``reason`` says why one is not legal, ``sibling`` is the name of another version.
+    """
 
     holder: ToolId | None = None
     reason: Reason | None = None
@@ -62,30 +67,30 @@ class _Obstacle(NamedTuple):
 
 
 class HeldNames(Protocol):
-    """What assignment asks a ledger."""
+    """A protocol for the part of a ledger that the assignment uses."""
 
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold."""
         ...
 
     def bars(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name was withdrawn, and not redirected to this tool."""
+        """Return whether a name was withdrawn and not redirected to this tool."""
         ...
 
     def is_heir(self, key: str, id: ToolId) -> bool:
-        """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
+        """Return whether the name with this fold, or the tool that holds it, was redirected to this tool."""
         ...
 
     def parts(self, name: str) -> tuple[str, int | None]:
-        """Return the server's part that a name on record begins with, and its number."""
+        """Return the server's part and the number of a name on record."""
         ...
 
 
 class Assignment:
-    """One run over a catalogue; `run` returns the names or raises everything that is wrong as one group."""
+    """One assignment of names to the tools of a catalogue; `run` returns the names or raises all errors at once."""
 
-    def __init__(self, speller: NameGenerator, memory: HeldNames | None) -> None:
-        self._speller = speller
+    def __init__(self, generator: NameGenerator, memory: HeldNames | None) -> None:
+        self._generator = generator
         self._memory = memory
         self._taken: dict[str, ToolId] = {}
         self._names: dict[ToolId, AssignedName] = {}
@@ -93,79 +98,80 @@ class Assignment:
         self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
     def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
-        """Assign all. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool` and `NoLegalName`."""
-        catalog = self._speller.catalog
+        """Assign a name to every tool. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool`, `NoLegalName`."""
+        catalog = self._generator.catalog
         for id in sorted(fixed):
             self._fix(catalog, id, fixed[id])
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
-        wishes = {id: self._speller.wishes(tool) for id, tool in catalog.items() if id not in self._names}
-        if self._speller.style.spelling == "canonical":
-            self._identify(wishes)
-        elif self._speller.style.on_clash == "error":
-            self._declare(wishes)
+        candidates = {id: self._generator.candidates(tool) for id, tool in catalog.items() if id not in self._names}
+        if self._generator.style.spelling == "canonical":
+            self._identify(candidates)
+        elif self._generator.style.on_clash == "error":
+            self._declare(candidates)
         else:
-            self._resolve(catalog, wishes)
+            self._resolve(catalog, candidates)
         if self._errors:
-            message = f"{len(self._errors)} names can't be made"
+            message = f"{len(self._errors)} tools can't be named"
             raise ExceptionGroup(message, self._errors)
         return {id: self._names[id] for id in catalog}
 
     def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
         if id not in catalog:
             return
-        reasons = self._speller.dialect.check(name, self._speller.server_name) or self._unfit(name, id)
+        reasons = self._generator.dialect.check(name, self._generator.server_name) or self._reasons_against(name, id)
         if reasons:
-            self._errors.append(InvalidName(name=name, dialect=self._speller.dialect.name, reasons=reasons))
+            self._errors.append(InvalidName(name=name, dialect=self._generator.dialect.name, reasons=reasons))
         elif (holder := self._holder(fold(name), id)) is not None:
             self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=name))
         else:
             self._give(id, AssignedName(name, "override", how="fixed by the operator"))
 
     def _keep(self, id: ToolId, name: str) -> None:
-        """Keep a name that was shown; one that a client no longer takes is kept too, and told: nobody is renamed."""
+        """Keep a name that the ledger holds, even if it is no longer legal; that is logged, and no tool is renamed."""
         key = fold(name)
         if key in self._taken or self._withdrawn(name, id) or self._holder(key, id) is not None:
             return
-        speller = self._speller
+        generator = self._generator
         how = "held since it was first shown"
-        if reasons := speller.dialect.check(name, speller.server_name):
-            how += f", but no longer legal for {speller.dialect.name}: {reasons[0].text}"
+        if reasons := generator.dialect.check(name, generator.server_name):
+            how += f", but no longer legal for {generator.dialect.name}: {reasons[0].text}"
             _log.warning("%s, the name of %s, is %s", name, id, how)
         prefix, number = ("", None) if self._memory is None else self._memory.parts(name)
         self._give(id, AssignedName(name, "held", prefix, how, number=number))
 
-    def _identify(self, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
-        # An id is its own claim: it can't mean another tool, so nobody has to be asked.
-        for id, (wish,) in wishes.items():
-            if self._speller.dialect.check(wish.text, self._speller.server_name):
-                self._errors.append(self._no_legal_name(id, wish.text))
-            self._names[id] = AssignedName(wish.text, "canonical", how=wish.how)
+    def _identify(self, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+        # An id can't mean another tool, so neither the other names nor the ledger are checked.
+        for id, (candidate,) in candidates.items():
+            if self._generator.dialect.check(candidate.text, self._generator.server_name):
+                self._errors.append(self._no_legal_name(id, candidate.text))
+            self._names[id] = AssignedName(candidate.text, "canonical", how=candidate.how)
 
-    def _declare(self, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
-        speller = self._speller
-        for id in sorted(wishes):
-            wish = wishes[id][0]
-            holder = self._holder(fold(wish.text), id)
-            if speller.dialect.check(wish.text, speller.server_name):
-                self._errors.append(self._no_legal_name(id, wish.text))
-            elif reasons := self._unfit(wish.text, id):
-                self._errors.append(InvalidName(name=wish.text, dialect=speller.dialect.name, reasons=reasons))
+    def _declare(self, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+        generator = self._generator
+        for id in sorted(candidates):
+            candidate = candidates[id][0]
+            holder = self._holder(fold(candidate.text), id)
+            if generator.dialect.check(candidate.text, generator.server_name):
+                self._errors.append(self._no_legal_name(id, candidate.text))
+            elif reasons := self._reasons_against(candidate.text, id):
+                self._errors.append(InvalidName(name=candidate.text, dialect=generator.dialect.name, reasons=reasons))
             elif holder is not None:
-                self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=wish.text))
+                self._errors.append(DuplicateTool(existing=str(holder), duplicate=str(id), name=candidate.text))
             else:
-                self._give(id, AssignedName(wish.text, "declared", how=wish.how))
+                self._give(id, AssignedName(candidate.text, "declared", how=candidate.how))
 
-    def _resolve(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
-        crowded = self._crowded(catalog, wishes) if self._speller.style.prefix == "on-conflict" else frozenset[ToolId]()
-        order = sorted(wishes, key=lambda id: (wishes[id][0].rank, id.sort_key))
+    def _resolve(self, catalog: Catalog, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+        is_on_conflict = self._generator.style.prefix == "on-conflict"
+        clashing = self._clashing(catalog, candidates) if is_on_conflict else frozenset[ToolId]()
+        order = sorted(candidates, key=lambda id: (candidates[id][0].rank, id.sort_key))
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
-            bare = fold(wishes[id][0].text)
-            # Where server and tool share a word, the name with the server in front can be the bare one again.
-            options = tuple(one for one in wishes[id] if id not in crowded or fold(one.text) != bare)
-            obstacles[id] = self._wish(id, options, namespaced=len(options) < len(wishes[id]))
+            bare = fold(candidates[id][0].text)
+            # If server and tool share a word, the name with the server's part may equal the bare name again.
+            options = tuple(one for one in candidates[id] if id not in clashing or fold(one.text) != bare)
+            obstacles[id] = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
         left = sorted(id for id in order if id not in self._names)
         if not left:
             return
@@ -174,45 +180,45 @@ class Assignment:
         for id in sorted(id for id in self._names if id.family in families):
             bases.setdefault(id.family, id)
         for id in left:
-            self._tell_apart(catalog[id], bases.get(id.family), obstacles[id])
+            self._disambiguate(catalog[id], bases.get(id.family), obstacles[id])
             bases.setdefault(id.family, id)
 
-    def _crowded(self, catalog: Catalog, wishes: Mapping[ToolId, tuple[NameCandidate, ...]]) -> frozenset[ToolId]:
-        """Return the tools whose plain name clashes at first sight with one of another server."""
+    def _clashing(self, catalog: Catalog, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> frozenset[ToolId]:
+        """Return the tools whose plain name equals that of another server's tool."""
         groups: defaultdict[str, list[ToolId]] = defaultdict(list)
-        for id, options in wishes.items():
+        for id, options in candidates.items():
             groups[fold(options[0].text)].append(id)
-        crowded: set[ToolId] = set()
+        clashing: set[ToolId] = set()
         for key, ids in groups.items():
             holder = self._holder(key, ids[0])
             present = [holder] if holder is not None and holder in catalog else []
             if not self._clash(catalog, [*ids, *present]):
                 continue
-            # Who is called so itself is not driven from the name by others that would have to be adapted to it.
-            first = min(wishes[id][0].rank for id in ids)
-            best = [id for id in ids if wishes[id][0].rank == first]
-            crowded.update(ids if self._clash(catalog, [*best, *present]) else set(ids) - set(best))
+            # A tool whose own name this is does not lose it to tools whose names had to be adapted to it.
+            first = min(candidates[id][0].rank for id in ids)
+            best = [id for id in ids if candidates[id][0].rank == first]
+            clashing.update(ids if self._clash(catalog, [*best, *present]) else set(ids) - set(best))
             labels = ", ".join(repr(catalog[id].origin.server) for id in [*ids, *present])
             _log.info("name conflict: %r is a tool of %s", catalog[ids[0]].origin.name, labels)
-        return frozenset(crowded)
+        return frozenset(clashing)
 
     @staticmethod
     def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
         return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
 
-    def _wish(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle:
-        """Give the tool the first of its wishes that is free and legal; else return what was in the way."""
-        speller = self._speller
+    def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle:
+        """Give the tool its first candidate that is free and legal; else return what prevented it."""
+        generator = self._generator
         clash: ToolId | None = None
         illegal: Reason | None = None
         for option in options:
             holder = self._holder(fold(option.text), id)
             if holder is not None and holder.family == id.family:
-                # A further version of the same tool is told apart by a number, not by its server.
+                # A further version of the same tool gets a number, not its server's part.
                 return _Obstacle(holder, sibling=AssignedName(option.text, "natural", option.prefix))
             if holder is not None or self._withdrawn(option.text, id):
                 clash = clash or holder
-            elif reasons := speller.dialect.check(option.text, speller.server_name):
+            elif reasons := generator.dialect.check(option.text, generator.server_name):
                 illegal = illegal or reasons[0]
             else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
@@ -220,37 +226,37 @@ class Assignment:
                 return _Obstacle()
         return _Obstacle(clash, illegal)
 
-    def _tell_apart(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
-        speller, id = self._speller, tool.id
+    def _disambiguate(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
+        generator, id = self._generator, tool.id
         base = obstacle.sibling if sibling is None else self._names[sibling]
         if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
-        for option in speller.others(tool):
+        for option in generator.fallbacks(tool):
             if self._free(option.text, id) and self._fits(option.text):
                 clash, short = obstacle.holder, option.shortened
                 self._give(id, AssignedName(option.text, "namespaced", option.prefix, option.how, clash, short))
                 return
         found = next((one for one in self._with_digest(tool) if self._free(one.text, id)), None)
         if found is None:
-            self._errors.append(self._no_legal_name(id, speller.wishes(tool)[0].text))
+            self._errors.append(self._no_legal_name(id, generator.candidates(tool)[0].text))
             self._names[id] = AssignedName("", "none")
             return
         kept = found.prefix if found.text.startswith(found.prefix) else ""
-        how = "told apart by a digest of its id"
+        how = "with a digest of its id"
         if obstacle.reason is not None:
-            how += f", since the plain name is not legal for {speller.dialect.name}: {obstacle.reason.text}"
+            how += f", since the plain name is not legal for {generator.dialect.name}: {obstacle.reason.text}"
         self._give(id, AssignedName(found.text, "digest", kept, how, obstacle.holder))
 
     def _with_digest(self, tool: Tool) -> Iterator[NameCandidate]:
-        """Yield legal names with a digest, without an end where any is legal: a server may call its tools like some."""
+        """Yield legal names with a digest, without end if any is legal: a server may have tools with such names."""
         whole = digest_of(str(tool.id), _DIGEST_LENGTHS[-1])
-        first = (self._speller.fitted(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS)
+        first = (self._generator.fit_with_suffix(tool, f"_{whole[:n]}") for n in _DIGEST_LENGTHS)
         yield from (one for one in first if self._fits(one.text))
-        more = (self._speller.fitted(tool, f"_{digest_of(f'{tool.id} {n}', 8)}") for n in count(2))
+        more = (self._generator.fit_with_suffix(tool, f"_{digest_of(f'{tool.id} {n}', 8)}") for n in count(2))
         yield from takewhile(lambda one: self._fits(one.text), more)
 
     def _number(self, tool: Tool, sibling: ToolId, base: AssignedName) -> bool:
-        """Give a further version of one tool the next free number behind its sibling's name."""
+        """Give a further version of a tool its sibling's name with the next free number; return False if not legal."""
         named = ((number, self._numbered(tool, base, number)) for number in count(self._numbers[tool.id.family]))
         number, name = next(pair for pair in named if self._free(pair[1], tool.id))
         self._numbers[tool.id.family] = number + 1
@@ -263,33 +269,33 @@ class Assignment:
 
     def _numbered(self, tool: Tool, base: AssignedName, number: int) -> str:
         suffix = f"_{number}"
-        name = self._speller.led(base.unnumbered + suffix)
-        if base.rung == "digest" or len(name) > self._speller.room:
-            return self._speller.fitted(tool, suffix).text
+        name = self._generator.with_filler(base.unnumbered + suffix)
+        if base.rung == "digest" or len(name) > self._generator.room:
+            return self._generator.fit_with_suffix(tool, suffix).text
         return name
 
     def _holder(self, key: str, id: ToolId) -> ToolId | None:
-        """Return the other tool that has this name, here or in the ledger."""
+        """Return the other tool that has this name, in this assignment or in the ledger."""
         holder = self._taken.get(key) or (self._memory.holder(key) if self._memory else None)
-        return None if holder is None or holder == id or self._leaves(holder, key, id) else holder
+        return None if holder is None or holder == id or self._was_passed_on(holder, key, id) else holder
 
-    def _leaves(self, holder: ToolId, key: str, id: ToolId) -> bool:
-        """Tell whether a tool that is no longer here left the name to this one, by an operator's redirect."""
-        return holder not in self._speller.catalog and self._memory is not None and self._memory.is_heir(key, id)
+    def _was_passed_on(self, holder: ToolId, key: str, id: ToolId) -> bool:
+        """Return whether an operator redirected the name, or its absent holder, to this tool."""
+        return holder not in self._generator.catalog and self._memory is not None and self._memory.is_heir(key, id)
 
     def _withdrawn(self, name: str, id: ToolId) -> bool:
         return self._memory is not None and self._memory.bars(name, id)
 
-    def _unfit(self, name: str, id: ToolId) -> tuple[Reason, ...]:
-        """Return why a name that was not made here, but given, can't be shown."""
+    def _reasons_against(self, name: str, id: ToolId) -> tuple[Reason, ...]:
+        """Return the reasons why a name that the operator or the server chose can't be shown."""
         if self._withdrawn(name, id):
             return (Reason("withdrawn", "it was retired or redirected"),)
-        return (Reason("identity", "it reads as the id of another tool"),) if _reads_as_another(name, id) else ()
+        return (Reason("identity", "it can be read as the id of another tool"),) if _reads_as_another(name, id) else ()
 
     def _fits(self, name: str) -> bool:
-        """Tell whether a name with a number or a digest can be shown; its end may be one that a client puts there."""
-        speller = self._speller
-        return not speller.dialect.check(name, speller.server_name) and not any(speller.framed(name))
+        """Return whether a name with a number or digest is legal and does not look like one with a client's affixes."""
+        generator = self._generator
+        return not generator.dialect.check(name, generator.server_name) and not any(generator.has_client_affixes(name))
 
     def _free(self, name: str, id: ToolId) -> bool:
         key = fold(name)
@@ -300,18 +306,18 @@ class Assignment:
         self._names[id] = assigned
 
     def _no_legal_name(self, id: ToolId, text: str) -> NoLegalName:
-        speller = self._speller
+        generator = self._generator
         return NoLegalName(
             id=id,
-            dialect=speller.dialect.name,
-            style=speller.style.name,
-            styles=tuple(style for style in speller.dialect.styles if style != speller.style.name),
-            reasons=speller.dialect.check(text, speller.server_name),
+            dialect=generator.dialect.name,
+            style=generator.style.name,
+            styles=tuple(style for style in generator.dialect.styles if style != generator.style.name),
+            reasons=generator.dialect.check(text, generator.server_name),
         )
 
 
 def _reads_as_another(text: str, id: ToolId) -> bool:
-    """Tell whether the text reads as another tool's id, or as no clean text at all: such a name would lie."""
+    """Return whether the text is another tool's id, or has a broken encoding: such a name would be misleading."""
     if not _ID_SYNTAX.search(text):
         return False
     try:

@@ -1,7 +1,7 @@
-"""Compute the prefixes and suffixes that clients put around the gateway's names.
+"""Compute the affixes (prefix and suffix) that clients add to the gateway's names.
 
-A name that comes back with its frame is understood; a name that by itself begins like a frame is not given out, or a
-client's form of one tool could be another tool's name.
+A name that a client sends back with its affixes resolves to the tool. No tool gets a name that looks as if it had such
+affixes; otherwise a client's form of one tool's name could be another tool's name.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Final
 from truename import dialects
 from truename.identity import fold
 
-__all__ = ["framed_edges", "unframed"]
+__all__ = ["has_client_affixes", "strip_affixes"]
 
-_Frame = tuple[str, str]
+_Affixes = tuple[str, str]
 _PROBE: Final = "truename_probe"
-# Models put these in front of a name out of habit (reported of several providers).
-_HABITS: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", ""))
+# Models prepend these to names by mistake (reported for several providers).
+_MODEL_PREFIXES: Final = (("functions.", ""), ("default_api.", ""), ("default_api:", ""))
 
 
 @lru_cache(maxsize=64)
-def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
-    """Return what the clients put before and behind a name for this server."""
+def _client_affixes(server_name: str) -> tuple[tuple[str, str], ...]:
+    """Return the affixes that the clients add to a name of this server."""
     frames = set()
     for name in dialects.names():
         shown = dialects.get(name).shown(server_name, _PROBE) or ""
@@ -33,32 +33,32 @@ def _frames(server_name: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=64)
-def _edges(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the beginnings and the endings, folded, that a name must not have."""
-    beginnings = {f"{fold(before)}_" for before, _ in _frames(server_name) if before}
-    endings = {f"_{fold(after)}" for _, after in _frames(server_name) if after}
+def _folded_affixes(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the folded prefixes and suffixes that a name must not have."""
+    beginnings = {f"{fold(before)}_" for before, _ in _client_affixes(server_name) if before}
+    endings = {f"_{fold(after)}" for _, after in _client_affixes(server_name) if after}
     return tuple(beginnings), tuple(endings)
 
 
-def framed_edges(text: str, server_name: str) -> tuple[bool, bool]:
-    """Tell whether a name begins, and whether it ends, like one that a client has framed.
+def has_client_affixes(text: str, server_name: str) -> tuple[bool, bool]:
+    """Return whether a name begins with a client's prefix, and whether it ends with a client's suffix.
 
-    An ending counts also as a whole name: with ``search`` and ``mcp_search``, a gateway that is called ``search`` would
-    have two tools that clients show as ``search_mcp_search``.
+    A name that equals a suffix counts too: with tools ``search`` and ``mcp_search``, a gateway with the key ``search``
+    would have two tools that clients show as ``search_mcp_search``.
 
-    >>> framed_edges("truename:search", "truename"), framed_edges("mcp_truename", "truename")
+    >>> has_client_affixes("truename:search", "truename"), has_client_affixes("mcp_truename", "truename")
     ((True, False), (False, True))
     """
-    beginnings, endings = _edges(server_name)
+    beginnings, endings = _folded_affixes(server_name)
     folded = fold(text)
     return folded.startswith(beginnings), f"_{folded}".endswith(endings)
 
 
 @lru_cache(maxsize=64)
-def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[_Frame, ...]]], ...]:
-    """Return the frames by the length of their beginning, so that a text is compared a few times and not with all."""
-    lengths: dict[int, dict[str, tuple[_Frame, ...]]] = {}
-    for before, after in (*_frames(server_name), *_HABITS):
+def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[_Affixes, ...]]], ...]:
+    """Return the affixes by the length of the prefix and by prefix, so that a text is compared with few of them."""
+    lengths: dict[int, dict[str, tuple[_Affixes, ...]]] = {}
+    for before, after in (*_client_affixes(server_name), *_MODEL_PREFIXES):
         same = lengths.setdefault(len(before), {})
         same[before.lower()] = (*same.get(before.lower(), ()), (before, after))
     return tuple(lengths.items())
@@ -66,8 +66,8 @@ def _by_length(server_name: str) -> tuple[tuple[int, dict[str, tuple[_Frame, ...
 
 @lru_cache(maxsize=64)
 def _outermost(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the beginnings of frames, and the endings of those that have none: nearly no text has any."""
-    frames = (*_frames(server_name), *_HABITS)
+    """Return all prefixes, and the suffixes of affixes without prefix, for a quick test that most texts fail."""
+    frames = (*_client_affixes(server_name), *_MODEL_PREFIXES)
     beginnings, endings = (
         {before.lower() for before, _ in frames if before},
         {after.lower() for before, after in frames if not before},
@@ -75,13 +75,15 @@ def _outermost(server_name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(beginnings), tuple(endings)
 
 
-def unframed(text: str, server_name: str, *, exact: bool = False) -> list[str]:
-    """Return what is inside, if some client would have framed a name to be this text.
+def strip_affixes(text: str, server_name: str, *, exact: bool = False) -> list[str]:
+    """Return the names that some client would show as this text, by removing its affixes.
 
-    ``exact`` takes a frame only as the client writes it; else its case does not count.
+    With ``exact``, the affixes must have the client's case; else case is ignored.
 
-    >>> unframed("mcp__truename__search", "truename"), unframed("MCP__truename__search", "truename", exact=True)
-    (['search'], [])
+    >>> strip_affixes("MCP__truename__search", "truename")
+    ['search']
+    >>> strip_affixes("MCP__truename__search", "truename", exact=True)
+    []
     """
     lowered = text.lower()
     beginnings, endings = _outermost(server_name)

@@ -1,6 +1,7 @@
-"""Build the list of shown names, with redirected old names for as long as they are listed.
+"""Build the list of shown names, including old names that are still listed after a rename.
 
-Half of the clients refuse a name that left the list, the others go on sending it: a rename keeps the old name listed.
+Half of the clients refuse a name that is no longer listed, the others go on sending it. A rename therefore keeps the
+old name listed until a day that the operator sets.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ __all__ = ["ListedName", "listing", "renamed", "utc_today"]
 
 
 def utc_today() -> date:
-    """Return the day in UTC: until when an old name is listed is a day there."""
+    """Return today's date in UTC, in which the last day of an old name is counted."""
     return datetime.now(UTC).date()
 
 
 class ListedName(NamedTuple):
-    """A name in a list and its tool; for an old name also the present one and the last day on which it is listed."""
+    """A listed name and its tool; for an old name also the present name (``now``) and its last day (``until``)."""
 
     name: str
     id: ToolId
@@ -35,10 +36,10 @@ class ListedName(NamedTuple):
 
 
 def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
-    """Return all that a list shows on a day, in pinned order: the table's names, and redirected ones that are due.
+    """Return the names listed on a day, in pinned order: the table's names, and old names that are still listed.
 
-    An old name stands where it stood, in the lists where it was; one that is not legal there, or that the client could
-    take for another name of the list, is left out. Calls of it are resolved as ever.
+    An old name keeps its place, and is listed only in tables that showed it. One that is not legal in this dialect, or
+    has the fold of another listed name, is omitted; calls of it still resolve.
 
     >>> from datetime import date
     >>> from truename import Catalog, Ledger, project
@@ -53,14 +54,14 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     former = [] if ledger is None else list(_former(names, today.isoformat()))
     if ledger is None or not former:
         return tuple(present)
-    # Where an old name is another tool's place, that place is kept: nothing else in the list moves.
+    # An old name that another tool held keeps that tool's place, so that nothing else in the list moves.
     places = {one.name: ledger.holder(fold(one.name)) or one.id for one in former}
     order = {id: rank for rank, id in enumerate(ledger.pinned(dict.fromkeys((*names, *places.values()))))}
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
 
 
 def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, Any]:
-    """Return a tool's definition for its old name: the same, but that the description begins with the rename.
+    """Return a tool's definition for its old name: a copy whose description begins with a note on the rename.
 
     >>> old = ListedName("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
     >>> renamed({"name": "files_list", "description": "List files."}, old)["description"]
@@ -68,9 +69,9 @@ def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, A
     """
     if not listed.now:
         return definition
-    said = definition.get("description")
+    description = definition.get("description")
     sentence = f"Renamed to {excerpt(listed.now)}; this name is listed until {listed.until}."
-    text = f"{sentence} {said}" if isinstance(said, str) and said else sentence
+    text = f"{sentence} {description}" if isinstance(description, str) and description else sentence
     return {**definition, "description": text}
 
 
@@ -90,7 +91,7 @@ def _former(names: NameTable, today: str) -> Iterator[ListedName]:
 
 def _due(names: NameTable, today: str) -> Iterator[tuple[str, str]]:
     ledger, table = names.ledger, names.dialect.name
-    assert ledger is not None  # noqa: S101 - the caller looked
+    assert ledger is not None  # noqa: S101 - checked by the caller
     for name, standing in list(ledger.withdrawn.items()):
         if standing.until < today:
             continue

@@ -1,6 +1,6 @@
 """Replace tool names in a server's texts by the names that the client sees.
 
-Only what could be nothing else is a mention; a name that is left as it is still leads to its tool (`resolve`).
+Only text that can't be anything but a tool's name is replaced. A name that is not replaced still resolves to its tool.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_READ", "TextMentions"]
 
-# Characters of one text that are looked through.
+# How many characters of one text are searched.
 MOST_READ: Final = 65_536
-# A text of nothing but short names would grow tenfold; the most that a real one has is 9.
+# The limit stops a text of many short names from growing tenfold; real texts have at most 9 mentions.
 _MOST_CHANGED: Final = 256
-# What stands together in URLs, paths, file names, flags and assignments is one token, and so none of our names.
+# A URL, path, file name, flag or assignment is one token, so a tool's name inside it is not a mention.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.\-/:@#$%&+=\\^~]+")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
-# What could be no word of a language: parts joined by a mark, or by a capital. With hyphens, three parts at least, and
-# not as in "text-to-speech".
+# Spellings that no ordinary word has: parts joined by a mark or a capital. With hyphens at least three parts, and not
+# like "text-to-speech".
 _SPELLED: Final = re.compile(
     r"[A-Za-z0-9]_+[A-Za-z0-9]|[a-z0-9][A-Z]|[A-Za-z]\.[A-Za-z]"
     r"|[A-Za-z0-9]-(?!(?:to|of|by|and|in|on|or|the|a|for)-)[A-Za-z0-9]{1,99}-[A-Za-z0-9]"
@@ -34,7 +34,7 @@ _BRACE: Final = re.compile(r"[{}]")
 _ENDS: Final = ".:"
 _AROUND: Final = 32
 _QUOTES: Final = {"`": "`", '"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
-# Scripts behind this one have no spaces between words.
+# The scripts after this character write no spaces between words.
 _LAST_SPACED: Final = "\u2e7f"
 
 _TOOL_BEFORE: Final = re.compile(r"(?:.*[^a-z])?tools?:?\s{1,3}", re.DOTALL | re.IGNORECASE)
@@ -54,9 +54,9 @@ _KEY: Final = re.compile(r"\s{0,3}[:=]")
 
 
 class TextMentions:
-    """The names of one server's tools, and how a text reads that mentions them.
+    """A rewriter of the mentions of one server's tools in texts.
 
-    ``shown`` has the name that the client knows for each of the server's own. ``others`` are names that something else
+    ``shown`` maps the server's own tool names to those that the client sees. ``others`` are names that something else
     of the server has too, such as a parameter: they are mentions only where the text calls them tools.
 
     >>> names = TextMentions({"get_data": "weather_get_data", "search": "weather_search"})
@@ -69,9 +69,9 @@ class TextMentions:
         self._others: Final = frozenset(others)
 
     def rewritten(self, text: str, spared: Collection[str] = ()) -> str:
-        """Return a text with its mentions under the names that are shown; ``spared`` names are left as they are.
+        """Return a text with its mentions replaced by the shown names, except the ``spared`` names.
 
-        The first `MOST_READ` characters are looked through, and the first 256 mentions are changed.
+        Only the first `MOST_READ` characters are searched, and only the first 256 mentions are replaced.
         """
         if not self._shown or not (found := self._found(text, spared)):
             return text
@@ -83,7 +83,10 @@ class TextMentions:
         return "".join(parts) + text[end:]
 
     def named(self, text: str) -> frozenset[str]:
-        """Return the own names that stand in a text in any way at all: in what a user wrote, they are the user's."""
+        """Return the server's names that occur in a text as words, mentions or not.
+
+        A name that a user wrote in an argument belongs to the user's text and must not be replaced in the answer.
+        """
         words = {*_WORD.findall(text), *(word.rstrip(_ENDS) for word in _NAME.findall(text))}
         return frozenset(words & self._shown.keys())
 
@@ -117,12 +120,12 @@ class TextMentions:
             before, behind = before[:-1], behind[1:]
         if _SOMETHING_ELSE.match(behind) or (quote not in {"", "`"} and _is_assigned(before, behind)):
             return False
-        is_told = _says_tool(before, behind, quoted=bool(quote))
-        return is_told or (own not in self._others and _stands_out(own, before, behind, quoted=bool(quote)))
+        is_called_tool = _says_tool(before, behind, quoted=bool(quote))
+        return is_called_tool or (own not in self._others and _stands_out(own, before, behind, quoted=bool(quote)))
 
 
 class _Enclosed:
-    """The places of a text between braces: examples of arguments, templates, code."""
+    """The positions of a text that are between braces, such as example arguments, templates and code."""
 
     def __init__(self, text: str, end: int) -> None:
         spans: list[tuple[int, int]] = []
@@ -144,12 +147,15 @@ class _Enclosed:
 
 
 def _is_glued(letter: str) -> bool:
-    """Tell whether a character goes on with a word, or makes a tag of it; in scripts without spaces nothing does."""
+    """Return whether a neighbouring character belongs to the word or makes it a tag.
+
+    Letters of scripts without spaces between words do not count.
+    """
     return letter in {"<", ">"} or (letter.isalpha() and letter <= _LAST_SPACED)
 
 
 def _is_assigned(before: str, behind: str) -> bool:
-    """Tell whether a quoted name is a key or a value, as in the JSON of an example."""
+    """Return whether a quoted name is a key or a value, as in example JSON."""
     return _ASSIGNED.fullmatch(before) is not None or _KEY.match(behind) is not None
 
 
@@ -160,7 +166,7 @@ def _says_tool(before: str, behind: str, *, quoted: bool) -> bool:
 
 
 def _stands_out(own: str, before: str, behind: str, *, quoted: bool) -> bool:
-    """Tell whether a name is spelled as no word is; a compound (`sign-in`) also has to be marked or asked for."""
+    """Return whether a name can't be an ordinary word; a compound (`sign-in`) also needs quotes, "(" or a verb."""
     if _SPELLED.search(own):
         return True
     return _COMPOUND.search(own) is not None and (

@@ -1,4 +1,4 @@
-"""Project a catalogue to the names that one client sees."""
+"""Project a catalogue through a dialect to the names that one client sees."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def project(
 ) -> NameTable:
     """Give every tool of the catalogue one name that this client accepts.
 
-    Without a ledger the table is a pure function of the set of tools. With one, tools keep the names they have, a
-    newcomer takes none that was ever another's, and new names are recorded (unless it is read-only).
+    Without a ledger, the table is a pure function of the set of tools. With a ledger, tools keep the names that they
+    hold, a new tool gets no name that another tool ever held, and new names are recorded (unless it is read-only).
     ``overrides`` are names by dialect and tool that the operator fixed; ``server_name`` is the key under which clients
-    know the gateway, since most put it in front of every name.
+    configure the gateway, since most of them prepend it to every name.
 
     Raises, before anything is recorded, an `ExceptionGroup` of `NoLegalName`, `InvalidName`, `DuplicateTool`; and
     `LedgerError` (``style_mismatch``, ``full``).
@@ -51,26 +51,26 @@ def project(
     'sf_create_lead_2'
     """
     chosen = dialects.get(dialect) if isinstance(dialect, str) else dialect
-    wanted = style_of(style)
+    preset = style_of(style)
     former = () if ledger is None else ledger.server_names
-    speller = NameGenerator(catalog, chosen, wanted, server_name, former)
+    generator = NameGenerator(catalog, chosen, preset, server_name, former)
     fixed = _fixed(overrides or {}, chosen)
     if ledger is None:
-        assigned = Assignment(speller, None).run(fixed, {})
-        return _table(speller, assigned, None)
-    assigned = _remembered(speller, ledger, fixed)
+        assigned = Assignment(generator, None).run(fixed, {})
+        return _table(generator, assigned, None)
+    assigned = _remembered(generator, ledger, fixed)
     ordered = {id: assigned[id] for id in ledger.pinned(assigned)}
-    return _table(speller, ordered, ledger)
+    return _table(generator, ordered, ledger)
 
 
-def _table(speller: NameGenerator, assigned: dict[ToolId, AssignedName], ledger: Ledger | None) -> NameTable:
+def _table(generator: NameGenerator, assigned: dict[ToolId, AssignedName], ledger: Ledger | None) -> NameTable:
     return NameTable(
-        catalog=speller.catalog,
-        dialect=speller.dialect,
-        style=speller.style,
+        catalog=generator.catalog,
+        dialect=generator.dialect,
+        style=generator.style,
         assigned=assigned,
         ledger=ledger,
-        server_name=speller.server_name,
+        server_name=generator.server_name,
     )
 
 
@@ -83,25 +83,25 @@ def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect
     }
 
 
-def _remembered(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
-    """Assign names from what the ledger has, and record them; anew if others recorded something meanwhile."""
+def _remembered(generator: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
+    """Assign names by the ledger and record them; start again if another process recorded something meanwhile."""
     if ledger.readonly:
-        return _assigned(speller, ledger, fixed).names
+        return _assigned(generator, ledger, fixed).names
     for _ in range(_ATTEMPTS):
         ledger.catch_up()
         since = ledger.revision
-        found = _assigned(speller, ledger, fixed)
-        if ledger.remember(*found.recorded(speller.catalog), since=since):
+        found = _assigned(generator, ledger, fixed)
+        if ledger.remember(*found.recorded(generator.catalog), since=since):
             return found.names
-    # Writers that come again and again are kept out.
+    # If others keep writing meanwhile, lock them out for the last attempt.
     with ledger.transaction():
-        found = _assigned(speller, ledger, fixed)
-        ledger.remember(*found.recorded(speller.catalog))
+        found = _assigned(generator, ledger, fixed)
+        ledger.remember(*found.recorded(generator.catalog))
         return found.names
 
 
 class _Assigned(NamedTuple):
-    """A projection that is not recorded yet."""
+    """An assignment that is not recorded yet."""
 
     names: dict[ToolId, AssignedName]
     settings: LedgerSettings | None
@@ -111,7 +111,7 @@ class _Assigned(NamedTuple):
     def recorded(
         self, catalog: Catalog
     ) -> tuple[LedgerSettings | None, Iterator[Claim], Iterator[tuple[str, str, ToolId]]]:
-        """Return what `Ledger.remember` takes."""
+        """Return the arguments of `Ledger.remember`."""
         claims = (
             Claim(
                 name=one.name,
@@ -126,18 +126,18 @@ class _Assigned(NamedTuple):
         return self.settings, claims, ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
 
 
-def _assigned(speller: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> _Assigned:
-    catalog, table = speller.catalog, speller.dialect.name
+def _assigned(generator: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> _Assigned:
+    catalog, table = generator.catalog, generator.dialect.name
     settings = None
     held: Mapping[ToolId, str] = {}
-    if speller.style.spelling != "canonical":
-        # Canonical names are the identity itself: they need no memory, and fit any other style's ledger.
+    if generator.style.spelling != "canonical":
+        # Canonical names are the ids themselves: they are not recorded, and any ledger can be used with them.
         settings = LedgerSettings(
-            style=speller.style.recorded, server_name=speller.server_name, aliases=dict(catalog.aliases)
+            style=generator.style.recorded, server_name=generator.server_name, aliases=dict(catalog.aliases)
         )
         ledger.check(settings)
         held = ledger.held(table)
-    names = Assignment(speller, ledger).run(fixed, held)
+    names = Assignment(generator, ledger).run(fixed, held)
     new = [
         id
         for id, one in names.items()

@@ -1,9 +1,9 @@
-"""Resolve a name to exactly one tool, or to an error that says what to do; never guess.
+"""Resolve a name to exactly one tool, or raise an error that says what to do; never guess.
 
-The first step that knows the text decides: table, ledger, canonical, other exact spellings; then these four once more
-for the decoded text; then the folded spellings. A step in which two tools have the text stops with `AmbiguousName`; a
-retired, broken or absent name stops the search too, or the next step would find a sibling and yesterday's call would do
-something else today. A text never runs a tool for which it is only folded while another tool has it exactly.
+The first step that knows the text decides. The steps are: the table, the ledger, canonical ids, other exact spellings;
+these four once more for the decoded text; the folded spellings. A step in which two tools match raises `AmbiguousName`.
+A retired, broken or absent name stops the search too; otherwise a later step would find a similar tool, and a call
+would do something else than before. A text never runs a tool that only has its fold if another tool has it exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
-from truename.naming.client_prefixes import unframed
+from truename.naming.client_prefixes import strip_affixes
 from truename.naming.table import Resolution, folded
 
 if TYPE_CHECKING:
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["resolve"]
 
 _LONGEST: Final = 4 * MAX_FOREIGN
-# More redirects in a row than this are not followed.
+# Longer chains of redirects are not followed.
 _MOST_REDIRECTS: Final = 32
 
 
 def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passthrough"] = "raise") -> Resolution:
     """Return the tool that this text means in this table, with the steps that were tried.
 
-    Accepted are the table's names, older names on record, canonical ids in any accepted spelling (case, versions left
-    out, ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, the server's own name for
-    the tool, ``Server:tool``, names of other styles, and a client's prefix in front of any of these. Of a table that
-    shows a part of a catalogue (`NameTable.among`), the hidden tools keep their names and ids, which are unknown here.
+    Accepted are the table's names, older names on record, canonical ids in any spelling (any case, omitted versions,
+    ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, the server's own name for the
+    tool, ``Server:tool``, names of other styles, and any of these with a client's affixes. In a table of some of a
+    catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these are unknown.
 
-    Redirects of ids are followed, also several in a row; a circle ends with its tool as absent. A name that a clean
-    break took away (seed 002) is no spelling of anything, however it is written.
+    Chains of redirects are followed; a circular chain makes the tool absent. A name that a clean break removed
+    (seed 002) matches nothing, in any spelling.
 
-    Raises `UnknownTool` (with the nearest names; ``moved`` with the one that it is now), `AmbiguousName`,
-    `RetiredName`. With ``passthrough`` an unknown name gives ``Resolution(id=None, step="passthrough")``.
+    Raises `UnknownTool` (with the nearest names; with reason ``moved``, the present name), `AmbiguousName` and
+    `RetiredName`. With ``passthrough``, an unknown name returns ``Resolution(id=None, step="passthrough")``.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("data-grout@1/prism.refract@1"), "openai")
@@ -56,7 +56,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
         return _Resolver(text, names).run()
     except UnknownTool as error:
         if on_unknown == "passthrough" and error.reason == "unknown":
-            return Resolution(None, "passthrough", (*error.trail, "passthrough: used as it is"))
+            return Resolution(None, "passthrough", (*error.trail, "passthrough: used unchanged"))
         raise
 
 
@@ -72,9 +72,10 @@ def _on_record(text: str, hit: Resolution, names: NameTable) -> bool:
 
 
 class _Resolver:
-    """One search with its trail.
+    """The resolution of one text, with the trail of its steps.
 
-    ``names`` is what the caller sees; ``whole`` has the hidden tools too, whose names and ids never fall to another.
+    ``names`` is the table that the caller sees; ``whole`` also has the hidden tools, so that a name or id of theirs
+    never resolves to another tool.
     """
 
     __slots__ = ("names", "text", "trail", "whole")
@@ -99,14 +100,14 @@ class _Resolver:
     def _exactly(self, text: str) -> Resolution | None:
         return self._table(text) or self._ledger(text) or self._canonical(text) or self._spelled(text)
 
-    def _found(self, step: str, id: ToolId, what: str) -> Resolution:
-        return Resolution(id, step, (*self.trail, f"{step}: {what}"))
+    def _found(self, step: str, id: ToolId, reason: str) -> Resolution:
+        return Resolution(id, step, (*self.trail, f"{step}: {reason}"))
 
     def _table(self, text: str) -> Resolution | None:
         hit = self.whole.exact.get(text)
         if hit is not None and hit.id is not None and not self._is_withdrawn(text):
             self._require_visible(hit.id)
-            # A name that stands in the table as it came is found before a search begins.
+            # `resolve` looks the unchanged text up before it starts a search, so this text was decoded.
             return self._found("table", hit.id, f"decoded to {text!r}")
         self.trail.append("table: no such name")
         return None
@@ -123,7 +124,7 @@ class _Resolver:
         return self._standing(standing)
 
     def _recorded(self, text: str) -> Standing | None:
-        """Return what exactly this text stands for. Raises `UnknownTool` where the caller must not hear of it."""
+        """Return the ledger's record of exactly this text. Raises `UnknownTool` if the caller must not learn of it."""
         ledger = self.names.ledger
         standing = None if ledger is None else ledger.standing(text)
         if ledger is not None and standing is None and ledger.hides(text):
@@ -151,17 +152,17 @@ class _Resolver:
             )
 
     def _followed(self, standing: Standing) -> Standing:
-        """Return where the redirects of ids end: held, redirected for the last time, retired or broken."""
+        """Follow redirects of ids, and return the last record: held, redirected, retired or broken."""
         for _ in range(_MOST_REDIRECTS):
             leads_on = standing.status == "redirected" or (standing.status == "held" and standing.id not in self.whole)
             following = self._withdrawal(standing.id) if leads_on else None
-            # A redirect to itself takes an earlier one back.
+            # A redirect of an id to itself cancels an earlier redirect.
             if following is None or (following.status, following.id) == ("redirected", standing.id):
                 return standing
-            said = "redirected to" if standing.status == "redirected" else "held by"
-            self.trail.append(f"ledger: {said} {standing.id}, which is withdrawn too")
+            relation = "redirected to" if standing.status == "redirected" else "held by"
+            self.trail.append(f"ledger: {relation} {standing.id}, which is withdrawn too")
             standing = following
-        self.trail.append(f"ledger: more than {_MOST_REDIRECTS} redirects in a row")
+        self.trail.append(f"ledger: a chain of more than {_MOST_REDIRECTS} redirects")
         raise self._absent(standing.id)
 
     def _withdrawal(self, id: ToolId | None) -> Standing | None:
@@ -169,7 +170,7 @@ class _Resolver:
         return ledger.standing(str(id)) if ledger is not None and str(id) in ledger.withdrawn else None
 
     def _successor(self, standing: Standing) -> str | None:
-        """Say the successor, or what its tool is called now, as this client knows it."""
+        """Return the name that this client sees for the successor, or for the tool of the name."""
         successor = standing.successor or (None if standing.id is None else str(standing.id))
         try:
             return None if successor is None else self.names[successor]
@@ -177,7 +178,7 @@ class _Resolver:
             return standing.successor
 
     def _moved(self, standing: Standing) -> UnknownTool:
-        self.trail.append("ledger: broken off")
+        self.trail.append("ledger: removed by a clean break")
         successor = standing.successor if standing.id is None else self.names.get(standing.id, standing.successor)
         return UnknownTool(
             text=self.text,
@@ -195,9 +196,9 @@ class _Resolver:
     def _require_present(self, id: ToolId) -> None:
         if id in self.names:
             return
-        if id in self.whole or not self._hears_of(id):
+        if id in self.whole or not self._may_know_of(id):
             raise self._unknown()
-        self.trail.append("ledger: its tool is not here now")
+        self.trail.append("ledger: its tool is not available now")
         raise self._absent(id)
 
     def _decoded(self) -> str:
@@ -212,19 +213,19 @@ class _Resolver:
         return plain
 
     def _canonical(self, text: str) -> Resolution | None:
-        """Read the text as an id as it stands: in lower case, its versions left out or in digits."""
+        """Look the text up as an id in its exact form: lower case, versions omitted or in digits."""
         if "/" not in text:
-            self.trail.append("canonical: no '/' in it")
+            self.trail.append("canonical: it has no '/'")
             return None
         ref = self._ref(text)
         if ref is None:
             return None
         if LATEST in (ref.integration_version, ref.version) or str(ref) != text:
-            self.trail.append("canonical: not as it stands (case, 'v' or 'latest')")
+            self.trail.append("canonical: not in exact form (case, 'v' or 'latest')")
             return None
         found = self._identified(ref.complete(), "canonical")
         if found is None and "@" in text and self.whole.spellings.knows_family(ref):
-            # A further version of a tool is its server's to give: no other server gives it by calling a tool so.
+            # Only the tool's own server can provide a further version, not another server with a tool of this name.
             raise self._unknown()
         return found
 
@@ -243,17 +244,17 @@ class _Resolver:
             return self._found(step, id, f"read as {id}")
         if id in self.whole.spellings.absent:
             self._require_present(id)
-        self.trail.append(f"{step}: there is no {id}")
+        self.trail.append(f"{step}: {id} does not exist")
         return None
 
     def _spelled(self, text: str) -> Resolution | None:
-        """Look for tools that have this spelling exactly.
+        """Find the tool that has exactly this spelling.
 
-        A name in a client's frame comes first: it is the form in which that client shows the name of the table, so no
-        tool of a server that imitates the frame may take it, or make it ambiguous.
+        A name with a client's affixes is tried first: it is how that client shows a name of the table. A server that
+        imitates the affixes in a tool's name can therefore neither take over the name nor make it ambiguous.
         """
         inside = self._inside(text, exact=True)
-        ids = {*self.whole.spellings.shown_as(text), *(id for one in inside for id in self._framed(one))}
+        ids = {*self.whole.spellings.shown_as(text), *(id for one in inside for id in self._with_name(one))}
         index = self.names.spellings
         ids = ids or {*index.exact(text), *(id for one in inside for id in index.exact(one))}
         if not ids:
@@ -263,8 +264,8 @@ class _Resolver:
             self._refuse_broken((text, *inside))
         return self._only("spelling", ids)
 
-    def _framed(self, inside: str) -> tuple[ToolId, ...]:
-        """Return the tool whose name this is, in the table or on record."""
+    def _with_name(self, inside: str) -> tuple[ToolId, ...]:
+        """Return the tool that has this name in the table or on record."""
         hit = self.whole.exact.get(inside)
         if hit is not None and hit.id is not None and not self._is_withdrawn(inside):
             return (hit.id,)
@@ -275,10 +276,10 @@ class _Resolver:
         return (self._held_by(standing),)
 
     def _inside(self, text: str, *, exact: bool) -> list[str]:
-        return [inside for name in self.whole.server_names for inside in unframed(text, name, exact=exact)]
+        return [inside for name in self.whole.server_names for inside in strip_affixes(text, name, exact=exact)]
 
     def _held_by(self, standing: Standing) -> ToolId:
-        """Return the tool of a standing that is neither retired nor broken, where its redirects end."""
+        """Follow the redirects of a name that is neither retired nor broken, and return the last tool."""
         id = self._followed(standing).id
         assert id is not None  # noqa: S101 - only a retired name may have none
         return id
@@ -292,12 +293,12 @@ class _Resolver:
         for text in texts:
             ids |= self._folded_like(text)
         if not ids:
-            self.trail.append("folded: no tool has a name or a spelling like it")
+            self.trail.append("folded: no tool has a name or spelling with its fold")
             return None
         return self._only("folded", ids)
 
     def _refuse_broken(self, texts: Iterable[str]) -> None:
-        """Raise for a spelling of a name that a clean break took away."""
+        """Raise `UnknownTool` if one of the texts is a spelling of a name that a clean break removed."""
         for text in texts:
             if (broken := self.names.broken.standing(text)) is not None:
                 raise self._moved(broken)
@@ -308,12 +309,12 @@ class _Resolver:
             return None
         found = self._identified(self._version_of(ref), "folded")
         if found is None and "@" in plain:
-            # A version that is named and missing never falls back to anything.
+            # An explicit version that does not exist never falls back to another one.
             raise self._unknown()
         return found
 
     def _folded_like(self, text: str) -> set[ToolId]:
-        """Return the tools that have a name or a spelling with this fold, the names on record included."""
+        """Return the tools that have a name or a spelling with this fold, including names on record."""
         ids = set(self.names.spellings.folded(text))
         ledger = self.names.ledger
         key = fold(text)
@@ -323,12 +324,12 @@ class _Resolver:
             return ids
         self._refuse_withdrawn(self._followed(standing))
         if standing.status != "held":
-            # Who held the name has passed it on.
+            # The name was redirected, so the tool that held it first no longer counts.
             ids.discard(ledger.held_first(key) or self._held_by(standing))
         return ids | {self._held_by(standing)}
 
     def _version_of(self, ref: ToolRef) -> ToolId:
-        """Return the id meant: an omitted version is 1, ``latest`` the highest in which this tool exists."""
+        """Return the id of a reference: an omitted version is 1, ``latest`` the highest in which this tool exists."""
         variants = self.names.spellings.families.get((ref.integration, ref.suite, ref.tool), [])
         integration_version = 1 if ref.integration_version is None else ref.integration_version
         version = 1 if ref.version is None else ref.version
@@ -343,8 +344,8 @@ class _Resolver:
         return ToolId(ref.integration, next(numbers), ref.suite, ref.tool, next(numbers))
 
     def _only(self, step: str, ids: set[ToolId]) -> Resolution:
-        """Return the one tool of a step. Raises for several, and for one that is absent, withdrawn or hidden."""
-        now = sorted({self._now(id, ids) for id in ids})
+        """Return the only tool of a step. Raises for several, and for one that is absent, withdrawn or hidden."""
+        now = sorted({self._successor_of(id, ids) for id in ids})
         for id in now:
             self._require_visible(id)
         if len(now) == 1:
@@ -352,22 +353,22 @@ class _Resolver:
             if id not in self.whole and (standing := self._withdrawal(id)) is not None:
                 return self._standing(standing)
             self._require_present(id)
-            return self._found(step, id, f"another spelling of {self._called(id)}")
+            return self._found(step, id, f"another spelling of {self._name_of(id)}")
         self.trail.append(f"{step}: {len(now)} tools have this spelling")
-        raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=tuple(map(self._called, now)))
+        raise AmbiguousName(text=self.text, trail=tuple(self.trail), candidates=tuple(map(self._name_of, now)))
 
-    def _now(self, id: ToolId, spelled: Collection[ToolId]) -> ToolId:
-        """Return the successor of a tool that is away; after a clean break only one that is spelled so too."""
+    def _successor_of(self, id: ToolId, spelled: Collection[ToolId]) -> ToolId:
+        """Return the successor of an absent tool; after a clean break only if it has the spelling too."""
         standing = None if id in self.whole else self._withdrawal(id)
         last = None if standing is None else self._followed(standing)
         if last is None or last.id is None or not (last.status == "redirected" or last.id in spelled):
             return id
         return last.id
 
-    def _called(self, id: ToolId) -> str:
+    def _name_of(self, id: ToolId) -> str:
         return self.names.get(id, str(id))
 
-    def _hears_of(self, id: ToolId) -> bool:
+    def _may_know_of(self, id: ToolId) -> bool:
         ledger = self.names.ledger
         return ledger is not None and ledger.tells_of(id)
 

@@ -14,12 +14,12 @@ __all__ = ["STYLES", "Style", "style_of"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A naming strategy as a value; the presets are in `STYLES`, and a caller may pass one of its own.
+    """A naming style; the presets are in `STYLES`, and a caller may pass its own.
 
-    ``prefix``: whether the server's part stands in front. ``lead`` and ``separator`` frame that part, ``dot`` takes
-    the place of the dot between suite and tool (where the separator is not legal for a dialect, ``_`` is used).
-    ``on_clash``: ``resolve`` finds another name, ``error`` refuses to build. ``spelling``: ``readable`` adapts the
-    name to the dialect, ``verbatim`` takes it as declared, ``canonical`` is the id itself.
+    ``prefix``: when a name begins with the server's part. ``lead`` and ``separator`` are written before and after that
+    part, ``dot`` replaces the dot between suite and tool (a separator that the dialect does not accept becomes ``_``).
+    ``on_clash``: ``resolve`` chooses another name, ``error`` refuses to build. ``spelling``: ``readable`` adapts the
+    name to the dialect, ``verbatim`` uses the declared name, ``canonical`` uses the id itself.
 
     >>> colons = Style("always-colon", prefix="always", separator=":")
     """
@@ -34,7 +34,7 @@ class Style:
 
     @property
     def recorded(self) -> str:
-        """How a ledger remembers the style: a preset by its name, another by all that it is."""
+        """The text by which a ledger records the style: a preset's name, or all fields of another style."""
         return self.name if STYLES.get(self.name) == self else repr(self)
 
 
@@ -58,6 +58,6 @@ def style_of(style: str | Style) -> Style:
     if isinstance(style, Style):
         return style
     if style not in STYLES:
-        message = f"{style!r} is no style. Use one of {', '.join(STYLES)}, or pass a Style."
+        message = f"{style!r} is not a style. Use one of {', '.join(STYLES)}, or pass a Style."
         raise ValueError(message)
     return STYLES[style]

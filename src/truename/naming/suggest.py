@@ -1,4 +1,4 @@
-"""Suggest the names nearest to an unknown one; a suggestion is never called."""
+"""Suggest the names nearest to an unknown one; suggestions are shown in errors and never called."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["NameSuggester"]
 
 _LONGEST: Final = 200
 _CUTOFF: Final = 0.6
-# However many names there are, so many are looked at for one text: those that share its rarest triples...
-_MOST_LOOKED_AT: Final = 5_000
+# However many names there are, only this many are examined for one text: those that share its rarest letter triples...
+_MOST_EXAMINED: Final = 5_000
 _SHORTLIST: Final = 50
-# ...and on each side those that begin or end most like it: of a name with one slip, one half is right.
-_BESIDE: Final = 8
+# ...and its neighbours in the sorted names and reversed names: if there is one typo, one half of the name is right.
+_NEIGHBOURS: Final = 8
 _SCORED: Final = 16
 
 
 class NameSuggester:
-    """Finds near names: by letter triples that few names have, by their begins and ends, and by edit likeness last.
+    """A search for similar names: by rare letter triples, by common starts and ends, and finally by edit distance.
 
-    The index is built at first need, in time about linear in the names; `prepare` builds it beforehand, in any
-    thread. A search takes about as long for a hundred thousand names as for some thousand.
+    The index is built at first use, in about linear time; `prepare` builds it in advance, in any thread. A search takes
+    about as long for a hundred thousand names as for a few thousand.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -45,23 +45,23 @@ class NameSuggester:
         return self._built is not None
 
     def prepare(self) -> None:
-        """Build the index, unless it is there."""
+        """Build the index unless it is built."""
         self._index()
 
     def nearest(self, text: str, count: int = 3) -> tuple[str, ...]:
-        """Return up to ``count`` names that somebody could have meant, best first.
+        """Return up to ``count`` names that the text may be a misspelling of, best first.
 
         >>> NameSuggester(["dg_prism_refract", "sf_get_leads"]).nearest("dg_prism_refrakt")
         ('dg_prism_refract',)
         """
-        wanted = fold("_".join(words(text[:_LONGEST])) or text[:_LONGEST])
-        scored = sorted((-_likeness(wanted, folded), name) for folded, name in self._likely(wanted))
+        text = fold("_".join(words(text[:_LONGEST])) or text[:_LONGEST])
+        scored = sorted((-_likeness(text, folded), name) for folded, name in self._likely(text))
         return tuple(name for score, name in scored[:count] if -score >= _CUTOFF)
 
-    def _likely(self, wanted: str) -> list[tuple[str, str]]:
-        """Return the names, folded too, of which the parts that are shared make up the most."""
-        index, grams = self._index(), _grams(wanted)
-        pairs = ((fold(self._names[number]), self._names[number]) for number in index.candidates(wanted))
+    def _likely(self, text: str) -> list[tuple[str, str]]:
+        """Return the candidates that share the most letter triples with the text, as pairs of fold and name."""
+        index, grams = self._index(), _grams(text)
+        pairs = ((fold(self._names[number]), self._names[number]) for number in index.candidates(text))
         return nlargest(_SCORED, pairs, key=lambda pair: _overlap(grams, _grams(pair[0])))
 
     def _index(self) -> _Index:
@@ -72,7 +72,7 @@ class NameSuggester:
 
 
 class _Index(NamedTuple):
-    """Numbers of names: by letter triple, and in the order of the names as they are read forwards and backwards."""
+    """An index of names by number: by letter triple, and sorted by name and by reversed name."""
 
     grams: dict[str, list[int]]
     forwards: list[tuple[str, int]]
@@ -90,22 +90,22 @@ class _Index(NamedTuple):
                 grams.setdefault(gram, []).append(number)
         return cls(grams, sorted(forwards), sorted(backwards))
 
-    def candidates(self, wanted: str) -> set[int]:
-        return {*self._rarely_shared(wanted), *_beside(self.forwards, wanted), *_beside(self.backwards, wanted[::-1])}
+    def candidates(self, text: str) -> set[int]:
+        return {*self._rarely_shared(text), *_neighbours(self.forwards, text), *_neighbours(self.backwards, text[::-1])}
 
-    def _rarely_shared(self, wanted: str) -> Iterator[int]:
+    def _rarely_shared(self, text: str) -> Iterator[int]:
         shared: Counter[int] = Counter()
-        room = _MOST_LOOKED_AT
-        for numbers in sorted((self.grams[gram] for gram in _grams(wanted) if gram in self.grams), key=len):
+        room = _MOST_EXAMINED
+        for numbers in sorted((self.grams[gram] for gram in _grams(text) if gram in self.grams), key=len):
             shared.update(numbers[:room])
             if (room := room - len(numbers)) <= 0:
                 break
         return (number for number, _ in shared.most_common(_SHORTLIST))
 
 
-def _beside(ordered: list[tuple[str, int]], wanted: str) -> Iterator[int]:
-    at = bisect_left(ordered, (wanted, 0))
-    return (number for _, number in ordered[max(at - _BESIDE, 0) : at + _BESIDE])
+def _neighbours(ordered: list[tuple[str, int]], text: str) -> Iterator[int]:
+    at = bisect_left(ordered, (text, 0))
+    return (number for _, number in ordered[max(at - _NEIGHBOURS, 0) : at + _NEIGHBOURS])
 
 
 def _overlap(some: set[str], others: set[str]) -> float:
@@ -113,9 +113,9 @@ def _overlap(some: set[str], others: set[str]) -> float:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how much of two texts is the same: their begins and ends, and what a matcher finds between.
+    """Return the similarity of two texts from 0 to 1: common start, common end, and matching blocks between them.
 
-    The matcher takes time with the square of what it is given, and between is little.
+    The matcher takes quadratic time, so it only compares the short part between common start and end.
     """
     most = min(len(one), len(other))
     first = next((at for at in range(most) if one[at] != other[at]), most)

@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "NameTable", "Resolution", "WireName", "folded", "plain_spellings"]
 
 Family = tuple[str, str | None, str]
-# Nearly all texts have one tool, and a set for each would take more room than all else.
+# Nearly all texts have one tool; a set for each of them would take most of the memory.
 Index = dict[str, ToolId | set[ToolId]]
 _NONE: Final[frozenset[ToolId]] = frozenset()
 _ONE_SEPARATOR: Final = str.maketrans("-:. ", "____")
 _RUN: Final = re.compile("__+")
-# No style keeps the syntax of ids and their encodings in a name.
+# No style keeps these characters, the syntax of ids and their encodings, in a name.
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
 _VERSIONED: Final = re.compile("@|%40")
-# A name that a compiled table shows: a string becomes one here and nowhere else.
+# A name that a table shows. Only this module creates values of the type.
 WireName = NewType("WireName", str)
 
 
 def folded(text: str) -> str:
-    r"""Return a text without its case, and with each run of ``-``, ``_``, ``:``, ``.`` and space as one ``_``.
+    r"""Fold a text for the last step of `resolve`: ignore case, and replace runs of ``-_:.`` and space by one ``_``.
 
-    It keeps every other character, so it tells more texts apart than `truename.identity.fold`, under which names are
-    claimed. A letter outside ASCII never becomes one of ASCII.
+    It keeps every other character, so it distinguishes more texts than `truename.identity.fold`, by which names are
+    claimed. A letter outside ASCII never becomes an ASCII letter.
 
     >>> folded("Weather:get__Data"), folded("a%B"), folded("\u212a")
     ('weather_get_data', 'a%b', '\u212a')
@@ -57,7 +57,7 @@ def _lowered(character: str) -> str:
 
 
 class _SpelledTool(NamedTuple):
-    """A tool as its spellings need it; ``number`` and ``prefix`` are those of the name that it holds, if any."""
+    """A tool with the data for its spellings; ``number`` and ``prefix`` are those of the name that it holds."""
 
     id: ToolId
     server: str
@@ -68,23 +68,23 @@ class _SpelledTool(NamedTuple):
 
 
 class SpellingIndex:
-    """The spellings of one table's tools, and of the absent tools that its ledger knows; built at first need."""
+    """An index of the spellings of one table's tools, and of the absent tools in its ledger; built at first use."""
 
     def __init__(self, table: NameTable) -> None:
         self._table = table
 
     def prepare(self) -> None:
-        """Build all indexes now: some tenths of a second for 10,000 tools, which the first search would take else."""
+        """Build all indexes now; else the first search builds them (some tenths of a second for 10,000 tools)."""
         for search in (self.exact, self.shown_as, self.folded):
             search("")
         self.knows_family(ToolRef.parse("a/b"))
 
     def exact(self, text: str) -> Collection[ToolId]:
-        """Return the tools that have exactly this spelling."""
+        """Return the tools with exactly this spelling."""
         return _of(self._exact, text)
 
     def shown_as(self, text: str) -> Collection[ToolId]:
-        """Return the tool whose name this table's client shows as this text."""
+        """Return the tools whose names this table's client shows as this text."""
         return _of(self._shown, text)
 
     def folded(self, text: str) -> Collection[ToolId]:
@@ -93,7 +93,7 @@ class SpellingIndex:
 
     @cached_property
     def families(self) -> dict[Family, list[ToolId]]:
-        """The ids of the table by what they have in common without their versions."""
+        """The ids of the table, grouped by all parts except the versions."""
         families: defaultdict[Family, list[ToolId]] = defaultdict(list)
         for id in self._table:
             families[id.family].append(id)
@@ -151,9 +151,9 @@ class SpellingIndex:
     def _spellings(self) -> Iterator[tuple[str, ToolId]]:
         """Yield every spelling with its tool.
 
-        A further version of a tool is told apart by the number of its name, in each spelling. It has a spelling without
-        the number only where no other version has it, or had it: another version's would mean this one when the other
-        left, or lost its name to a redirect.
+        Each spelling of a further version ends with the number of its name. It has a spelling without the number only
+        if no other version has or had that spelling. Otherwise the spelling would change its meaning when the other
+        version disappears, or loses its name to a redirect.
         """
         own = {named.name for named in self._named()}
         numbered: list[_SpelledTool] = []
@@ -181,14 +181,14 @@ class SpellingIndex:
         return is_later, named.number or 0, named.id
 
     def _texts(self, named: _SpelledTool, own: Container[str]) -> Iterator[str]:
-        """Yield the exact spellings of one tool; an adapted name of its own gives way to the tool that is called so."""
+        """Yield the exact spellings of one tool, except adapted names that are another tool's own name."""
         adapted = {*_adapted(named.name)} - {named.name}
         for text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration)):
             if text not in adapted or text not in own:
                 yield text
 
     def _read_as_another(self, text: str, id: ToolId) -> ToolId | None:
-        """Return the other known tool whose id a text is, encoded or in other case: neither gets such a call."""
+        """Return the other known tool whose id a text is (encoded, or in other case); such a text is ambiguous."""
         try:
             read = ToolRef.parse(text).complete()
         except InvalidToolId:
@@ -217,7 +217,7 @@ def _of(index: Index, text: str) -> Collection[ToolId]:
 
 
 def _all_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
-    """Yield the plain spellings, and the held name with the server's other names in the place of its prefix."""
+    """Yield the plain spellings, and the held name with its prefix replaced by the server's other names."""
     id, server = named.id, named.server
     yield from plain_spellings(id, server, named.name, alias)
     if named.prefix and named.held.startswith(named.prefix):
@@ -229,7 +229,7 @@ def _all_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
 
 
 def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
-    """Yield the tool's exact names in the other styles: its own name bare, and with its server in front.
+    """Yield the tool's exact names in all styles: its own name, and its own name after each form of the server's.
 
     >>> from truename.identity import ToolId
     >>> list(plain_spellings(ToolId.parse("weather/get"), "Weather", "get", None))
@@ -240,7 +240,7 @@ def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> It
 
 
 def server_spellings(name: str, id: ToolId, server: str, alias: str | None) -> Iterator[str]:
-    """Yield a name with the tool's server in front: its own label before a colon, else as styles spell both."""
+    """Yield a name prefixed with the tool's server: its label and a colon, and the forms of the other styles."""
     yield f"{server}:{name}"
     adapted = _ID_SYNTAX.sub("_", name)
     own = dict.fromkeys((adapted, *_in_words(adapted)))
@@ -252,7 +252,7 @@ def server_spellings(name: str, id: ToolId, server: str, alias: str | None) -> I
 
 
 def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
-    """Yield what names the tool only loosely, so that nothing else takes it for its own name."""
+    """Yield spellings that are only compared by fold, so that they make a text ambiguous rather than wrong."""
     words = snake(named.name)
     yield named.id.tool
     yield words
@@ -263,18 +263,18 @@ def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
 
 
 def _adapted(name: str) -> tuple[str, ...]:
-    """Return what styles make of a tool's own name."""
+    """Return the forms that the styles make of a tool's own name."""
     plain = _ID_SYNTAX.sub("_", name)
     return (*_in_words(plain), plain.replace(".", "__"))
 
 
 def _in_words(name: str) -> tuple[str, ...]:
-    """Return a name in the words of snake case and without dots; a transliteration is no exact name."""
+    """Return a name in snake case and without dots; nothing for a name that would have to be transliterated."""
     return tuple(text for text in (snake(name), name.replace(".", "_")) if text) if name.isascii() else ()
 
 
 def _server_parts(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
-    """Yield the server's parts of names; the label itself only where it is more than the integration in capitals."""
+    """Yield the forms of a server in names; the label itself only if it is not the integration in other case."""
     parts = (id.integration, snake(server), server if server.lower() != id.integration else "", alias or "")
     yield from (part for part in dict.fromkeys(parts) if part)
 
@@ -285,19 +285,19 @@ def _absent(table: NameTable) -> Iterator[_SpelledTool]:
         return
     servers = {tool.origin.server_id for tool in table.catalog.values()}
     held = ledger.held(table.dialect.name)
-    # All at once: a thread may be writing down others.
+    # Copy the items first: another thread may record more meanwhile.
     for id, (server, name) in tuple(ledger.origins().items()):
-        # A scope of one server knows nothing of the others.
+        # A ledger scope for one server does not contain the others.
         if id not in table and (not ledger.scope or server in servers):
             shown = held.get(id, "")
             prefix, number = ledger.parts(shown)
-            # The label of a server that is away is not on record; its key and its integration are.
+            # The ledger records an absent server's key and integration, but not its label.
             for label in dict.fromkeys((label_of(server), id.integration)):
                 yield _SpelledTool(id, label, name, shown, prefix, number)
 
 
 class BrokenNames:
-    """The spellings of the broken names of one table, generated anew when the ledger has more of them."""
+    """An index of names that a clean break removed, in all spellings; rebuilt when the ledger has more of them."""
 
     __slots__ = ("_broken", "_exact", "_seen", "_table")
 
@@ -308,19 +308,19 @@ class BrokenNames:
         self._exact: set[str] = set()
 
     def standing(self, text: str) -> Standing | None:
-        """Return what a text stands for that reads like a broken name and is not exactly a name of today."""
+        """Return the record of a text that is a spelling of a broken name and not exactly a present name."""
         ledger = self._table.ledger
         if ledger is None or "/" in text:
             return None
         if ledger.withdrawals != self._seen:
             seen = ledger.withdrawals
             self._broken, self._exact = self._read(tuple(ledger.withdrawn.items()))
-            # Last of all: another thread may ask meanwhile.
+            # Set last, since another thread may search meanwhile.
             self._seen = seen
         return None if text in self._exact else self._broken.get(fold(text))
 
     def _read(self, withdrawn: Sequence[tuple[str, Standing]]) -> tuple[dict[str, Standing], set[str]]:
-        """Return the broken names by fold, in how other styles spell them too, and what is exactly a successor's."""
+        """Return the broken names by fold, in all spellings, and the texts that are exact names of successors."""
         names = [(name, standing) for name, standing in withdrawn if standing.status == "broken" and "/" not in name]
         broken: dict[str, Standing] = {}
         exact = set(self._table.exact)
@@ -330,7 +330,7 @@ class BrokenNames:
                 for spelling in self._spelled(name, id):
                     broken.setdefault(fold(spelling), standing)
                 exact.update(self._called(id))
-        # The successor may be the same tool under another name: then the old one is a spelling of it, and ended.
+        # The successor may be the same tool under a new name; the old name is then one of its spellings, but broken.
         return broken, exact.difference(name for name, _ in names)
 
     def _spelled(self, name: str, id: ToolId) -> Iterator[str]:
@@ -352,7 +352,7 @@ class BrokenNames:
 
 
 class Resolution(NamedTuple):
-    """The answer to a name: the tool (None only for ``passthrough``), the step that found it, the steps tried."""
+    """The result of `resolve`: the tool (None only for ``passthrough``), the step that found it, the steps tried."""
 
     id: ToolId | None
     step: str
@@ -361,7 +361,7 @@ class Resolution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a tool is called so: the rung of the ladder, how the name was made, and who was in the way."""
+    """The reason for a tool's name: the rung (step of the assignment), the derivation, and the tool it clashed with."""
 
     id: ToolId
     name: str
@@ -371,14 +371,14 @@ class Explanation:
     shortened: bool = False
 
     def __str__(self) -> str:
-        why = f"; {self.clash} has the name that it would have had" if self.clash else ""
+        why = f"; {self.clash} has the better name" if self.clash else ""
         return f"{self.name} is {self.id} ({self.rung}: {self.reason}{why})"
 
 
 class NameTable(Mapping[ToolId, WireName]):
-    """A total, one-to-one map ``ToolId -> wire name``, compiled once; look-up also by the id's text.
+    """A total, one-to-one map ``ToolId -> wire name``, compiled once; an id can also be looked up by its text.
 
-    Iteration is the pinned order of lists. Made by `project`; not meant to be built by hand.
+    It iterates in the pinned order of lists. Build it with `project`.
     """
 
     def __init__(
@@ -407,14 +407,14 @@ class NameTable(Mapping[ToolId, WireName]):
 
     @property
     def whole(self) -> NameTable:
-        """The table of which this is a part; itself, where it is none."""
+        """The table of all tools from which this one was made with `among`; else this table."""
         return self if self._whole is None else self._whole
 
     def among(self, ids: Container[ToolId], ledger: Ledger | None) -> NameTable:
-        """Return the table of some of the tools, under the same names.
+        """Return a table of some of the tools with the same names.
 
-        The others are hidden: a name that is exactly one of theirs is unknown in this table, as a name of no tool is;
-        it never falls to a tool that is shown. ``ledger`` is what may be told of names on record (`SeenLedger`).
+        The other tools are hidden: a name of theirs is unknown in this table, like a name that no tool has, and never
+        resolves to a visible tool. ``ledger`` is a view of the names on record that the caller may know (`SeenLedger`).
         """
         assigned = {id: a for id, a in self._assigned.items() if id in ids}
         return NameTable(
@@ -440,24 +440,24 @@ class NameTable(Mapping[ToolId, WireName]):
         return f"<NameTable of {len(self)} tools for {self.dialect.name}, style {self.style.name}>"
 
     def assigned(self, id: ToolId) -> AssignedName:
-        """Return the name with its parts. Raises `KeyError`."""
+        """Return a tool's name with its parts and reason. Raises `KeyError`."""
         return self._assigned[id]
 
     def id_of(self, name: str) -> ToolId:
-        """Return the tool that is shown under exactly this name. Raises `KeyError`; `resolve` takes more."""
+        """Return the tool that has exactly this name. Raises `KeyError`; `resolve` accepts more spellings."""
         id = self.exact[name].id
-        assert id is not None  # noqa: S101 - only passthrough has none, and it is in no table
+        assert id is not None  # noqa: S101 - only passthrough has none, and no table has that
         return id
 
     def explain(self, id: ToolId | str) -> Explanation:
-        """Say why a tool is called so. Raises `KeyError` for a tool that is not in the table."""
+        """Explain a tool's name. Raises `KeyError` for a tool that is not in the table."""
         key = self._by_text[id] if isinstance(id, str) else id
         a = self._assigned[key]
         return Explanation(key, a.name, a.rung, a.how, a.clash, a.shortened)
 
     @cached_property
     def canonical(self) -> dict[str, Resolution]:
-        """The canonical spellings that need no reading: each id, whole and without its versions of 1."""
+        """The canonical spellings that need no parsing: each id, in full and without versions of 1."""
         trail = ("table: no such name", "ledger: never shown")
         return {
             text: Resolution(id, "canonical", (*trail, f"canonical: read as {id}"))
@@ -467,15 +467,15 @@ class NameTable(Mapping[ToolId, WireName]):
 
     @cached_property
     def spellings(self) -> SpellingIndex:
-        """All other texts by which the tools may be called, generated from the catalogue at first need."""
+        """The index of all other spellings of the tools, generated from the catalogue at first use."""
         return SpellingIndex(self)
 
     @cached_property
     def broken(self) -> BrokenNames:
-        """The names that a clean break took away, in all their spellings."""
+        """The index of the names that a clean break removed, in all spellings."""
         return BrokenNames(self)
 
     @cached_property
     def suggester(self) -> NameSuggester:
-        """What finds the nearest names for an error."""
+        """The search for the nearest names, for errors."""
         return NameSuggester(self.exact)

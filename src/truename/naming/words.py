@@ -1,4 +1,4 @@
-"""Split names into words, and shorten them by dropping the least significant words."""
+"""Split names into words, and shorten them by dropping the least important words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["VERBS", "drop_words", "prefix_words", "snake", "split", "telling_words", "without_fillers", "words"]
+__all__ = ["VERBS", "distinguishing_words", "drop_words", "prefix_words", "snake", "split", "without_fillers", "words"]
 
 SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 _LOWER_THEN_UPPER: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -19,7 +19,7 @@ _ACRONYM_THEN_WORD: Final = re.compile(r"(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])"
 # "urlV1" and "URLV1" end with a version; "CSV2" and "ENV1" don't.
 _THEN_VERSION: Final = re.compile(r"(?<=[A-Z]{2})(?<!EN|CS|TS|DE|DI|HI|RE)(?=V[0-9]+(?![A-Za-z0-9]))")
 _NOT_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
-# What is written with capitals inside, or with a dot, and is one word all the same: brands, protocols, units.
+# Single words that contain capitals or dots: brands, protocols, units.
 _ONE_WORD: Final = re.compile(
     r"(?:(?<![A-Z0-9])(?:[1-4]D|[248]K)|(?:(?<![A-Za-z])|(?<=[a-z0-9])(?=[A-Z]))(?:"
     r"AirTable|ArXiv|BigQuery|BitBucket|ChatGPT|CircleCI|ClickUp|CloudFlare|CloudFormation|CloudFront|CloudWatch"
@@ -59,7 +59,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _transliterated(text: str) -> str:
-    # Imported at need: it is a seventh of the time to import the core, and most catalogues are ASCII.
+    # Imported here because it takes a seventh of the core's import time, and most catalogues are ASCII only.
     from anyascii import anyascii  # noqa: PLC0415 - see above
 
     return anyascii(text)
@@ -88,9 +88,9 @@ _PREPOSITIONS: Final = frozenset({"as", "at", "by", "for", "from", "in", "into",
 _DIRECTIONS: Final = frozenset({"from", "into", "to"})
 _FILLERS: Final = _PREPOSITIONS | {"and", "are", "be", "been", "can", "has", "if", "is", "or"}
 _COMPOUND: Final = ("pull", "request")
-# They turn what a tool does around.
+# Negations reverse the meaning of a name.
 _NEGATIONS: Final = frozenset({"no", "not", "without"})
-# Words that say what a tool does: they name no server by themselves, and go last.
+# Verbs say what a tool does: alone they do not identify a server, and they are dropped last.
 VERBS: Final = frozenset(
     {
         *("add", "analyze", "browse", "build", "call", "check", "clear", "close", "convert", "copy", "count", "create"),
@@ -103,14 +103,14 @@ VERBS: Final = frozenset(
 
 _FEWEST: Final = 2
 _KEPT: Final = 6
-# No client has room for more words; of a longer name the ends are kept and the rest may go.
+# No client has room for more words; a longer name loses its middle first.
 _MOST_WORDS: Final = 32
 
 Words = tuple[str, ...]
 
 
 def without_fillers(words: Words, keep: frozenset[str] = frozenset()) -> Words:
-    """Return the words without articles, and without a version of 1 at the end.
+    """Return the words without articles and without a final ``v1``, except those in ``keep``.
 
     >>> without_fillers(("get", "the", "state", "v1")), without_fillers(("get", "v1"), frozenset({"v1"}))
     (('get', 'state'), ('get', 'v1'))
@@ -122,7 +122,7 @@ def without_fillers(words: Words, keep: frozenset[str] = frozenset()) -> Words:
 
 
 def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> Words | None:
-    """Return the words that are left when enough middle ones are dropped to fit, or None if that can't be done.
+    """Drop the least important words until the rest fits; return None if that is not possible.
 
     >>> drop_words(("create", "or", "update", "a", "custom", "property"), 22, frozenset({"update"}))
     ('create', 'update', 'property')
@@ -135,32 +135,32 @@ def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> W
     centre = (len(words) - 1) / 2
     droppable = [i for i, weight in enumerate(weights) if weight < _KEPT and words[i].lower() not in keep]
     droppable.sort(key=lambda i: (weights[i], abs(i - centre)))
-    length, gone = len("_".join(words)), []
+    length, dropped = len("_".join(words)), []
     for i in droppable:
         if length <= room:
             break
         length -= len(words[i]) + 1
-        gone.append(i)
+        dropped.append(i)
     if length > room:
         return _without_end(words, room, keep)
-    return tuple(words[i] for i in _filled_up(words, weights, gone, room - length))
+    return tuple(words[i] for i in _filled_up(words, weights, dropped, room - length))
 
 
 def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
-    """Return what fits of the words in front of the first preposition, if none behind it tells the tool apart."""
+    """Shorten the words before the first preposition; return None if a word after it must be kept."""
     place = next((i for i, word in enumerate(words) if word.lower() in _PREPOSITIONS), 0)
     if place < _FEWEST or not keep.isdisjoint(word.lower() for word in words[place:]):
         return None
     return drop_words(words[:place], room, keep)
 
 
-def _filled_up(words: Words, weights: list[int], gone: list[int], room: int) -> list[int]:
-    """Return which words stay if those take the room that is left again, the last that went first.
+def _filled_up(words: Words, weights: list[int], dropped: list[int], room: int) -> list[int]:
+    """Return the indexes of the words to keep: those not dropped, and dropped ones that fit after all.
 
-    A filler comes last, and only between the words that it joins.
+    The word that was dropped last returns first; fillers return last, and only between the two words that they join.
     """
-    left = {i for i in range(len(words)) if i not in gone}
-    for i in sorted(gone, key=lambda i: (words[i].lower() in _FILLERS, -gone.index(i))):
+    left = {i for i in range(len(words)) if i not in dropped}
+    for i in sorted(dropped, key=lambda i: (words[i].lower() in _FILLERS, -dropped.index(i))):
         joins = words[i].lower() not in _FILLERS or {i - 1, _next(weights, i)} <= left
         if weights[i] > 1 and joins and len(words[i]) < room:
             room -= len(words[i]) + 1
@@ -169,12 +169,12 @@ def _filled_up(words: Words, weights: list[int], gone: list[int], room: int) -> 
 
 
 def _next(weights: list[int], i: int) -> int:
-    """Return the next word that says something."""
+    """Return the index of the next word with a weight above 0."""
     return next(later for later in range(i + 1, len(weights)) if weights[later])
 
 
 def _weights(words: Words) -> list[int]:
-    """Return how much each word says: 0 nothing, then vague words, qualifiers, prepositions, verbs; 6 stays."""
+    """Return the importance of each word, from 0 (articles) over vague words and qualifiers to 6 (never dropped)."""
     low = [word.lower() for word in words]
     last = len(low) - 1 - (len(low) > _FEWEST and low[-1] == _FIRST_VERSION)
     return [_KEPT if i in {0, last} else _weight(low, i, last) for i in range(len(low))]
@@ -193,12 +193,12 @@ def _weight(low: list[str], i: int, last: int) -> int:
         return _KEPT
     if {word, following} & _NEGATIONS or (word, following) == _COMPOUND:
         return 5
-    # Who qualifies a noun behind a preposition says less than who qualifies the object.
+    # A word that qualifies a noun after a preposition is less important than one that qualifies the object.
     return 4 if following in _FILLERS else 3 if is_object else 2
 
 
 def prefix_words(words: Words, room: int) -> Words:
-    """Return as many whole words from the front as fit; one that is too long by itself is cut."""
+    """Return as many whole words from the start as fit; a single word that is too long is cut."""
     kept: list[str] = []
     for word in words:
         if len("_".join([*kept, word])) > room:
@@ -207,14 +207,14 @@ def prefix_words(words: Words, room: int) -> Words:
     return tuple(kept) or (words[0][:room],)
 
 
-def telling_words(siblings: Iterable[Words]) -> dict[Words, frozenset[str]]:
-    """Return, for each tool's words, those that tell it from a sibling which differs in that one word.
+def distinguishing_words(siblings: Iterable[Words]) -> dict[Words, frozenset[str]]:
+    """Return for each tool the words that distinguish it from a sibling whose name differs only in that word.
 
-    >>> telling_words([("get", "all", "users"), ("get", "new", "users")])[("get", "all", "users")]
+    >>> distinguishing_words([("get", "all", "users"), ("get", "new", "users")])[("get", "all", "users")]
     frozenset({'all'})
     """
     lists = [each for each in dict.fromkeys(siblings) if len(each) <= _MOST_WORDS]
-    # Hashes, not the word lists themselves: a hostile server's would fill the memory.
+    # Store hashes instead of word lists, which a hostile server could make large enough to fill the memory.
     without: Counter[int] = Counter()
     for each in lists:
         without.update({hash(each), *_leaving_one_out(each)})

@@ -1,7 +1,7 @@
-"""Keep approvals, and ensure that an approved call runs at most once.
+"""Record approvals, and ensure that an approved call runs at most once.
 
-Every question is asked about a `Call`, whose aliases are resolved; no name is a key to anything here. What counts is
-in `truename.policy.grants`.
+Everything is looked up by a `Call`, in which the tool's name is already resolved; no name is used as a key. The rules
+for when a decision counts are in `truename.policy.grants`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _UNDECIDED: Final = Verdict("undecided")
 
 
 class Approvals:
-    """Decisions of people about calls, in a store (in memory if none is given).
+    """The decisions of people about calls, in a store (by default in memory).
 
-    A decision follows a tool to another id only where an operator redirected the old id (`Ledger.redirect`), which a
-    call knows from its table's ledger; a redirected name carries nothing. Within a session (and a principal) a call
-    id stands for one call: the same id with another tool or other arguments raises `CallRepeated` (``call_reused``)
-    from every method here. Give each conversation a session of its own where decisions outlive it: some providers
-    count their ids from 1 in each.
+    A decision also counts for another id if an operator redirected the old id to it (`Ledger.redirect`), which a call
+    knows from its table's ledger; redirects of names do not count. Within a session of a principal, a call id means one
+    call: the same id with another tool or other arguments raises `CallRepeated` (``call_reused``) from every method of
+    this class. Give each conversation its own session if decisions outlive it: some providers count call ids from 1 in
+    each conversation.
 
     >>> from truename import Catalog, project
     >>> from truename.policy import bound_call
@@ -69,23 +69,24 @@ class Approvals:
         return cls(SqlApprovalStore(path))
 
     def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
-        """Allow this call, or with a wider scope others like it: ``arguments``, ``session``, ``always``.
+        """Approve this call, or with a wider scope similar calls: ``arguments``, ``session``, ``always``.
 
         Raises `CallRepeated`, `StoreError`, and `InvalidCall` for a session scope without a session.
         """
         return self._decide(call, scope, approved=True, by=by)
 
     def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
-        """Refuse this call, or others like it; ``message`` is for the model. Raises as `approve`."""
+        """Reject this call, or similar calls; ``message`` is for the model. Raises the errors of `approve`."""
         return self._decide(call, scope, approved=False, by=by, message=message)
 
     def keep(self, grant: Grant, *, most: int | None = None) -> Grant:
-        """Keep a decision that was made elsewhere, about a call that is not at hand; return it.
+        """Record and return a decision that was made elsewhere, without the call that it is about.
 
-        Of those that whoever made it (``by``) made for this principal ``most`` are kept: beyond, the oldest goes.
+        At most ``most`` decisions of its author (``by``) about this principal are kept; beyond that, the oldest is
+        removed.
 
-        Raises `CallRepeated` if its call id is another call's, `InvalidCall` for a scope without what it needs, and
-        `StoreError`.
+        Raises `CallRepeated` if the call id belongs to another call, `InvalidCall` for a scope whose fields are
+        missing, and `StoreError`.
         """
         texts = {name: getattr(grant, name) for name in ("message", "by", "principal", "agent", "session")}
         _check(grant.scope, grant.session, texts)
@@ -111,23 +112,23 @@ class Approvals:
         return grant
 
     def state_of(self, grant: Grant) -> str:
-        """Return how far the one call came that a decision is about (seen, running, done, failed); "" if unknown."""
+        """Return the state of the single call of a decision (seen, running, done, failed); "" if unknown."""
         record = self._store.read().call(Where(grant.principal, grant.session, grant.call_id))
         return "" if record is None else record.state
 
     def status(self, call: Call) -> Verdict:
-        """Return what is known of a call: approved, rejected, suspended with the reason, undecided.
+        """Return the verdict on a call: approved, rejected, suspended with the reason, or undecided.
 
         The latest decision that covers the call counts, whatever its scope (specification, section 6).
         """
         return self._status(self._store.read(), call)
 
     def begin(self, call: Call, grant: Grant | None = None) -> None:
-        """Write down that a call is being run, so that nobody runs it again.
+        """Record that a call is running, so that it is not run again.
 
-        ``grant`` is what allowed it: it has to count still. Raises `CallRepeated` if the call was begun before, in
-        whatever thread or process, `ApprovalRequired` if the grant does not count any more, and `NotAllowed` if the
-        call was rejected.
+        ``grant`` is the decision that allowed it, which must still count. Raises `CallRepeated` if the call was already
+        started, in any thread or process, `ApprovalRequired` if the grant does not count any more, and `NotAllowed` if
+        the call was rejected.
         """
         with self._store.change() as book:
             record = self._seen(book, call)
@@ -137,17 +138,17 @@ class Approvals:
             book.put(_record(call, "running"))
 
     def finish(self, call: Call, *, failed: bool = False) -> None:
-        """Write down that a call that was begun is over; a failed one is not run again either."""
+        """Record that a running call is finished; a failed call is not run again either."""
         with self._store.change() as book:
             record = self._seen(book, call)
             if record is None or record.state != "running":
-                raise InvalidCall(field="call_id", problem="is of a call that is not running")
+                raise InvalidCall(field="call_id", problem="belongs to a call that is not running")
             book.put(replace(record, state="failed" if failed else "done", at=_now()))
 
     @contextmanager
     def once(self, call: Call, grant: Grant | None = None) -> Iterator[None]:
-        """Run the block for this call, once at most: `begin` before it, `finish` after."""
-        # A tool may change its arguments while it runs: what is over is the call that was begun.
+        """Run the block for this call at most once: `begin` before it, `finish` after it."""
+        # A tool may change its arguments while it runs; the call to finish is the one that began.
         begun = call.copied()
         self.begin(begun, grant)
         try:
@@ -158,15 +159,15 @@ class Approvals:
         self.finish(begun)
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
-        """Return the decisions on record, oldest first; None is any."""
+        """Return the decisions on record, oldest first; None matches any principal or agent."""
         return tuple(self._store.read().grants(principal, agent))
 
     def suspended(
         self, catalog: Catalog, endpoints: Mapping[str, str] | None = None, ledger: Ledger | None = None
     ) -> Sequence[tuple[Grant, str]]:
-        """Return the decisions that don't count for the tools as they are now, each with the reason.
+        """Return the decisions that do not count for the present tools, each with the reason.
 
-        A decision on a tool that is not in the catalogue waits for its return and is not among them.
+        A decision about a tool that is not in the catalogue is not included: it may count again when the tool returns.
         """
         found = []
         for grant in self._store.read().grants():
@@ -177,14 +178,14 @@ class Approvals:
         return tuple(found)
 
     def revoke(self, key: str) -> Grant | None:
-        """Take a decision back, by its key; return it, or None if there is none."""
+        """Remove a decision by its key; return it, or None if there is none."""
         with self._store.change() as book:
             return book.drop(key)
 
     def end_session(self, principal: str, session: str) -> None:
-        """Forget what was for one session: its decisions, and its calls but those that are still running.
+        """Remove the decisions and the calls of one session, except calls that are still running.
 
-        Raises `InvalidCall` for no session: what has none would be all that is not told apart.
+        Raises `InvalidCall` for an empty session, which would mean every call without a session.
         """
         if not session:
             raise InvalidCall(field="session", problem="is empty, so there is no session to end")
@@ -217,12 +218,12 @@ class Approvals:
     def _status(self, book: Book, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        # A no counts under the id, too, that the tool would have had without a digest (`judge`).
+        # A rejection also counts under the id that the tool would have without a digest (`judge`).
         plain = (one.id for one in unfolded(call.id, call.origin))
         ids = {call.id, *call.formerly, *(id for id in plain if id is not None)}
         known = book.about(caller.principal, caller.agent, ids)
         if not known:
-            # As of nearly all calls: the arguments are digested only where somebody decided something.
+            # Most calls return here, which saves digesting their arguments.
             return _UNDECIDED
         now = _now()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
@@ -232,11 +233,11 @@ class Approvals:
         if verdict.state == "rejected":
             raise NotAllowed(id=call.id, rule="rejected", decision=verdict.grant.message if verdict.grant else "")
         if grant is not None and verdict.state != "approved":
-            reason = verdict.reason or "the approval was taken back"
+            reason = verdict.reason or "the approval was revoked"
             raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=reason)
 
     def _seen(self, book: Book, call: Call) -> CallRecord | None:
-        """Return what is known of the call. Raises `CallRepeated` if its id was used for another one."""
+        """Return the record of the call, if any. Raises `CallRepeated` if its id was used for another call."""
         record = book.call(_where(call))
         if record is None:
             return None
@@ -246,7 +247,7 @@ class Approvals:
 
 
 def subject_of(call: Call) -> Subject:
-    """Return what a decision on this call is about."""
+    """Return the subject of a decision on this call."""
     return Subject(call.id, call.digest, call.shape, call.origin.server_id, call.origin.name, call.endpoint)
 
 
@@ -271,7 +272,7 @@ def _check(scope: str, session: str, texts: Mapping[str, object]) -> None:
         raise InvalidCall(field="caller.session", problem="is empty, so there is no session to decide for")
     for name, value in texts.items():
         if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-            raise InvalidCall(field=name, problem=f"is no text of at most {_LONGEST_TEXT:,} characters")
+            raise InvalidCall(field=name, problem=f"is not a text of at most {_LONGEST_TEXT:,} characters")
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""Read the arguments of a call strictly and within bounds, and digest them by their meaning."""
+"""Read the arguments of a call strictly and within limits, and digest them by value."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _LARGE_ENTRIES: Final = 500
 _LARGE_TEXT: Final = 64 * 1024
 _EXACT: Final = 2**53
 _WHERE: Final = "arguments"
-# Characters for one: "\\u0001", and a member's quotes, colon and comma with the blanks behind them.
+# The most characters of JSON for one character of text: "\\u0001", plus a member's quotes, colon, comma and blanks.
 _MOST_WRITTEN: Final = 8
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)
-# What Python writes and reads unless it is told otherwise.
+# Python's default limit for converting integers to text and back.
 _MOST_DIGITS: Final = 4_300
 _TOO_LARGE: Final = 10**_MOST_DIGITS
 
 
 def read_arguments(value: object) -> dict[str, Any]:
-    r"""Return the arguments of a call, from JSON text or an object, as a copy that nobody else can change.
+    r"""Read the arguments of a call from JSON text or an object, and return a deep copy.
 
-    An empty text is what some models send for no arguments. Raises `InvalidCall`, with the path of the field, for
-    what is missing, no JSON object, over 4 MiB, 64 levels or 200,000 keys and items, a key that stands twice or is no
-    text, NaN and infinity.
+    An empty text counts as no arguments, since some models send that. Raises `InvalidCall`, with the path of the field,
+    for missing arguments, anything but a JSON object, more than 4 MiB, 64 levels or 200,000 keys and items, a duplicate
+    key, a key that is not text, NaN and infinity.
 
     >>> read_arguments('{"to": "me", "to": "you"}')
     Traceback (most recent call last):
         ...
-    truename.errors.InvalidCall: Invalid call: arguments.to stands twice; nothing was run. ...
+    truename.errors.InvalidCall: Invalid call: arguments.to occurs twice; nothing was run. ...
     """
     if value is None:
         raise InvalidCall(field=_WHERE, problem="is missing")
@@ -51,8 +51,8 @@ def read_arguments(value: object) -> dict[str, Any]:
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
     try:
         copy = _copied(found, 0, [MAX_ENTRIES])
-    except _Wrong as wrong:
-        raise wrong.call() from wrong.__cause__
+    except _ArgumentError as error:
+        raise error.call() from error.__cause__
     assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
     if found is value and not _is_short(copy):
         _require_short(len(_JSON.encode(copy)))
@@ -62,8 +62,8 @@ def read_arguments(value: object) -> dict[str, Any]:
 def json_digest(value: Any) -> str:
     """Return ``sha256:`` and 64 hexadecimal digits over a JSON value, canonicalised by RFC 8785: 1 equals 1.0.
 
-    What is outside that standard (an integer over 2^53, a lone surrogate) is hashed as Python writes it, under
-    ``sha256-plain:``, and so never equals a canonical digest.
+    A value outside that standard (an integer over 2^53, a lone surrogate) is hashed as Python writes it. Its digest
+    begins with ``sha256-plain:`` and never equals a canonical digest.
     """
     try:
         return f"sha256:{hashlib.sha256(rfc8785.dumps(value)).hexdigest()}"
@@ -78,7 +78,7 @@ def _require_short(length: int) -> None:
 
 
 def _is_short(flat: dict[str, Any]) -> bool:
-    """Tell of texts, as most calls have nothing else, that they can't be too long, however they are written."""
+    """Return whether all arguments are texts, as in most calls, and short even if every character is escaped."""
     length = 0
     for key, value in flat.items():
         if type(value) is not str:
@@ -95,7 +95,7 @@ def _parsed(source: str) -> object:
     except InvalidCall:
         raise
     except ValueError as error:
-        raise InvalidCall(field=_WHERE, problem=f"is no JSON ({getattr(error, 'msg', error)})") from error
+        raise InvalidCall(field=_WHERE, problem=f"is not JSON ({getattr(error, 'msg', error)})") from error
     return found
 
 
@@ -103,17 +103,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise InvalidCall(field=f"{_WHERE}.{key}", problem="stands twice")
+            raise InvalidCall(field=f"{_WHERE}.{key}", problem="occurs twice")
         found[key] = value
     return found
 
 
 def _not_a_number(word: str) -> NoReturn:
-    raise InvalidCall(field=_WHERE, problem=f"holds {word}, which is no JSON number")
+    raise InvalidCall(field=_WHERE, problem=f"contains {word}, which is not a JSON number")
 
 
-class _Wrong(Exception):
-    """What is wrong with a value, and where: the keys are added from the inside out, so nobody else pays for them."""
+class _ArgumentError(Exception):
+    """The problem of a value and its path; the keys are added while the error is raised through the levels."""
 
     def __init__(self, problem: str, *, is_whole: bool = False) -> None:
         self.problem = problem
@@ -127,28 +127,28 @@ class _Wrong(Exception):
 
 def _copied(value: object, depth: int, room: list[int]) -> Any:
     if type(value) is str or value is None:
-        # First, for nearly all are: to ask whether something is a mapping costs ten times as much.
+        # Checked first, since most values are texts, and checking for a mapping takes ten times as long.
         return value
     if isinstance(value, dict | list | tuple | Mapping):
         if depth >= MAX_DEPTH and value:
-            raise _Wrong(f"is nested deeper than {MAX_DEPTH} levels", is_whole=True)
+            raise _ArgumentError(f"is nested deeper than {MAX_DEPTH} levels", is_whole=True)
         room[0] -= len(value)
         if room[0] < 0:
-            raise _Wrong(f"holds more than {MAX_ENTRIES:,} keys and items", is_whole=True)
+            raise _ArgumentError(f"contains more than {MAX_ENTRIES:,} keys and items", is_whole=True)
         return (
             _copied_list(value, depth, room) if isinstance(value, list | tuple) else _copied_table(value, depth, room)
         )
     if isinstance(value, float) and not math.isfinite(value):
-        raise _Wrong(f"is {value}, which is no JSON number")
+        raise _ArgumentError(f"is {value}, which is not a JSON number")
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        raise _Wrong(f"is an integer of more than {_MOST_DIGITS:,} digits")
+        raise _ArgumentError(f"is an integer of more than {_MOST_DIGITS:,} digits")
     if isinstance(value, str | int | float):
         return value
-    raise _Wrong(f"is of type {type(value).__name__}, which JSON has not")
+    raise _ArgumentError(f"is of type {type(value).__name__}, which JSON does not have")
 
 
 def _is_plain(value: object) -> bool:
-    """Tell of most that is no object and no list that there is nothing to copy or to refuse."""
+    """Return whether a value is a text, boolean, null or small integer: nothing to copy or to check."""
     kind = type(value)
     return kind is str or kind is bool or value is None or (kind is int and -_EXACT < value < _EXACT)  # type: ignore[operator]
 
@@ -157,11 +157,11 @@ def _copied_table(table: Mapping[Any, Any], depth: int, room: list[int]) -> dict
     copy: dict[str, Any] = {}
     for key, item in table.items():
         if not isinstance(key, str):
-            raise _Wrong(f"has a key of type {type(key).__name__}, not text")
+            raise _ArgumentError(f"has a key of type {type(key).__name__}, not text")
         try:
             copy[key] = item if _is_plain(item) else _copied(item, depth + 1, room)
-        except _Wrong as wrong:
-            wrong.path.append(f".{key}")
+        except _ArgumentError as error:
+            error.path.append(f".{key}")
             raise
     return copy
 
@@ -171,14 +171,14 @@ def _copied_list(items: list[Any] | tuple[Any, ...], depth: int, room: list[int]
     for number, item in enumerate(items):
         try:
             copy.append(item if _is_plain(item) else _copied(item, depth + 1, room))
-        except _Wrong as wrong:
-            wrong.path.append(f"[{number}]")
+        except _ArgumentError as error:
+            error.path.append(f"[{number}]")
             raise
     return copy
 
 
 def is_large(arguments: Mapping[str, Any]) -> bool:
-    """Tell whether to digest these takes so long that a server's other callers would notice: some milliseconds.
+    """Return whether digesting these arguments takes milliseconds, so that it should not block other callers.
 
     >>> is_large({"text": "x"}), is_large({"rows": [[1, 2]] * 200}), is_large({"text": "x" * 100_000})
     (False, True, True)

@@ -1,4 +1,4 @@
-"""Represent a call as policy sees it: its tool whatever name was used, its caller, its arguments, and its outcome."""
+"""Represent a call as policy sees it: the tool (whatever name was used), the caller, the arguments, and the outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import field as field_of
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 from truename.catalog.tool import overlaid
-from truename.conventions.metadata import NO_PATCH, MetadataPatch, said_of
+from truename.conventions.metadata import NO_PATCH, MetadataPatch, declared_metadata
 from truename.errors import ConfigError, InvalidCall, UnknownTool, excerpt
 from truename.identity import MAX_FOREIGN, definition_digest, lower_ascii
 from truename.identity.keys import LookupKey, call_id, lookup_key, payload_field, qualified_name, text
@@ -60,9 +60,9 @@ def _refuse(key: str, problem: str, remedy: str) -> NoReturn:
 class Context:
     """The context of a session: ``platform`` and ``app`` ("" is unknown), and the ``origin`` of its calls.
 
-    Origins are ``llm`` (a model asks), ``replay`` (a recording is run again) and ``internal`` (a program's own
-    step). Texts are taken in any case and kept in lower case. Raises `ConfigError` for an origin that is not known:
-    it must not count as one that may do more. Source: seed 003; rules D7 and D8 of its reading.
+    Origins are ``llm`` (a model calls), ``replay`` (a recording is replayed) and ``internal`` (a program's own step).
+    Texts may have any case and are stored in lower case. Raises `ConfigError` for an unknown origin, since it must not
+    be treated as one with more rights. Source: seed 003; rules D7 and D8 of its reading.
 
     >>> Context(platform="iOS", app="payments") == Context(platform="ios", app="Payments")
     True
@@ -76,40 +76,44 @@ class Context:
         for name in _WORDS:
             value = getattr(self, name)
             if not isinstance(value, str) or len(value) > MAX_FOREIGN:
-                _refuse(name, f"it is no text of at most {MAX_FOREIGN:,} characters", "Write a platform, an app.")
+                _refuse(
+                    name,
+                    f"it is not a text of at most {MAX_FOREIGN:,} characters",
+                    "Write the name of a platform or an app.",
+                )
             object.__setattr__(self, name, lower_ascii(value))
         if self.origin not in ORIGINS:
-            _refuse("origin", f"{excerpt(self.origin)} is no origin", f"Use one of: {', '.join(ORIGINS)}.")
+            _refuse("origin", f"{excerpt(self.origin)} is not an origin", f"Use one of: {', '.join(ORIGINS)}.")
 
     @classmethod
     def parse(cls, text: str) -> Context:
-        """Read ``platform=ios, app=payments``, strictly: what is not understood could be what limits the session.
+        """Parse ``platform=ios, app=payments`` strictly, since an ignored word could be one that limits the session.
 
-        Raises `ConfigError` with the word that is wrong, unknown, empty or said twice.
+        Raises `ConfigError` with the word that is unknown, empty or duplicated, or has an invalid value.
 
         >>> Context.parse("Platform=IOS")
         Traceback (most recent call last):
             ...
-        truename.errors.ConfigError: context: 'Platform': it is no word of a context. Use one of: platform, app, origin.
+        truename.errors.ConfigError: context: 'Platform': it is not a field of a context. Use one of: platform, ...
         >>> Context.parse("app = payments, platform=IOS").platform
         'ios'
         """
         if len(text) > _LONGEST:
             _refuse("", f"it is longer than {_LONGEST:,} characters", "Write platform=ios, app=payments.")
-        said: dict[str, str] = {}
+        values: dict[str, str] = {}
         for part in text.split(","):
             word, _, value = (piece.strip(" \t") for piece in part.partition("="))
             if word not in _WORDS:
-                _refuse(excerpt(word), "it is no word of a context", f"Use one of: {', '.join(_WORDS)}.")
+                _refuse(excerpt(word), "it is not a field of a context", f"Use one of: {', '.join(_WORDS)}.")
             if not value or not value.isprintable():
-                _refuse(word, "it is empty, or can't be printed", f"Write {word}=VALUE, or leave it out.")
-            if word in said:
-                _refuse(word, "it stands twice", "Say it once.")
-            said[word] = value
-        return cls(**said)  # type: ignore[arg-type]
+                _refuse(word, "it is empty or can't be printed", f"Write {word}=VALUE, or omit it.")
+            if word in values:
+                _refuse(word, "it occurs twice", "Write it once.")
+            values[word] = value
+        return cls(**values)  # type: ignore[arg-type]
 
 
-# What the model APIs put into a call of a function, or a hosted server's request for an approval.
+# The fields of a function call, or of a hosted server's approval request, in the model APIs.
 _KNOWN: Final = frozenset(
     {
         *("type", "id", "call_id", "name", "namespace", "arguments", "parsed_arguments"),
@@ -130,22 +134,22 @@ def _optional(payload: object, name: str, where: str = "") -> str | None:
     return text(value)
 
 
-def _check_texts(where: str, whose: object, names: Iterable[str]) -> None:
+def _check_texts(where: str, owner: object, names: Iterable[str]) -> None:
     for name in names:
-        value = getattr(whose, name)
-        # Nearly all are: calls are made of these before each is run.
+        value = getattr(owner, name)
+        # A fast path, since this runs for every call and nearly all values are short texts.
         if type(value) is str and len(value) <= MAX_FOREIGN:
             continue
-        if _optional(whose, name, where) is None and value != "":
+        if _optional(owner, name, where) is None and value != "":
             raise InvalidCall(field=f"{where}{name}", problem="is missing")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who calls, as far as it is known; "" is unknown.
+    """The caller of a tool; "" is unknown.
 
     ``principal`` is the person or account, ``agent`` the agent that acts for it, ``session`` the conversation within
-    which call ids are unique, ``client`` a dialect, ``platform`` and ``app`` where it runs.
+    which call ids are unique, ``client`` a dialect, ``platform`` and ``app`` the environment it runs in.
     """
 
     principal: str = ""
@@ -163,23 +167,24 @@ class Caller:
 
     @property
     def context(self) -> Context:
-        """Where it runs, and on whose word it calls."""
+        """The context of the caller: platform, app and origin."""
         return Context(platform=self.platform, app=self.app, origin=self.origin)
 
     def within(self, context: Context) -> Self:
-        """Return the same caller in this context."""
+        """Return a copy of the caller in this context."""
         return replace(self, platform=context.platform, app=context.app, origin=context.origin)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call of one tool; made by `call_of` or `bound_call`.
+    """A call of a tool; made by `call_of` or `bound_call`.
 
-    ``digest`` is of the tool's whole definition, ``shape`` of the same without the name. ``endpoint`` is a digest of
-    what is behind the server's key (its command or URL), "" where the caller of this library does not tell.
-    ``wire_name`` is what was used for the tool, and never a key to anything. ``annotations`` are the server's word,
-    or the operator's. ``said`` is what the tool's author says of it beside that. ``formerly`` are ids that an operator
-    redirected to it. ``offered`` are the annotations that the server gives now, where an earlier definition is shown.
+    ``digest`` is the digest of the tool's whole definition, ``shape`` that of the definition without its name.
+    ``endpoint`` is a digest of the server's command or URL, "" if the user of this library does not provide it.
+    ``wire_name`` is the name that the caller used; it is never used as a key. ``annotations`` are the server's, with
+    the operator's replacements. ``declared`` is the metadata that the tool's author declares. ``formerly`` are ids that
+    an operator redirected to the tool. ``offered`` are the annotations that the server gives now, if an earlier
+    definition is shown.
     """
 
     id: ToolId
@@ -194,7 +199,7 @@ class Call:
     endpoint: str = ""
     annotations: Mapping[str, Any] = field_of(default_factory=dict, hash=False)
     formerly: tuple[ToolId, ...] = ()
-    said: MetadataPatch = NO_PATCH
+    declared: MetadataPatch = NO_PATCH
     offered: Mapping[str, Any] | None = field_of(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -202,21 +207,21 @@ class Call:
 
     @property
     def claims(self) -> tuple[Mapping[str, Any], ...]:
-        """All annotations by which it is judged: those that are shown, and those that the server gives now."""
+        """All annotations that rules check: the shown ones, and those that the server gives now."""
         return (self.annotations,) if self.offered is None else (self.annotations, self.offered)
 
     def copied(self) -> Call:
-        """Return the same call with arguments and annotations of its own, which can be changed without harm."""
+        """Return a copy of the call with its own copies of arguments and annotations."""
         return replace(self, arguments=deepcopy(self.arguments), annotations=dict(self.annotations))
 
     @property
     def arguments_digest(self) -> str:
-        """The digest of the arguments as they are now: who changes them after an approval has another call."""
+        """The digest of the present arguments; a call owner arguments are changed after an approval is another call."""
         return json_digest(self.arguments)
 
     @property
     def fingerprint(self) -> str:
-        """What "the same call" means: a digest of id, origin, definition and arguments, and not of any name or id."""
+        """The identity of the call: a digest of tool id, origin, definition and arguments, not of the wire name."""
         return json_digest([str(self.id), self.origin.server_id, self.origin.name, self.digest, self.arguments])
 
 
@@ -228,14 +233,14 @@ def call_of(
     keys: Mapping[LookupKey, ToolId] | None = None,
     endpoints: Mapping[str, str] | None = None,
 ) -> Call:
-    """Return the call that a provider's payload (a mapping or a library's typed object) makes.
+    """Build the call from a provider's payload (a mapping or a library's typed object).
 
-    The payload has ``name``, ``call_id`` and ``arguments`` (JSON text or an object), perhaps ``namespace``; a hosted
-    server's request for an approval is identified by its ``id``. The name is resolved as any name is, so aliases, old
-    names and ids give the tool itself. ``keys`` are the lookup keys of an adapter that shows namespaces; a namespace
-    that equals the name only stands for deferred loading. ``endpoints`` tell by server id what is behind it.
+    The payload has ``name``, ``call_id`` and ``arguments`` (JSON text or an object), and may have ``namespace``; a
+    hosted server's approval request is identified by its ``id``. The name is resolved like any name, so aliases, old
+    names and ids lead to the tool itself. ``keys`` are the lookup keys of an adapter that shows namespaces; a namespace
+    that equals the name only marks deferred loading. ``endpoints`` are digests of command or URL by server id.
 
-    Raises `InvalidCall` with the field, or what `resolve` raises. Source: seed 001; section 8 of the specification.
+    Raises `InvalidCall` with the field, and the errors of `resolve`. Source: seed 001; section 8 of the specification.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("github@1/search@1"), "openai")
@@ -274,11 +279,10 @@ def bound_call(
     digests: Callable[[Tool], tuple[str, str]] | None = None,
     tool: Tool | None = None,
 ) -> Call:
-    """Return the call of these parts, for an adapter whose payloads have another shape; as `call_of` otherwise.
+    """Build a call from its parts, for an adapter owner payloads have another shape; else like `call_of`.
 
-    ``digests`` gives the digests of a tool's definition, with its name and without, where somebody knows them already
-    and knows that nobody changes a definition in place. ``tool`` is the one of the catalogue that is meant, where
-    somebody found out already, from all that was said.
+    ``digests`` may return cached digests of a tool's definition, with and without its name, if definitions are never
+    changed in place. ``tool`` is the tool of the catalogue, if the caller has already resolved the name.
     """
     parts = {"name": name, "call_id": call_id, "namespace": namespace}
     called, identifier = _text(parts, "name"), _text(parts, "call_id")
@@ -302,7 +306,7 @@ def bound_call(
         endpoint=(endpoints or {}).get(tool.origin.server_id, ""),
         annotations=shown,
         formerly=formerly(tool.id, names.ledger),
-        said=said_of(tool),
+        declared=declared_metadata(tool),
         offered=offered[0] if offered else None,
     )
 
@@ -313,19 +317,19 @@ def digests_of(tool: Tool) -> tuple[str, str]:
 
 
 def shape_of(tool: Tool) -> str:
-    """Return the digest of a definition without its name: what stays the same when a tool is only renamed."""
+    """Return the digest of a definition without its name, which does not change when a tool is only renamed."""
     return definition_digest({key: value for key, value in tool.current.items() if key != "name"})
 
 
 def annotations_of(tool: Tool) -> Mapping[str, Any]:
-    """Return a tool's annotations, the operator's word before the server's; empty if none are there, or no object."""
+    """Return a tool's annotations with the operator's replacements; empty if missing or not an object."""
     return claims_of(tool)[0]
 
 
 def claims_of(tool: Tool) -> tuple[Mapping[str, Any], ...]:
-    """Return all annotations by which a tool is judged: as it is shown, and as its server gives it now."""
-    told = (tool.shown,) if tool.offered is None else (tool.shown, overlaid(tool.offered, tool.presented))
-    return tuple(found if isinstance(found := one.get("annotations"), Mapping) else {} for one in told)
+    """Return all annotations of a tool that rules check: the shown ones, and those that the server gives now."""
+    definitions = (tool.shown,) if tool.offered is None else (tool.shown, overlaid(tool.offered, tool.presented))
+    return tuple(found if isinstance(found := one.get("annotations"), Mapping) else {} for one in definitions)
 
 
 def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId]) -> ToolId:
@@ -333,7 +337,7 @@ def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId])
     if found is None and key.kind != "namespaced":
         found = resolve(key.name, names).id
     if found is None or found not in names:
-        # The qualified text is for display only: it is no other way to call a tool.
+        # The qualified name is for display only; it can't be used to call a tool.
         raise UnknownTool(
             text=qualified_name(key.name, key.namespace) or key.name,
             trail=("keys: no tool has this name and namespace",),
@@ -351,11 +355,11 @@ def _identifier(value: str) -> CallId:
 def _check_fields(payload: object) -> None:
     if not isinstance(payload, Mapping) and not hasattr(payload, "name"):
         raise InvalidCall(field="the payload", problem=f"is of type {type(payload).__name__}, not a call")
-    # A library's typed object keeps there what its class does not know.
+    # A typed object stores fields that its class does not declare in ``model_extra``.
     given = payload if isinstance(payload, Mapping) else getattr(payload, "model_extra", None)
     for name in given or ():
         if name not in _KNOWN:
-            raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is no field of a call")
+            raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is not a field of a call")
 
 
 def _source_of_id(payload: object) -> str:
@@ -372,30 +376,30 @@ def _text(payload: object, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class DigestedCall(Call):
-    """A call whose arguments nobody changes any more; ``known`` are its digest of arguments and its fingerprint.
+    """A call with precomputed digests; ``known`` are its arguments digest and its fingerprint.
 
-    Made by `digested`. A copy with arguments of its own (`copied`) is a plain call again.
+    It is made by `digested`, and its arguments must not be changed. A copy (`copied`) is a plain `Call` again.
     """
 
     known: tuple[str, str] = field(repr=False)
 
     def copied(self) -> Call:
-        """Return the call with arguments and annotations of its own, which can be changed without harm."""
+        """Return a plain copy of the call with its own copies of arguments and annotations."""
         return Call(**_parts(self)).copied()
 
     @property
     def arguments_digest(self) -> str:
-        """The digest of the arguments as they were."""
+        """The precomputed digest of the arguments."""
         return self.known[0]
 
     @property
     def fingerprint(self) -> str:
-        """What "the same call" means (`Call.fingerprint`), as it was."""
+        """The precomputed `Call.fingerprint`."""
         return self.known[1]
 
 
 def digested(call: Call) -> DigestedCall:
-    """Return the same call with its digests computed now; its arguments must not be changed afterwards."""
+    """Return the call with its digests computed now; its arguments must not be changed afterwards."""
     return DigestedCall(**_parts(call), known=(call.arguments_digest, call.fingerprint))
 
 
@@ -410,22 +414,23 @@ Outcome = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class CallEvent:
-    """One call from its arrival to its answer.
+    """The record of a call from its arrival to its result.
 
-    ``id`` is None where the name led to no tool; then ``wire_name`` is all that is known, and it is the caller's text.
-    ``outcome``: the tool answered (``ok``, ``tool_error``: with ``isError``), the request was answered with a JSON-RPC
-    error, by the server or because it is none (``protocol_error``), policy said no (``refused``), no tool has that
-    name (``unknown``), the server could not be called or its answer not had (``failed``), the client gave up or the
-    gateway ended (``cancelled``), somebody has to be asked first (``input_required``). One that is about to be sent
-    is ``begun``. ``code`` is the typed error's code or the JSON-RPC number, "" if all went well.
+    ``id`` is None if the name did not resolve; then only ``wire_name``, the caller's text, is known.
 
-    ``call_id`` is the client's number for it, which every session begins anew; ``serial`` counts the calls of one run
-    of a gateway.
+    ``outcome``: ``ok`` or ``tool_error`` (the tool returned a result, or one with ``isError``); ``protocol_error`` (a
+    JSON-RPC error, from the server or because the request is invalid); ``refused`` (by policy); ``unknown`` (no tool
+    has the name); ``failed`` (the server could not be called, or returned no result); ``cancelled`` (by the client, or
+    because the gateway stopped); ``input_required`` (an approval or other input is needed first); ``begun`` (about to
+    be sent). ``code`` is the typed error's code or the JSON-RPC number, "" on success.
 
-    ``rule`` is the rule that decided and ``grant`` the key of a person's decision, "" where there was none.
-    ``findings`` are the rules that the server's answer breaks, where answers are looked at.
-    ``began`` is in seconds since 1970, ``seconds`` how long it took, ``trace`` the W3C ``traceparent`` it ran under.
-    ``arguments`` are the caller's, to be written down by nobody who was not told to.
+    ``call_id`` is the client's request id, unique only within a session; ``serial`` counts the calls of one gateway
+    process.
+
+    ``rule`` is the rule that decided and ``grant`` the key of a person's decision, "" if there was none. ``findings``
+    are the rules that the server's result violates, if results are inspected.
+    ``began`` is in seconds since 1970, ``seconds`` the duration, ``trace`` the W3C ``traceparent`` of the call.
+    ``arguments`` are the caller's; record them only where the configuration says so.
     """
 
     wire_name: str
@@ -453,4 +458,4 @@ class CallEvent:
 
 
 OnCall = Callable[[CallEvent], None]
-"""Is told of each call when it is over. It must not wait; what it raises is logged and stops nothing."""
+"""A callback that gets each finished call. It must not block; an exception in it is logged and otherwise ignored."""

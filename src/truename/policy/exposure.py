@@ -1,4 +1,4 @@
-"""Decide for whom a tool is, and where: one rule for listing and for refusing (seed 003)."""
+"""Decide in which contexts a tool is listed and may be called, by the same rules for both (seed 003)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog import Tool, unfolded
-from truename.catalog.globs import ById, fault_in
+from truename.catalog.globs import ById, glob_error
 from truename.conventions.classification import classify
-from truename.conventions.metadata import FIELDS, NO_PATCH, MetadataPatch, read_fields, said_of, strictest
+from truename.conventions.metadata import FIELDS, NO_PATCH, MetadataPatch, declared_metadata, read_fields, strictest
 from truename.errors import ConfigError, ConfigErrors, NotAllowed, config_error, excerpt
 from truename.identity import lower_ascii
 from truename.policy.rules import Decision
@@ -34,18 +34,18 @@ _REMEDY: Final = "Correct it; invalid metadata is not used."
 def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, Any]]:
     """Read the ``metadata`` table of a configuration: ``[metadata."phone/ios_*"]`` with fields of `Metadata`.
 
-    What is returned can be read again, to the same. Raises `ConfigError` with the file and the key, or an
-    `ExceptionGroup` of them, for a field that is not known, a value that is none, a glob that could fit no tool.
+    Reading the result again returns an equal table. Raises `ConfigError` with the file and the key, or an
+    `ExceptionGroup` of them, for an unknown field, an invalid value, or a glob that can't match any tool.
 
     >>> read_metadata({"phone/ios_*": {"platforms": ["IOS"]}})["phone/ios_*"]
     mappingproxy({'platforms': ('ios',)})
     >>> read_metadata({"phone/tap": {"is_for_lm": False}})
     Traceback (most recent call last):
         ...
-    truename.errors.ConfigError: metadata: metadata.'phone/tap'.is_for_lm: it is no field of a tool's metadata. ...
+    truename.errors.ConfigError: metadata: metadata.'phone/tap'.is_for_lm: it is not a field of a tool's metadata. ...
     """
     if not isinstance(table, Mapping) or len(table) > _MOST:
-        raise config_error(file, "metadata", f"it is no table of at most {_MOST:,}", _REMEDY)
+        raise config_error(file, "metadata", f"it is not a table of at most {_MOST:,} entries", _REMEDY)
     faults = ConfigErrors(file, _REMEDY)
     read = {glob: found for glob, entry in table.items() if (found := _entry(glob, entry, faults)) is not None}
     faults.raise_any()
@@ -53,7 +53,7 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
 
 
 class Overrides:
-    """The operator's word on tools' metadata, by what it is about."""
+    """The metadata that the operator declares, indexed by tool id and glob."""
 
     def __init__(self, table: Mapping[str, Mapping[str, Any]]) -> None:
         self._table = ById({glob: MetadataPatch(values=values) for glob, values in table.items()})
@@ -62,23 +62,23 @@ class Overrides:
         return bool(self._table)
 
     def about(self, id: ToolId | Unfolded) -> MetadataPatch:
-        """Return what is said of a tool: an exact id goes before globs, of several the strictest counts."""
-        exact, globbed = (strictest(said for _, said in entries) for entries in self._table.about(id))
+        """Return the operator's metadata of a tool: an exact id overrides globs, the strictest glob counts."""
+        exact, globbed = (strictest(patch for _, patch in entries) for entries in self._table.about(id))
         return exact.over(globbed)
 
 
 def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
     where = f"metadata.{excerpt(str(glob))}"
-    if problem := fault_in(glob) if isinstance(glob, str) else "it is no text":
-        faults.add(where, f"it fits no tool: {problem}")
+    if problem := glob_error(glob) if isinstance(glob, str) else "it is not a text":
+        faults.add(where, f"it can't match any tool: {problem}")
     if not isinstance(entry, Mapping) or len(entry) > len(FIELDS) * 8:
-        faults.add(where, "it is no table of fields")
+        faults.add(where, "it is not a table of fields")
         return None
-    said = read_fields(entry)
-    for name, problem in said.faults.items():
+    patch = read_fields(entry)
+    for name, problem in patch.faults.items():
         close = [] if name in FIELDS else get_close_matches(name, FIELDS, 1)
         faults.add(f"{where}.{name}", problem, f"Did you mean {close[0]!r}?" if close else "")
-    return MappingProxyType(dict(said.values))
+    return MappingProxyType(dict(patch.values))
 
 
 _PLACES: Final = ("platform", "app")
@@ -87,21 +87,21 @@ _PLACES: Final = ("platform", "app")
 class _Subject(NamedTuple):
     id: ToolId
     origin: Origin
-    said: MetadataPatch
+    declared: MetadataPatch
     formerly: tuple[ToolId, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
-    """What is for which session: tools that are not for models, of another platform or of another app are not.
+    """The rules for which tools a session may see and call, by platform, app and whether they are for models.
 
-    ``metadata`` is the operator's word, fields of `Metadata` by id or glob on ids, and goes before the author's
-    (`metadata_of`): an exact id before globs, of several globs the strictest. Under an id that was redirected to
-    another, it limits the new one too. ``convention`` says what a name tells of platform and app where nobody says
-    it; without one no name is taken apart.
+    ``metadata`` is the operator's: fields of `Metadata` by id or glob on ids. It overrides the author's
+    (`metadata_of`); an exact id overrides globs, and of several globs the strictest counts. Restrictions of an id that
+    was redirected also apply to its successor. With ``convention``, platform and app are derived from a tool's name if
+    nobody declares them; without one, names are not parsed.
 
-    ``required`` is what a session has to say of itself: where it does not, tools bound to a platform (or an app)
-    are not for it. Leave out what nobody tells in your setup. Raises `ConfigError`, or an `ExceptionGroup` of them.
+    ``required`` lists the fields that a session must provide: without a platform (or app) it gets no tools that are
+    bound to one. Omit a field that no session of your setup provides. Raises `ConfigError`, or an `ExceptionGroup`.
 
     >>> from truename import Catalog
     >>> from truename.policy import Context
@@ -122,9 +122,9 @@ class Exposure:
         object.__setattr__(self, "metadata", read_metadata(self.metadata))
         object.__setattr__(self, "_overrides", Overrides(self.metadata))
         object.__setattr__(self, "required", tuple(self.required))
-        if strange := set(self.required) - set(_PLACES):
-            remedy = f"Use of: {', '.join(_PLACES)}."
-            raise ConfigError(file="exposure", key="required", problem=f"it has {sorted(strange)}", remedy=remedy)
+        if unknown := set(self.required) - set(_PLACES):
+            remedy = f"Use only: {', '.join(_PLACES)}."
+            raise ConfigError(file="exposure", key="required", problem=f"it has {sorted(unknown)}", remedy=remedy)
 
     @classmethod
     def within(
@@ -134,41 +134,42 @@ class Exposure:
         convention: Convention | None = None,
         metadata: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> Exposure:
-        """Return the exposure of a setup with these contexts: required is what at least one of them says."""
+        """Build the exposure for a setup with these contexts: a field is required if at least one of them has it."""
         known = tuple(contexts)
         required = tuple(name for name in _PLACES if any(getattr(one, name) for one in known))
         return cls(convention=convention, metadata=metadata, required=required)
 
     def metadata_of(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Metadata:
-        """Return the metadata that counts: the operator's word, the author's, then what the name tells."""
-        return self._said(_subject(tool, formerly)).metadata
+        """Return the effective metadata: the operator's, else the author's, else the one derived from the name."""
+        return self._effective(_subject(tool, formerly)).metadata
 
     def faults(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Mapping[str, str]:
-        """Return what can't be read of a tool's metadata, by field; those in what limits it hide the tool."""
-        return self._said(_subject(tool, formerly)).faults
+        """Return the errors in a tool's metadata by field; an error in a field that restricts the tool hides it."""
+        return self._effective(_subject(tool, formerly)).faults
 
     def visible(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> bool:
-        """Tell whether a tool is for this context: to be listed, and to be run."""
+        """Return whether a tool may be listed and called in this context."""
         return self.refusal(tool, context, formerly) is None
 
     def check(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> None:
-        """Raise `NotAllowed` (``unsupported``) for a tool that is not for this context.
+        """Raise `NotAllowed` (``unsupported``) for a tool that is not available in this context.
 
-        The rule is ``platform``, ``app``, ``not_for_llm``, or ``metadata`` for what can't be read.
+        The rule is ``platform``, ``app``, ``not_for_llm``, or ``metadata`` for metadata that can't be read.
         """
         refusal = self.refusal(tool, context, formerly)
         if refusal is not None:
             raise NotAllowed(id=tool.id, rule=refusal.rule, decision=refusal.reason)
 
     def refusal(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> Decision | None:
-        """Return why a tool is not for this context, or None if it is.
+        """Return why a tool is not available in this context; None if it is.
 
-        What is not for models is for replays and a program's own calls; another platform or app is for none.
+        A tool that is not for models is still available to replays and a program's own calls. A tool for another
+        platform or app is available to nobody.
         """
-        said = self._said(_subject(tool, formerly))
-        found = said.metadata
-        if said.doubt:
-            return _refused("metadata", f"its metadata can't be read ({said.doubt})")
+        effective = self._effective(_subject(tool, formerly))
+        found = effective.metadata
+        if effective.doubt:
+            return _refused("metadata", f"its metadata can't be read ({effective.doubt})")
         if context.platform not in found.platforms and self._counts("platform", context) and found.platforms:
             return _refused("platform", f"it works on {' and '.join(found.platforms)}, {_but(context.platform, 'on')}")
         if context.app != found.app and self._counts("app", context) and found.app:
@@ -180,38 +181,38 @@ class Exposure:
     def _counts(self, name: str, context: Context) -> bool:
         return bool(getattr(context, name)) or name in self.required
 
-    def _said(self, subject: _Subject) -> MetadataPatch:
+    def _effective(self, subject: _Subject) -> MetadataPatch:
         if not self._overrides and self.convention is None:
-            return subject.said
-        said = self._overrides.about(subject.id).over(subject.said).over(self._named(subject.origin.name))
-        # What was kept from somebody stays so under another id; what was opened was another tool.
+            return subject.declared
+        present = self._overrides.about(subject.id).over(subject.declared).over(self._named(subject.origin.name))
+        # Restrictions also apply under former ids; permissions do not, since they were given to another tool.
         former: tuple[ToolId | Unfolded, ...] = (*subject.formerly, *unfolded(subject.id, subject.origin))
         before = [self._overrides.about(old) for old in former]
-        return self._known(strictest([said, *before]) if before else said)
+        return self._known(strictest([present, *before]) if before else present)
 
     def _named(self, name: str) -> MetadataPatch:
         if self.convention is None:
             return NO_PATCH
         found = classify(name, self.convention)
-        told = {"platforms": (found.platform,) if found.platform else (), "app": lower_ascii(found.app)}
-        return MetadataPatch(values={word: value for word, value in told.items() if value})
+        derived = {"platforms": (found.platform,) if found.platform else (), "app": lower_ascii(found.app)}
+        return MetadataPatch(values={name: value for name, value in derived.items() if value})
 
-    def _known(self, said: MetadataPatch) -> MetadataPatch:
-        """Return it with a fault for each platform and app that the convention does not know."""
+    def _known(self, patch: MetadataPatch) -> MetadataPatch:
+        """Add an error for each platform and app that the convention does not define."""
         if self.convention is None:
-            return said
-        found, platforms, apps = said.metadata, self.convention.platforms, self.convention.apps
-        strange = [word for word in found.platforms if platforms and word not in platforms]
-        faults = {"platforms": f"{excerpt(strange[0])} is no platform of the convention"} if strange else {}
+            return patch
+        found, platforms, apps = patch.metadata, self.convention.platforms, self.convention.apps
+        unknown = [name for name in found.platforms if platforms and name not in platforms]
+        faults = {"platforms": f"{excerpt(unknown[0])} is not a platform of the convention"} if unknown else {}
         if found.app and apps is not None and found.app not in map(lower_ascii, apps):
-            faults["app"] = f"{excerpt(found.app)} is no app of the convention"
-        return MetadataPatch(values=said.values, faults={**faults, **said.faults}) if faults else said
+            faults["app"] = f"{excerpt(found.app)} is not an app of the convention"
+        return MetadataPatch(values=patch.values, faults={**faults, **patch.faults}) if faults else patch
 
 
 def _subject(tool: Tool | Call, formerly: tuple[ToolId, ...]) -> _Subject:
     if isinstance(tool, Tool):
-        return _Subject(tool.id, tool.origin, said_of(tool), formerly)
-    return _Subject(tool.id, tool.origin, tool.said, tool.formerly)
+        return _Subject(tool.id, tool.origin, declared_metadata(tool), formerly)
+    return _Subject(tool.id, tool.origin, tool.declared, tool.formerly)
 
 
 def _refused(rule: str, reason: str) -> Decision:
@@ -219,4 +220,4 @@ def _refused(rule: str, reason: str) -> Decision:
 
 
 def _but(known: str, word: str) -> str:
-    return f"and this session is {word} {known}" if known else "and this session does not say where it runs"
+    return f"and this session is {word} {known}" if known else "and this session has no platform or app"

@@ -1,4 +1,4 @@
-"""Follow an operator's redirects in the ledger from a tool to its former ids."""
+"""Find the former ids of a tool by the operator's redirects in the ledger."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["chain", "former_ids", "formerly"]
 
 Former = Callable[[ToolId], tuple[ToolId, ...]]
+# A longer chain of redirects is taken for a cycle.
 _LONGEST_CHAIN: Final = 32
-# More redirects in a row than this are a circle.
-# By ledger: how many withdrawals there were, and what they say.
+# A cache by ledger: the number of withdrawals when it was filled, and the former ids.
 _known: Final[WeakKeyDictionary[Ledger, tuple[tuple[int, ...], Former]]] = WeakKeyDictionary()
 
 
 def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
-    """Return a tool and those to which it was redirected, step by step; a redirected name carries nothing."""
+    """Yield a tool id and the ids to which it was redirected, in order; redirects of names do not count."""
     at: ToolId | None = id
     for _ in range(_LONGEST_CHAIN):
         if at is None:
@@ -35,12 +35,12 @@ def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
 
 
 def formerly(id: ToolId, ledger: Ledger | None) -> tuple[ToolId, ...]:
-    """Return the ids that an operator redirected to this one, in one step or in several."""
+    """Return the ids that an operator redirected to this one, directly or through others."""
     return former_ids(ledger)(id)
 
 
 def former_ids(ledger: Ledger | None) -> Former:
-    """Return `formerly` for a ledger as it is now: its redirects are read when there are more of them than before."""
+    """Return the function `formerly` for a ledger; its redirects are read again only if there are new ones."""
     if ledger is None:
         return _never
     seen = tuple([one.withdrawals for one in _scopes(ledger)])
@@ -76,7 +76,7 @@ def _read_former_ids(ledger: Ledger) -> Former:
 
 
 def _scopes(ledger: Ledger | None) -> tuple[Ledger, ...]:
-    """Return a ledger and the one of shared names: what an operator says of a tool holds wherever it is shown."""
+    """Return a ledger and the shared one, since an operator's redirect applies wherever the tool is shown."""
     if ledger is None:
         return ()
     return (ledger, ledger.scoped("")) if ledger.scope else (ledger,)
@@ -84,7 +84,7 @@ def _scopes(ledger: Ledger | None) -> tuple[Ledger, ...]:
 
 def _redirected(name: str, ledger: Ledger | None) -> ToolId | None:
     standing = next((one.withdrawn[name] for one in _scopes(ledger) if name in one.withdrawn), None)
-    # After a clean break the tool is the same one too, so what is denied of it stays denied.
+    # A clean break keeps the identity of the tool too, so a denial of the old id stays in force.
     return None if standing is None or standing.status == "retired" else standing.id
 
 

@@ -1,4 +1,4 @@
-"""Represent grants: what a person decided about calls of one tool, and whether it still counts."""
+"""Represent grants: decisions of people about calls of one tool, and the rules for whether they still count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ State = Literal["approved", "rejected", "suspended", "undecided"]
 
 
 class Subject(NamedTuple):
-    """What a decision is about: the tool, its definition (with and without its name), and where it comes from."""
+    """The subject of a decision: the tool, the digests of its definition (with and without name), and its origin."""
 
     id: ToolId
     digest: str
@@ -47,12 +47,12 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """One decision of a person; ``key`` is its own number in the store.
+    """A decision of a person; ``key`` identifies it in the store.
 
-    ``scope`` says which calls it covers: the one with this ``call_id``, those with these ``arguments`` (a digest),
-    those of this ``session``, or all. ``message`` is what a model is told of a rejection, ``by`` who decided, ``at``
-    when (UTC, ISO 8601), ``wire_name`` how the tool was shown then, for people. ``until`` is when an approval ends,
-    written as ``at``; "" is never. A rejection does not end by itself, unless it is of one call.
+    ``scope`` says which calls it covers: the call with this ``call_id``, those with these ``arguments`` (a digest),
+    those of this ``session``, or all. ``message`` is the text of a rejection for the model, ``by`` the person who
+    decided, ``at`` the time (UTC, ISO 8601), ``wire_name`` the name of the tool at that time, for display. ``until`` is
+    the time when an approval expires, in the same format; "" is never. A rejection only expires if it is for one call.
     """
 
     key: str
@@ -71,7 +71,7 @@ class Grant:
     until: str = ""
 
     def is_over(self, now: str) -> bool:
-        """Whether it was an approval for a time that has passed; ``now`` is written as ``at`` is.
+        """Return whether the decision has expired; ``now`` has the format of ``at``.
 
         >>> from truename.identity import ToolId
         >>> subject = Subject(ToolId.parse("git/push"), "sha256:0", "", "git", "push")
@@ -84,13 +84,13 @@ class Grant:
 
     @property
     def covers_same(self) -> tuple[object, ...]:
-        """What two grants have in common of which the later one replaces the earlier."""
+        """The calls that the grant covers; a later grant with an equal value replaces an earlier one."""
         limits = {"call": (self.session, self.call_id), "arguments": self.arguments, "session": self.session}
         return self.principal, self.agent, self.subject, self.scope, limits.get(self.scope)
 
 
 class Verdict(NamedTuple):
-    """What is known of a call: approved, rejected, suspended (with the reason) or undecided, and by which grant."""
+    """The verdict on a call: approved, rejected, suspended (with the reason) or undecided, and the grant behind it."""
 
     state: State
     grant: Grant | None = None
@@ -112,39 +112,39 @@ SCOPES: Final[Mapping[Scope, Callable[[Grant, _RequestedCall], bool]]] = {
 
 
 def suspension(grant: Grant, now: Subject) -> str:
-    """Return why a grant does not count for a tool as it is now, in a clause for people; "" if it counts.
+    """Return why a grant does not count for the present tool, as a clause for people; "" if it counts.
 
-    A tool that is another one by an explicit redirect may have another name and another server; its definition has to
-    be the same but for the name, and what is behind the server too.
+    A tool whose id was redirected may have another name and server, but its definition must be the same except for the
+    name, and the server must have the same endpoint.
     """
     then, renamed = grant.subject, grant.subject.id != now.id
     if then.endpoint != now.endpoint:
-        return f"server {excerpt(now.server)} is reached in another way than when it was decided"
+        return f"server {excerpt(now.server)} has another command or URL than at the time of the decision"
     if not renamed and (then.server, then.name) != (now.server, now.name):
         was, is_now = (f"tool {excerpt(one.name)} of server {excerpt(one.server)}" for one in (then, now))
-        return f"it was decided for {was}, and this is {is_now}"
+        return f"the decision was for {was}, and this is {is_now}"
     if (then.shape != now.shape or not now.shape) if renamed else then.digest != now.digest:
-        return f"the tool's definition changed since ({then.digest[:19]}, now {now.digest[:19]})"
+        return f"the tool's definition changed since then ({then.digest[:19]}, now {now.digest[:19]})"
     return ""
 
 
 def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
-    """Return what the grants of the call's principal and agent, oldest first, say of it.
+    """Return the verdict of the grants of the call's principal and agent, oldest first.
 
-    The latest that covers the call and counts decides, whatever its scope. A suspended one never does; a suspended
-    rejection that is later than an approval keeps it from counting: somebody has to look again. Under another id, which
-    the tool would have had without a digest, only a rejection of this very tool counts.
+    The latest grant that covers the call and counts decides, whatever its scope. A suspended grant never decides, but a
+    suspended rejection that is later than an approval suspends that too: a person has to decide again. Of the grants
+    under an id that the tool would have without a digest, only rejections of this same tool count.
     """
     asked = _RequestedCall(call.caller.session, call.call_id, call.arguments_digest)
     same_tool = frozenset((call.id, *call.formerly))
-    mine = [
+    covering = [
         one
         for one in grants
         if (one.subject.id in same_tool or (not one.approved and one.subject[3:5] == now[3:5]))
         and SCOPES[one.scope](one, asked)
     ]
     doubts: list[Verdict] = []
-    for grant in reversed(mine):
+    for grant in reversed(covering):
         reason = suspension(grant, now)
         if reason:
             doubts.append(Verdict("suspended", grant, reason))
@@ -157,13 +157,13 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
 
 
 MAX_GRANTS: Final = 20_000
-# A call of which nothing was written for so many others is forgotten, together with the decision on it: it would have
-# to be asked for anew.
+# Beyond this number, the calls that were not updated for longest are removed together with the decisions on them; such
+# a call needs a new approval.
 MAX_CALLS: Final = 10_000
 
 
 class Where(NamedTuple):
-    """Where a call id is unique: within one session of one principal, whatever agents take part in it."""
+    """The key of a call. A call id is unique within one session of one principal, across all agents."""
 
     principal: str
     session: str
@@ -172,7 +172,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CallRecord:
-    """A call that was decided on or begun: of which tool, with which arguments (a digest), and how far it came."""
+    """The record of a call that was decided on or started: its tool, the digest of its arguments, and its state."""
 
     where: Where
     id: ToolId
@@ -182,39 +182,39 @@ class CallRecord:
 
 
 class Book(Protocol):
-    """What a store holds; a store in a database needs these and nothing else."""
+    """The protocol of the content of a store: all operations that a store must implement."""
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
-        """Return the grants of a principal and an agent (None: of all), in the order in which they were given."""
+        """Return the grants of a principal and an agent (None: all), in the order in which they were made."""
         ...
 
     def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
-        """Return the grants of a principal and an agent for tools, in that order; it is asked for each call."""
+        """Return the grants of a principal and an agent for these tools, in the same order; called for every call."""
         ...
 
     def keep(self, grant: Grant) -> None:
-        """Add a grant; it replaces one that covers the same calls."""
+        """Add a grant, replacing an earlier one that covers the same calls."""
         ...
 
     def drop(self, key: str) -> Grant | None:
-        """Take a grant away and return it, or None if there is none of this key."""
+        """Remove a grant by its key and return it; return None if there is none."""
         ...
 
     def call(self, where: Where) -> CallRecord | None:
-        """Return what is known of a call."""
+        """Return the record of a call; None if there is none."""
         ...
 
     def put(self, record: CallRecord) -> None:
-        """Write down a call, in the place of what was known of it."""
+        """Store the record of a call, replacing an earlier one."""
         ...
 
     def forget(self, principal: str, session: str) -> None:
-        """Take away what was for one session only."""
+        """Remove the calls and grants of one session."""
         ...
 
 
 class PlainBook:
-    """A book in memory. Raises `StoreError` (``full``) before it holds more than it can."""
+    """The content of a store in memory. Raises `StoreError` (``full``) when a limit is reached."""
 
     def __init__(self, grants: Iterable[Grant] = (), calls: Iterable[CallRecord] = ()) -> None:
         self._grants = {grant.key: grant for grant in grants}
@@ -222,15 +222,15 @@ class PlainBook:
         self._index: dict[tuple[str, str, ToolId], list[tuple[int, Grant]]] | None = None
 
     def copy(self) -> PlainBook:
-        """Return a copy that can be changed while others read this one."""
+        """Return a copy that can be changed while other threads read this one."""
         return PlainBook(self._grants.values(), self._calls.values())
 
     def calls(self) -> Sequence[CallRecord]:
-        """Return all calls, in the order in which something was last written of them."""
+        """Return all calls, the one updated longest ago first."""
         return tuple(self._calls.values())
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
-        """Return the grants of a principal and an agent (None: of all), in the order in which they were given."""
+        """Return the grants of a principal and an agent (None: all), in the order in which they were made."""
         return [
             grant
             for grant in self._grants.values()
@@ -238,45 +238,45 @@ class PlainBook:
         ]
 
     def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
-        """Return the grants of a principal and an agent for tools, in the order in which they were given."""
+        """Return the grants of a principal and an agent for these tools, in the order in which they were made."""
         index = self._index
         if index is None:
             index = {}
             for number, grant in enumerate(self._grants.values()):
                 whose = (grant.principal, grant.agent, grant.subject.id)
                 index.setdefault(whose, []).append((number, grant))
-            # Last: another thread never sees half of it.
+            # Assigned when complete, so that another thread never sees a partial index.
             self._index = index
         found = [one for id in ids for one in index.get((principal, agent, id), ())]
         return [grant for _, grant in (found if len(ids) < 2 else sorted(found, key=lambda one: one[0]))]
 
     def keep(self, grant: Grant) -> None:
-        """Add a grant; it replaces one that covers the same calls."""
+        """Add a grant, replacing an earlier one that covers the same calls."""
         self._index = None
         for old in self.grants(grant.principal, grant.agent):
             if old.covers_same == grant.covers_same:
                 del self._grants[old.key]
         if len(self._grants) >= MAX_GRANTS:
-            raise _full(f"it holds {MAX_GRANTS:,} decisions, the most that it can")
+            raise _full(f"it holds {MAX_GRANTS:,} decisions, the limit")
         self._grants[grant.key] = grant
 
     def drop(self, key: str) -> Grant | None:
-        """Take a grant away and return it, or None if there is none of this key."""
+        """Remove a grant by its key and return it; return None if there is none."""
         self._index = None
         return self._grants.pop(key, None)
 
     def call(self, where: Where) -> CallRecord | None:
-        """Return what is known of a call."""
+        """Return the record of a call; None if there is none."""
         return self._calls.get(where)
 
     def put(self, record: CallRecord) -> None:
-        """Write down a call, in the place of what was known of it."""
+        """Store the record of a call, replacing an earlier one."""
         if self._calls.pop(record.where, None) is None and len(self._calls) >= MAX_CALLS:
             self._make_room()
         self._calls[record.where] = record
 
     def forget(self, principal: str, session: str) -> None:
-        """Take away what was for one session only; a call that is running is still not run again."""
+        """Remove the calls and grants of one session, except running calls, which must not be run again."""
         self._index = None
         for record in self.calls():
             if record.where[:2] == (principal, session) and record.state != "running":
@@ -288,8 +288,8 @@ class PlainBook:
     def _make_room(self) -> None:
         idle = [record.where for record in self._calls.values() if record.state != "running"]
         if not idle:
-            raise _full(f"{MAX_CALLS:,} calls are running, the most that can")
-        # Who has the most loses the oldest: one caller's flood takes no other's decision.
+            raise _full(f"{MAX_CALLS:,} calls are running, the limit")
+        # The principal with the most calls loses its oldest, so that a flood of calls evicts no other caller's.
         ((principal, _),) = Counter(where.principal for where in idle).most_common(1)
         self._forget_call(next(where for where in idle if where.principal == principal))
 
@@ -303,5 +303,9 @@ class PlainBook:
 
 def _full(problem: str) -> StoreError:
     return StoreError(
-        file="approvals", key="", problem=problem, remedy="Revoke what is not needed, or end sessions.", code="full"
+        file="approvals",
+        key="",
+        problem=problem,
+        remedy="Revoke decisions that are not needed, or end sessions.",
+        code="full",
     )

@@ -1,4 +1,4 @@
-"""Decide what may happen, on the identity of a tool after every alias is resolved; read policies."""
+"""Decide whether a call may run, by the resolved identity of its tool; read policies from configurations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truename.catalog.globs import fits_all, fits_id
 from truename.conventions.findings import Finding, Rule, Severity
 from truename.errors import ApprovalRequired, ConfigError, ConfigErrors, NotAllowed, excerpt, spelling_remedy
 from truename.policy.call import annotations_of, claims_of
-from truename.policy.rules import STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
+from truename.policy.rules import HINTS, STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -46,16 +46,15 @@ _log = logging.getLogger("truename.policy")
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Rules, checks in Python, what holds where none of them says anything, and the decisions of people.
+    """A policy: rules, checks in Python, a default, and the decisions of people.
 
-    **The strictest wins**: deny before ask before allow, whatever the order of the rules, so that none can be
-    outrun by one that stands before it, and adding a rule that denies or asks never allows anything. What a rule is
-    not meant for is said in the rule (``except``).
+    **The strictest outcome wins**: deny before ask before allow, whatever the order of the rules. No rule can disable
+    another, and adding a rule that denies or asks never allows anything. Exceptions are part of a rule (``except``).
 
-    A person's decision counts where the rules ask; a rejection counts where they allow, too, and one that is
-    suspended has somebody asked there. Nothing counts against a deny. A check that fails, or answers with something
-    else than a decision, denies. ``exposure`` says which tools are for which session; what is not for it is denied.
-    ``recorder`` is told of each call that is about to be run; that it fails stops no call.
+    A person's decision counts if the rules say ask. A rejection also counts if they allow, and a suspended rejection
+    then turns allow into ask. Nothing overrides deny. A check that raises, or returns anything but a decision, denies.
+    ``exposure`` says which tools a session may see and call; calls of other tools are denied. ``recorder`` is called
+    with each call that is about to run; an exception in it does not stop the call.
 
     >>> from truename import Catalog, project
     >>> from truename.policy import CallRule, bound_call
@@ -81,11 +80,11 @@ class Policy:
         object.__setattr__(self, "checks", tuple(self.checks))
         object.__setattr__(self, "_hints", tuple(sorted({name for rule in self.rules for name in rule.annotations})))
         if self.default not in _OUTCOMES:
-            problem, remedy = f"{self.default!r} is no decision", f"Use one of: {', '.join(_OUTCOMES)}."
+            problem, remedy = f"{self.default!r} is not an outcome", f"Use one of: {', '.join(_OUTCOMES)}."
             raise ConfigError(file="policy", key="default", problem=problem, remedy=remedy)
 
     def decide(self, call: Call) -> Decision:
-        """Return what may happen with this call.
+        """Decide whether a call may run.
 
         Raises `CallRepeated` (``call_reused``) if its id was used for another call.
         """
@@ -95,7 +94,7 @@ class Policy:
         return _with_verdict(ruled, self.approvals.status(call))
 
     def enforce(self, call: Call) -> Decision:
-        """Return the decision if it allows the call. Raises `NotAllowed` or `ApprovalRequired` if not."""
+        """Return the decision if it allows the call; else raise `NotAllowed` or `ApprovalRequired`."""
         decision = self.decide(call)
         if decision.outcome == "deny":
             raise NotAllowed(id=call.id, rule=decision.rule, decision=decision.reason)
@@ -105,16 +104,16 @@ class Policy:
 
     @contextmanager
     def running(self, call: Call) -> Iterator[Decision]:
-        """Run the block if the call is allowed, and once at most. Raises as `enforce`, and `CallRepeated`."""
+        """Run the block at most once, if the call is allowed. Raises the errors of `enforce`, and `CallRepeated`."""
         decision = self.enforce(call)
         with nullcontext() if self.approvals is None else self.approvals.once(call, decision.grant):
             self._record(call)
             yield decision
 
     def visible(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
-        """Tell whether a tool is listed for a caller: it is not hidden from them, and is for their context.
+        """Return whether a tool is listed for a caller: it is not hidden, and is available in the caller's context.
 
-        ``formerly`` are ids that were redirected to the tool (`truename.policy.grants.formerly`).
+        ``formerly`` are ids that were redirected to the tool (`truename.policy.former_ids.formerly`).
         """
         if self.hides(tool, caller, formerly):
             return False
@@ -123,10 +122,11 @@ class Policy:
     def hides(
         self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = (), *, whoever_calls: bool = False
     ) -> bool:
-        """Tell whether a tool does not exist for a caller: the rules deny every call of it. Checks see calls only.
+        """Return whether a tool is hidden from a caller, because the rules deny every call of it.
 
-        What is hidden is answered as unknown; what is only for another context, as unsupported. With
-        ``whoever_calls``, rules about principals or agents hide nothing: for a list that several callers share.
+        Checks are not run, since they need a call. A hidden tool is unknown to callers, as if it did not exist; a tool
+        that is only unavailable in the context is unsupported. With ``whoever_calls``, rules about principals or agents
+        are ignored, for a list that several callers share.
         """
         about = tool.id, tool.origin, claims_of(tool)
         return any(
@@ -139,32 +139,32 @@ class Policy:
         try:
             if self.recorder is not None:
                 self.recorder(call.copied())
-        except Exception:  # noqa: BLE001 - who only writes down what happens must not keep it from happening
-            _log.exception("the recorder failed on %s; the call is made all the same", call.id)
+        except Exception:  # noqa: BLE001 - an error of the recorder must not stop the call
+            _log.exception("the recorder failed on %s; the call is made nevertheless", call.id)
 
     def _ruled(self, call: Call) -> Decision:
-        strictest = self._said(call)
+        strictest = self._by_rules(call)
         found = [] if strictest is None else [strictest]
         found += self._exposed(call)
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
         if not found:
-            return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule is about it")
+            return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule applies to it")
         return found[0] if len(found) == 1 else _strictest(found)
 
-    def _said(self, call: Call) -> Decision | None:
-        """Return what the rules say of a call: the same of many calls, for they see all of it but its arguments."""
-        hints = tuple(hint(name, said) for said in call.claims for name in self._hints)
+    def _by_rules(self, call: Call) -> Decision | None:
+        """Return the decision of the rules on a call; cached, since rules do not depend on the arguments."""
+        hints = tuple(hint(name, annotations) for annotations in call.claims for name in self._hints)
         key = call.id, call.origin, call.caller, call.formerly, hints
         try:
             return self._known[key]
         except KeyError:
-            about = call.id, call.origin, call.claims
-            whose: Any = {"caller": call.caller, "formerly": call.formerly}
-            found = [rule.decision for rule in self.rules if _applies(rule, *about, **whose)]
+            tool = call.id, call.origin, call.claims
+            caller: Any = {"caller": call.caller, "formerly": call.formerly}
+            found = [rule.decision for rule in self.rules if _applies(rule, *tool, **caller)]
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            said = self._known[key] = _strictest(found) if found else None
-            return said
+            decision = self._known[key] = _strictest(found) if found else None
+            return decision
 
     def _exposed(self, call: Call) -> Iterator[Decision]:
         if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
@@ -180,20 +180,20 @@ def _applies(
     caller: Caller,
     formerly: tuple[ToolId, ...],
 ) -> bool:
-    """Tell whether a rule is about a tool: one that allows has to fit by all of its annotations, others by some."""
+    """Return whether a rule applies to a tool: an allowing rule must match all its annotations, any other rule some."""
     fit = all if rule.outcome == "allow" else any
     return fit(rule.applies(id, origin, annotations, caller, formerly) for annotations in claims)
 
 
 def _strictest(found: list[Decision]) -> Decision:
-    # max keeps the first of equals: the earliest of the strictest is the one that is told.
+    # max returns the first of equal items, so the first of the strictest rules is reported.
     return max(found, key=lambda decision: STRICTNESS[decision.outcome])
 
 
 def _checked(check: Check, call: Call) -> Decision | None:
     name = getattr(check, "__name__", type(check).__name__)
     try:
-        # What it does to its copy is done neither to the call that is run nor to what the next check sees.
+        # A check that changes its copy affects neither the call nor the next check.
         answer = check(call.copied())
     except Exception as error:  # noqa: BLE001 - a check that fails, however it does, denies
         _log.exception("the check %s failed on %s", name, call.id)
@@ -204,11 +204,13 @@ def _checked(check: Check, call: Call) -> Decision | None:
         return answer if answer.rule else replace(answer, rule=name)
     if isinstance(answer, str) and answer in _OUTCOMES:
         return Decision(outcome=answer, rule=name)
-    return Decision(outcome="deny", rule=name, reason=f"the check gave {type(answer).__name__}, which is no decision")
+    return Decision(
+        outcome="deny", rule=name, reason=f"the check returned {type(answer).__name__}, which is not a decision"
+    )
 
 
 def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
-    """Combine a person's decision with the verdict of the rules: allow or ask."""
+    """Combine the decision of the rules, allow or ask, with the verdict of people's decisions."""
     grant = verdict.grant
     if verdict.state == "rejected":
         reason = grant.message if grant and grant.message else "it was rejected"
@@ -226,7 +228,7 @@ def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
 
 _MOST: Final = 1_000
 _TABLE: Final = ("default", "rules")
-# How a configuration writes it: "but" is a plainer word in Python, where "except" is taken.
+# Terms by their name in configurations; the field is called "but" because "except" is a keyword of Python.
 _WRITTEN: Final = {"except" if term == "but" else term: term for term in TERMS}
 _REMEDY: Final = "Correct it; an invalid policy is not used."
 
@@ -234,9 +236,9 @@ _REMEDY: Final = "Correct it; an invalid policy is not used."
 def read_policy(table: object, file: str = "policy") -> Policy:
     """Read the ``policy`` table of a configuration: ``default`` (allow, ask, deny) and ``rules``.
 
-    Where ``default`` is left out, a call that no rule is about is allowed, as without a policy. If a rule allows
-    something it is asked about: such a rule says what is free, and would say nothing if all else were. Adding a rule
-    that denies or asks changes nothing for other tools.
+    If ``default`` is omitted, calls to which no rule applies are allowed, as without a policy. If a rule allows
+    something, they need an approval instead, since that rule would have no effect if everything else were allowed.
+    Adding a rule that denies or asks changes nothing for other tools.
 
     Raises `ConfigError` with the file and the key, or an `ExceptionGroup` of them.
 
@@ -249,11 +251,11 @@ def read_policy(table: object, file: str = "policy") -> Policy:
     """
     faults = ConfigErrors(file, _REMEDY)
     if not isinstance(table, Mapping):
-        faults.add("policy", "it is no object")
+        faults.add("policy", "it is not an object")
         table = {}
     for key in table:
         if key not in _TABLE:
-            faults.add(f"policy.{_shown(key)}", "it is no field of a policy", spelling_remedy(key, _TABLE))
+            faults.add(f"policy.{_shown(key)}", "it is not a field of a policy", spelling_remedy(key, _TABLE))
     default = table.get("default", "allow")
     try:
         TERMS["outcome"](default)
@@ -267,7 +269,7 @@ def read_policy(table: object, file: str = "policy") -> Policy:
 
 
 def plain_policy(policy: Policy) -> dict[str, Any]:
-    """Return a policy's table as a configuration writes it; checks in Python and approvals have no place there.
+    """Return the table of a policy as in a configuration, without checks in Python and approvals.
 
     >>> plain_policy(read_policy({"rules": [{"outcome": "deny", "tools": ["git/*"], "except": ["git/log"]}]}))["rules"]
     [{'name': 'policy.rules[0]', 'outcome': 'deny', 'tools': ('git/*',), 'except': ('git/log',)}]
@@ -279,16 +281,16 @@ def plain_policy(policy: Policy) -> dict[str, Any]:
 def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
     """Read the ``[[policy.rules]]`` of a configuration.
 
-    A rule has ``outcome``, perhaps ``name`` and ``reason``, and what it is about: see `CallRule`; ``except`` is its
-    ``but``. Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for a field that is not known, an
-    empty list (is it about nothing, or all?), a glob that could fit nothing.
+    A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (``except`` is its
+    ``but``). Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for an unknown field, an empty list
+    (which could mean nothing or everything), and a glob that can't match anything.
 
     >>> read_rules([{"outcome": "deny", "tools": ["git/push"]}])[0].name
     'policy.rules[0]'
     >>> read_rules([{"outcome": "deny", "tool": "git/push"}])
     Traceback (most recent call last):
         ...
-    truename.errors.ConfigError: policy: policy.rules[0].tool: it is no field of a rule. Did you mean 'tools'?
+    truename.errors.ConfigError: policy: policy.rules[0].tool: it is not a field of a rule. Did you mean 'tools'?
     """
     faults = ConfigErrors(file, _REMEDY)
     rules = _rules(entries, faults)
@@ -298,7 +300,7 @@ def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
 
 def _rules(entries: object, faults: ConfigErrors) -> tuple[CallRule, ...]:
     if not isinstance(entries, list | tuple) or len(entries) > _MOST:
-        faults.add("policy.rules", f"it is no list of at most {_MOST:,}")
+        faults.add("policy.rules", f"it is not a list of at most {_MOST:,} rules")
         return ()
     names: set[str] = set()
     rules = []
@@ -315,16 +317,22 @@ def _rules(entries: object, faults: ConfigErrors) -> tuple[CallRule, ...]:
 
 
 def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | None:
-    """Return what a rule is built with, or None after noting all that is wrong with it."""
+    """Read the fields of a rule; return None after adding all errors found."""
     if not isinstance(entry, Mapping):
-        faults.add(where, "it is no object")
+        faults.add(where, "it is not an object")
         return None
     before = len(faults)
     found: dict[str, Any] = {"name": where}
     for key, value in entry.items():
         term = _WRITTEN.get(key)
         if term is None:
-            faults.add(f"{where}.{_shown(key)}", "it is no field of a rule", spelling_remedy(key, _WRITTEN))
+            faults.add(f"{where}.{_shown(key)}", "it is not a field of a rule", spelling_remedy(key, _WRITTEN))
+            continue
+        hints = value if term == "annotations" and isinstance(value, Mapping) else {}
+        unknown = [name for name in hints if name not in HINTS]
+        for name in unknown:
+            faults.add(f"{where}.{key}.{_shown(name)}", "it is not an annotation", spelling_remedy(name, HINTS))
+        if unknown:
             continue
         try:
             found[term] = TERMS[term](value)
@@ -344,23 +352,23 @@ NAMES_NOTHING: Final = Rule(
     name="policy_names_nothing",
     severity=Severity.ERROR,
     what="A policy names a tool that no catalogue has.",
-    why="It was renamed or removed, and whatever has its place now is not covered by the rule.",
+    why="The tool was renamed or removed, and the rule does not apply to the tool that replaced it.",
 )
 UNGUARDED: Final = Rule(
     code="TN102",
     name="mutating_tool_unguarded",
     severity=Severity.ERROR,
-    what="A tool that does not say it only reads is in no rule.",
-    why="Nobody decided whether it may change things without somebody being asked.",
+    what="No rule names a tool that is not marked as read-only.",
+    why="Nobody decided whether the tool may change things without an approval.",
 )
 
 
 def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
-    """Return what is wrong between a policy and the tools that there are; nothing if the build may go on.
+    """Compare a policy with the existing tools; return the findings, for use in a build.
 
-    A glob counts as a name: one that fits no tool of any catalogue is a finding. A tool needs no rule only if it says
-    ``readOnlyHint: true`` and not ``destructiveHint: true``; a rule that names all tools (``*``, or no tools) is no
-    decision about any of them, and neither is the default.
+    A glob that matches no tool of any catalogue is a finding, and so is a mutating tool that no rule names. A tool is
+    mutating unless it has ``readOnlyHint: true`` and not ``destructiveHint: true``. A rule for all tools (``*``, or
+    without ``tools``) names none of them, and neither does the default.
 
     >>> from truename import Catalog
     >>> from truename.policy import CallRule, Policy
@@ -380,9 +388,9 @@ def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
 
 
 def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The table") -> tuple[Finding, ...]:
-    """Return what is wrong between a plain table of tools, as ids or globs on them, and the tools that there are.
+    """Compare a plain table of ids, or globs on ids, with the existing tools; return the findings, like `parity`.
 
-    For tables outside of a `Policy`: a hook's allow list, a dispatcher's table of mutating tools (seed 002).
+    Use it for tables outside a `Policy`: a hook's allow list, a dispatcher's table of mutating tools (seed 002).
     """
     tools, globs = _tools(catalogs), tuple(glob for glob in table if not fits_all(glob))
     named = [_names_nothing(glob, name) for glob in globs if not any(fits_id(glob, tool.id) for tool in tools)]
@@ -390,7 +398,7 @@ def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The tabl
 
 
 def is_mutating(tool: Tool) -> bool:
-    """Tell whether a tool may change something: it does not say that it only reads, or says that it destroys."""
+    """Return whether a tool may change something: it is not marked read-only, or it is marked destructive."""
     annotations = annotations_of(tool)
     return not hint("readOnlyHint", annotations) or hint("destructiveHint", annotations)
 
@@ -411,17 +419,17 @@ def _names_nothing(glob: str, where: str) -> Finding:
     return Finding(
         rule=NAMES_NOTHING,
         fact=f"{where} names {glob!r}, and no catalogue has such a tool.",
-        remedy="Write its present id, or take it out.",
+        remedy="Write its present id, or remove it.",
     )
 
 
 def _unguarded(unnamed: Iterable[Tool]) -> Iterable[Finding]:
-    # A tool that two catalogues have is found if one of them says that it changes things, and once.
+    # A tool in two catalogues is reported once, if it is mutating in one of them.
     for tool in {tool.id: tool for tool in unnamed if is_mutating(tool)}.values():
         yield Finding(
             rule=UNGUARDED,
             fact=f"{tool.id} may change something, and no rule names it.",
-            remedy="Name it in a rule (allow, ask or deny), or have it say readOnlyHint: true.",
+            remedy="Name it in a rule (allow, ask or deny), or mark it with readOnlyHint: true.",
             server=tool.origin.server,
             tools=(tool.origin.name,),
         )

@@ -1,7 +1,7 @@
 """Read the titles, descriptions and annotations with which the operator replaces the servers' own.
 
-What clients are shown and rules about calls go by is the operator's; what is pinned, digested and compared stays the
-server's own. For whom a tool is, is said elsewhere: `truename.policy.exposure`.
+Clients see, and rules about calls use, the operator's texts and annotations; pins, digests and comparisons use the
+server's own. Metadata about who may use a tool is read by `truename.policy.exposure`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from itertools import combinations, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.cache import LRUCache
 from truename.catalog import Catalog, unfolded
-from truename.catalog.globs import ById, fault_in, is_wild, may_meet, unversioned
+from truename.catalog.globs import ById, glob_error, is_wild, may_meet, unversioned
 from truename.conventions.rules.characters import concealed
 from truename.errors import ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.policy.rules import HINTS
@@ -32,25 +33,21 @@ __all__ = ["LONGEST_DESCRIPTION", "LONGEST_TITLE", "Presentation"]
 LONGEST_TITLE: Final = 256
 LONGEST_DESCRIPTION: Final = 16_384
 _MOST: Final = 10_000
-# Each is held against each other, and against every tool.
+# Each glob is compared with each other, and with every tool.
 _MOST_GLOBS: Final = 256
-_MOST_TOLD: Final = 20
+_MOST_REPORTED: Final = 20
 _MOST_REMEMBERED: Final = 50_000
 _NOTES: Final = "annotations"
 _REMEDY: Final = "Correct it; a tool's presentation is used whole or not at all."
 _NAMES: Final = "A tool's name is fixed in the table overrides."
-# The protocol's hints promise something in one direction only: this is where each promises nothing.
+# The value of each hint of the protocol that promises nothing; it allows fewer calls.
 _STRICT: Final = MappingProxyType(
     {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
 )
 
 
-def _nothing() -> Mapping[str, Mapping[str, Any]]:
-    return MappingProxyType({})
-
-
 class _Presented(NamedTuple):
-    """What is said of a tool, and under which keys."""
+    """The operator's texts and annotations for a tool, and the keys of the table that they come from."""
 
     words: Words
     keys: tuple[str, ...]
@@ -58,11 +55,11 @@ class _Presented(NamedTuple):
 
 @dataclass(frozen=True)
 class Presentation:
-    """What is said of tools in the place of their servers, by id or glob on ids.
+    """The operator's titles, descriptions and annotations of tools, by id or glob on ids.
 
     Fields are ``title``, ``description``, and ``annotations`` with the protocol's hints and a ``title``. An exact id
-    goes before globs; of several hints the strictest counts, and several texts that differ are refused where one tool
-    could have both. With ``is_partial`` some servers are not there: what fits no tool may fit theirs.
+    overrides globs. Of several hints the strictest counts; different texts are refused if both could apply to one tool.
+    ``is_partial``: some servers are absent, so an entry that matches no tool may match one of theirs.
 
     Raises `ConfigError` with the key, or an `ExceptionGroup` of them.
 
@@ -74,10 +71,12 @@ class Presentation:
     ('Deletes files.', 'Tidies up.', True)
     """
 
-    table: Mapping[str, Mapping[str, Any]] = field(default_factory=_nothing, hash=False)
+    table: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
-    _known: dict[ToolId, _Presented] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: LRUCache[ToolId, _Presented] = field(
+        default_factory=lambda: LRUCache(_MOST_REMEMBERED), init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", _read(self.table))
@@ -85,32 +84,30 @@ class Presentation:
 
     @classmethod
     def read(cls, table: object, file: str = "tools") -> Self:
-        """Read the table of a configuration; what is wrong is told with the file."""
+        """Read the table of a configuration; errors name the file."""
         return cls(_read(table, file))
 
     def partly(self) -> Self:
-        """Return the same where some servers are not there."""
+        """Return a copy with ``is_partial`` set."""
         return replace(self, is_partial=True)
 
     def about(self, id: ToolId) -> Words:
-        """Return what is said of a tool; empty if nothing is."""
+        """Return the operator's texts and annotations for a tool; empty if there are none."""
         return self._found(id).words
 
     def keys(self, id: ToolId) -> tuple[str, ...]:
-        """Return under which keys of the table something is said of a tool, its own id first."""
+        """Return the keys of the table that apply to a tool, its own id first."""
         return self._found(id).keys
 
     def _found(self, id: ToolId) -> _Presented:
         if (known := self._known.get(id)) is None:
             named, globbed = self._by_id.about(id)
-            words = _both(_strictest(said for _, said in globbed), _strictest(said for _, said in named))
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
+            words = _both(_strictest(entry for _, entry in globbed), _strictest(entry for _, entry in named))
             known = self._known[id] = _Presented(words, tuple(key for key, _ in (*named, *globbed)))
         return known
 
     def over(self, catalog: Catalog) -> Catalog:
-        """Return a catalogue whose tools are presented so; ids, definitions and digests stay."""
+        """Return a catalogue with the presentation applied to its tools; ids, definitions and digests do not change."""
         if not self._by_id:
             return catalog
         tools = [self._presented(tool) for tool in catalog.values()]
@@ -119,7 +116,7 @@ class Presentation:
         return Catalog(tools, catalog.aliases, catalog.notices)
 
     def idle(self, catalog: Catalog) -> tuple[str, ...]:
-        """Return the keys that fit no tool of a catalogue, where all servers are there."""
+        """Return the keys that match no tool of a catalogue; empty if some servers are absent."""
         if self.is_partial or not self.table:
             return ()
         used = {key for id in catalog for key in self.keys(id)}
@@ -132,17 +129,17 @@ class Presentation:
         return replace(tool, presented=words) if words else tool
 
     def _strict_hints(self, ids: Iterable[Unfolded]) -> Words:
-        """Return the hints by which fewer calls are allowed, of what is said under ids that a tool has not."""
+        """Return the strict hints of entries for ids that a tool would have without folding or digests."""
         entries = (entry for id in ids for several in self._by_id.about(id) for entry in several)
-        said = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())
-        return {name: value for name, value in said if name in _STRICT and value is _STRICT[name]}
+        hints = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())
+        return {name: value for name, value in hints if name in _STRICT and value is _STRICT[name]}
 
 
-def _strictest(said: Iterable[Words]) -> Words:
-    """Return words of equal weight as one; texts of which several are given are equal."""
+def _strictest(entries: Iterable[Words]) -> Words:
+    """Merge entries of equal precedence: the strictest of each hint; their texts are already known to be equal."""
     found: dict[str, Any] = {}
     notes: dict[str, Any] = {}
-    for words in said:
+    for words in entries:
         found |= words
         for name, value in words.get(_NOTES, {}).items():
             notes[name] = _STRICT[name] if name in _STRICT and notes.get(name, value) is not value else value
@@ -156,36 +153,36 @@ def _both(below: Words, above: Words) -> Words:
 
 def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
     if not isinstance(table, Mapping) or len(table) > _MOST:
-        raise config_error(file, "tools", f"it is no table of at most {_MOST:,} tools", _REMEDY)
+        raise config_error(file, "tools", f"it is not a table of at most {_MOST:,} tools", _REMEDY)
     faults = ConfigErrors(file, _REMEDY)
     if sum(is_wild(str(key)) for key in table) > _MOST_GLOBS:
         faults.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
     read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
     if not len(faults):
-        for key, problem in islice(_contradictions(read), _MOST_TOLD):
-            faults.add(key, problem, "Say the same, or write globs that can't both be about one tool.")
+        for key, problem in islice(_contradictions(read), _MOST_REPORTED):
+            faults.add(key, problem, "Write the same text, or globs that can't both match one tool.")
     faults.raise_any()
     return MappingProxyType(read)
 
 
 def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     where = f"tools.{excerpt(str(key))}"
-    if problem := fault_in(key) if isinstance(key, str) else "it is no text":
-        faults.add(where, f"it fits no tool: {problem}")
+    if problem := glob_error(key) if isinstance(key, str) else "it is not a text":
+        faults.add(where, f"it can't match any tool: {problem}")
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 
 
 def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: ConfigErrors) -> dict[str, Any]:
-    """Read an object of these fields; null is not said."""
+    """Read an object of these fields; null counts as omitted."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
-        faults.add(where, "it is no table of fields")
+        faults.add(where, "it is not a table of fields")
         return {}
     found: dict[str, Any] = {}
     for name, value in table.items():
         at = f"{where}.{excerpt(str(name))[1:-1]}"
         if name not in fields:
             remedy = _NAMES if name == "name" else spelling_remedy(name, fields)
-            faults.add(at, "it is nothing that can be said of a tool", remedy)
+            faults.add(at, "it is not a field of a tool's presentation", remedy)
         elif value is not None:
             found[name] = fields[name](value, at, faults)
     return found
@@ -204,7 +201,7 @@ def _description(value: object, where: str, faults: ConfigErrors) -> str:
 
 def _text(value: object, where: str, faults: ConfigErrors, most: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
-        faults.add(where, f"it is no text of 1 to {most:,} characters")
+        faults.add(where, f"it is not a text of 1 to {most:,} characters")
         return ""
     if problem := concealed(value):
         faults.add(where, problem)
@@ -230,18 +227,18 @@ _FIELDS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def _contradictions(table: Mapping[str, Words]) -> Iterator[tuple[str, str]]:
-    """Yield texts that differ from those of another entry of the same weight, where both could be of one tool."""
+    """Yield keys whose texts differ from those of an entry of equal precedence that could match the same tool."""
     for path in (("title",), ("description",), (_NOTES, "title")):
         texts = {key: text for key, words in table.items() if (text := _at(words, path)) is not None}
         for keys in _rivals(texts):
             for one, other in combinations(keys, 2):
                 if texts[one] != texts[other] and may_meet(one, other):
                     where = f"tools.{excerpt(other)}.{'.'.join(path)}"
-                    yield where, f"it differs from that of {excerpt(one)}, and both could be about one tool"
+                    yield where, f"it differs from that of {excerpt(one)}, and both could match one tool"
 
 
 def _rivals(keys: Iterable[str]) -> Iterable[list[str]]:
-    """Return the keys among which nothing says which goes first: the globs, and the ids of one tool's versions."""
+    """Return groups of keys with equal precedence: all globs, and the ids of one tool's versions."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for key in keys:
         groups.setdefault(() if is_wild(key) else unversioned(key), []).append(key)

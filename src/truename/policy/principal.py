@@ -15,13 +15,13 @@ __all__ = ["LOCAL", "WRITTEN", "Principal", "principal_fault"]
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """Somebody who was let in.
+    """An authenticated caller.
 
-    ``name`` is the subject of a token or the name of a static one; ``issuer`` says who vouches for it, "" for the
-    gateway's own configuration; ``client`` is the OAuth client that acts. ``groups`` and ``scopes`` are the issuer's
-    words.
+    ``name`` is the subject of a token or the name of a static token; ``issuer`` is the token's issuer, "" for the
+    gateway's own configuration; ``client`` is the OAuth client that acts. ``groups`` and ``scopes`` come from the
+    issuer.
 
-    Two issuers may know the same name, and mean two people:
+    The same name from two issuers means two people:
 
     >>> ann, other = Principal(name="ann", issuer="https://a.example"), Principal(name="ann", issuer="https://b.example")
     >>> ann.key == other.key
@@ -36,45 +36,46 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """One text for one person, whatever client and groups: what approvals, credentials and audit are kept under."""
+        """The identity of the person as one text, without client and groups; the key of approvals and credentials."""
         return self.name if not self.issuer and not self.name.startswith("[") else json.dumps([self.issuer, self.name])
 
 
 LOCAL: Final = Principal(name="local")
-"""Whoever can reach a gateway that asks for no credentials, over a loopback address or its own standard input."""
+"""The caller of a gateway without authentication, over a loopback address or standard input."""
 
 
 WRITTEN: Final = "Write principals as the audit log names them."
 _FRONT: Final = "["
 _LONGEST: Final = 300
-# How the key of a name with an issuer is written (`Principal.key`): these texts between two JSON strings.
+# The text around the two JSON strings in the key of a name with an issuer (`Principal.key`).
 _PIECES: Final = ('["', '", "', '"]')
 _ESCAPED: Final = frozenset('"\\bfnrtu')
 _HEX: Final = frozenset(string.digits + "abcdef")
 _CHARACTERS: Final = tuple(map(chr, range(0x20, 0x7F)))
 
-# How far a key is read: in which piece or string, and where in it (in a string: how many digits of an escape come).
+# The state of the reader of a key: the number of the piece or string, and the position in it. In a string, the position
+# is the number of hexadecimal digits of an escape that must follow.
 _State = tuple[int, int]
 _ESCAPE: Final = -1
 _END: Final[_State] = (2 * len(_PIECES) - 1, 0)
 
 
 def principal_fault(glob: str) -> str:
-    """Return why a glob can fit no principal's key, and how it may be meant; "" if it can.
+    """Return why a glob can't match any principal's key, with a suggestion; "" if it can.
 
     >>> principal_fault('["https://idp.example", "ann"]'), principal_fault("an*"), principal_fault('["*ann"]')
     ('', '', '')
     >>> principal_fault('["iss","ann"]')
-    'it fits no principal: a key with an issuer is written ["ISSUER", "NAME"]; write ["iss", "ann"]'
+    'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]; write ["iss", "ann"]'
     """
-    # A key that does not begin so may be any name.
+    # A key that does not begin with "[" can be any name.
     if not glob.startswith(_FRONT) or _may_fit(glob):
         return ""
-    return f'it fits no principal: a key with an issuer is written ["ISSUER", "NAME"]{_meant(glob)}'
+    return f'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]{_suggested(glob)}'
 
 
 def _may_fit(glob: str) -> bool:
-    """Follow all ways in which a glob may be a key at once."""
+    """Return whether a glob can match a key, by following all possible reader states at once."""
     states: set[_State] = {(0, 0)}
     for char in glob:
         if char == "*":
@@ -93,7 +94,7 @@ def _after(states: set[_State], characters: Iterable[str]) -> set[_State]:
 
 
 def _next(state: _State, char: str) -> _State | None:
-    """Return how far a key is read with one more character; None where it is none."""
+    """Return the state after one more character; None if no key continues with it."""
     part, at = state
     if part % 2:
         return _next_in_string(part, at, char)
@@ -108,12 +109,12 @@ def _next_in_string(part: int, at: int, char: str) -> _State | None:
         return (part, 4 if char == "u" else 0) if char in _ESCAPED else None
     if at:
         return (part, at - 1) if char in _HEX else None
-    # The quotation mark that ends the string begins the next piece; behind the last piece a key is over.
+    # The quotation mark that ends the string is the first character of the next piece; nothing follows the last piece.
     is_over = (part, at) == _END or char not in _CHARACTERS
     return None if is_over else (part + 1, 1) if char == '"' else (part, _ESCAPE if char == "\\" else 0)
 
 
-def _meant(glob: str) -> str:
+def _suggested(glob: str) -> str:
     try:
         read = json.loads(glob)
     except (ValueError, RecursionError):

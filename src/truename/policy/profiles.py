@@ -1,7 +1,7 @@
 """Define profiles: the tools, prompts and resources that a principal sees.
 
-A profile says what there is, and for whom. Somebody who is in several sees what any of them shows; somebody who is in
-none sees nothing. What no profile of somebody shows does not exist for them.
+A profile is a set of tools for an audience. A principal with several profiles sees everything that any of them
+contains; a principal without a profile sees nothing. Anything else does not exist for the principal.
 """
 
 from __future__ import annotations
@@ -27,21 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Profile", "Profiles"]
 
 
-def _nothing() -> Mapping[str, bool]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """A set of tools for an audience.
 
-    ``tools`` (globs on ids) and ``servers`` (globs on keys) say which tools are in it; of these only such that have
-    these ``annotations``, one of these ``families`` and one of these ``owners``, each if it is said. Where only the
-    latter are said, it is all such tools. What fits ``excluded`` (``except``) is not, under a former id neither.
-    ``prompts`` and ``resources`` are of these servers (globs on keys), of ``servers`` unless said.
+    It contains the tools that match ``tools`` (globs on ids) or ``servers`` (globs on keys). ``annotations``,
+    ``families`` and ``owners``, where set, restrict these tools further; if neither ``tools`` nor ``servers`` is set,
+    they select from all tools. Tools that match ``excluded`` (``except``), also by a former id, are not in it. Prompts
+    and resources are those of the servers in ``prompts`` and ``resources`` (globs on keys; default: ``servers``).
 
-    It is for who has one of the ``groups`` or ``scopes`` or fits one of ``principals`` (globs on `Principal.key`), for
-    ``everyone``, or, as a ``default``, for those who are in no other.
+    The audience are principals with one of the ``groups`` or ``scopes``, principals that match ``principals`` (globs on
+    `Principal.key`), or ``everyone``. A ``default`` profile is for those who have no other.
 
     >>> from truename.policy.principal import Principal
     >>> readers = Profile(tools=("files/read_*",), groups=("staff",))
@@ -52,7 +48,7 @@ class Profile:
     tools: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    annotations: Mapping[str, bool] = field(default_factory=_nothing, hash=False)
+    annotations: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     families: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     prompts: tuple[str, ...] | None = None
@@ -64,7 +60,7 @@ class Profile:
     default: bool = False
 
     def is_for(self, principal: Principal) -> bool:
-        """Tell whether somebody is in it; a default one is for nobody by itself (`Profiles.of`)."""
+        """Return whether a principal is in the audience; being a default does not count here (see `Profiles.of`)."""
         return (
             self.everyone
             or not principal.groups.isdisjoint(self.groups)
@@ -73,28 +69,28 @@ class Profile:
         )
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
-        """Tell whether a tool is in it; ``metadata`` is what counts of it, ``formerly`` the ids that it had."""
+        """Return whether the profile contains a tool with this effective metadata and these former ids."""
         before: tuple[ToolId | Unfolded, ...] = (*formerly, *unfolded(tool.id, tool.origin))
         return self._names(tool.id, tool.origin.server, before) and self._fits(tool, metadata)
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
-        """Tell whether a tool that is not there now would be in it: where its definition has to say so, it is not."""
+        """Return whether the profile contains an absent tool; never if it depends on the tool's definition."""
         return not (self.annotations or self.families or self.owners) and self._names(id, server, ())
 
     def shows_prompts(self, server: str) -> bool:
-        """Tell whether the prompts of a server are in it."""
+        """Return whether the profile contains the prompts of a server."""
         return _any(self.servers if self.prompts is None else self.prompts, server)
 
     def shows_resources(self, server: str) -> bool:
-        """Tell whether the resources of a server are in it."""
+        """Return whether the profile contains the resources of a server."""
         return _any(self.servers if self.resources is None else self.resources, server)
 
     def shows_server(self, server: str) -> bool:
-        """Tell whether a server is in it by its key, whatever tools it has now."""
+        """Return whether the profile contains a server by its key, whatever tools it has now."""
         return _any(self.servers, server) or self.shows_prompts(server) or self.shows_resources(server)
 
     def _names(self, id: ToolId, server: str, formerly: Iterable[ToolId | Unfolded]) -> bool:
-        # What was kept out stays out under another id; what was let in was another tool.
+        # Exclusions also apply under former ids; inclusions do not, since they were meant for another tool.
         if any(fits_id(glob, one) for glob in self.excluded for one in (id, *formerly)):
             return False
         if not self.tools and not self.servers:
@@ -103,7 +99,11 @@ class Profile:
 
     def _fits(self, tool: Tool, metadata: Metadata) -> bool:
         return (
-            all(hint(name, said) is wanted for name, wanted in self.annotations.items() for said in claims_of(tool))
+            all(
+                hint(name, given) is expected
+                for name, expected in self.annotations.items()
+                for given in claims_of(tool)
+            )
             and (not self.families or metadata.family in self.families)
             and (not self.owners or metadata.owner in self.owners)
         )
@@ -113,29 +113,29 @@ _ALL: Final = Profile(servers=("*",))
 
 
 class Choice(NamedTuple):
-    """Profiles of which any may show a thing; of these ``servers`` only, unless they are None."""
+    """The union of several profiles, limited to these ``servers`` (None: no limit)."""
 
     profiles: tuple[Profile, ...]
     servers: frozenset[str] | None = None
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
-        """Tell whether one of them has this tool."""
+        """Return whether one of the profiles contains this tool."""
         return self._has(tool.origin.server) and any(one.shows(tool, metadata, formerly) for one in self.profiles)
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
-        """Tell whether one of them would have this tool, which is not there now."""
+        """Return whether one of the profiles contains this absent tool."""
         return self._has(server) and any(one.shows_absent(id, server) for one in self.profiles)
 
     def shows_prompts(self, server: str) -> bool:
-        """Tell whether one of them has the prompts of a server."""
+        """Return whether one of the profiles contains the prompts of a server."""
         return self._has(server) and any(one.shows_prompts(server) for one in self.profiles)
 
     def shows_resources(self, server: str) -> bool:
-        """Tell whether one of them has the resources of a server."""
+        """Return whether one of the profiles contains the resources of a server."""
         return self._has(server) and any(one.shows_resources(server) for one in self.profiles)
 
     def shows_server(self, server: str) -> bool:
-        """Tell whether one of them has a server by its key."""
+        """Return whether one of the profiles contains a server by its key."""
         return self._has(server) and any(one.shows_server(server) for one in self.profiles)
 
     def _has(self, server: str) -> bool:
@@ -143,7 +143,7 @@ class Choice(NamedTuple):
 
 
 class Profiles(Mapping[str, Profile]):
-    """The profiles of a configuration, by name. None at all hide nothing.
+    """The profiles of a configuration by name. Without any profile, nothing is hidden.
 
     >>> from truename.policy.principal import LOCAL
     >>> known = Profiles({"all": Profile(tools=("*",), groups=("ops",)), "rest": Profile(tools=("a/*",), default=True)})
@@ -167,16 +167,16 @@ class Profiles(Mapping[str, Profile]):
         return hash(tuple(self._profiles))
 
     def of(self, principal: Principal) -> tuple[str, ...] | None:
-        """Return the names of the profiles that somebody is in, sorted; None where there are no profiles at all."""
+        """Return the names of a principal's profiles, sorted; None if no profiles are defined at all."""
         if not self._profiles:
             return None
         named = tuple(sorted(name for name, one in self._profiles.items() if one.is_for(principal)))
         return named or tuple(sorted(name for name, one in self._profiles.items() if one.default))
 
     def choice(self, names: Iterable[str] | None, servers: Iterable[str] | None = None) -> Choice:
-        """Return the profiles with these names (None: no profile hides anything), of these servers (None: of all).
+        """Return the union of the profiles with these names (None: everything), limited to these servers (None: all).
 
-        A profile that is not known any more shows nothing.
+        A name without a profile contributes nothing.
         """
         known = (_ALL,) if names is None else tuple(self._profiles[name] for name in names if name in self._profiles)
         return Choice(known, None if servers is None else frozenset(servers))

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from truename.catalog import unfolded
-from truename.catalog.globs import fault_in, fits, fits_id
+from truename.catalog.globs import fits, fits_id, glob_error
 from truename.errors import ConfigError, excerpt
 from truename.policy.principal import principal_fault
 
@@ -26,10 +26,10 @@ STRICTNESS: Final[Mapping[Outcome, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What may happen: run it, ask somebody first, or refuse.
+    """A decision on a call: allow it, ask for an approval first, or deny it.
 
-    ``rule`` is the name of the rule that decided, ``reason`` a clause for people, ``grant`` the decision of a person
-    that was found for the call, in force or suspended.
+    ``rule`` is the name of the rule that decided, ``reason`` a clause for people, ``grant`` a person's decision on the
+    call, in force or suspended.
     """
 
     outcome: Outcome
@@ -44,7 +44,7 @@ _MOST: Final = 1_000
 _LONGEST: Final = 1_024
 
 
-def _said(name: str, default: Callable[[Annotations], bool]) -> Callable[[Annotations], bool]:
+def _hint_reader(name: str, default: Callable[[Annotations], bool]) -> Callable[[Annotations], bool]:
     def read(annotations: Annotations) -> bool:
         value = annotations.get(name)
         return value if isinstance(value, bool) else default(annotations)
@@ -52,20 +52,20 @@ def _said(name: str, default: Callable[[Annotations], bool]) -> Callable[[Annota
     return read
 
 
-_read_only: Final = _said("readOnlyHint", lambda _: False)
-# The defaults are those of the Model Context Protocol; anything but true or false counts as not said.
+_read_only: Final = _hint_reader("readOnlyHint", lambda _: False)
+# The defaults are those of the Model Context Protocol; any value but true or false is ignored.
 HINTS: Final[Mapping[str, Callable[[Annotations], bool]]] = MappingProxyType(
     {
         "readOnlyHint": _read_only,
-        "destructiveHint": _said("destructiveHint", lambda annotations: not _read_only(annotations)),
-        "idempotentHint": _said("idempotentHint", lambda _: False),
-        "openWorldHint": _said("openWorldHint", lambda _: True),
+        "destructiveHint": _hint_reader("destructiveHint", lambda annotations: not _read_only(annotations)),
+        "idempotentHint": _hint_reader("idempotentHint", lambda _: False),
+        "openWorldHint": _hint_reader("openWorldHint", lambda _: True),
     }
 )
 
 
 def hint(name: str, annotations: Annotations) -> bool:
-    """Return what a tool says of itself; what it does not say is what the protocol takes for granted.
+    """Return the value of a hint in a tool's annotations, else the protocol's default.
 
     >>> hint("destructiveHint", {}), hint("destructiveHint", {"readOnlyHint": True})
     (True, False)
@@ -77,21 +77,21 @@ def hint(name: str, annotations: Annotations) -> bool:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
-        message = f"it is no text of 1 to {_LONGEST:,} characters"
+        message = f"it is not a text of 1 to {_LONGEST:,} characters"
         raise ValueError(message)
     return value
 
 
 def _outcome(value: object) -> str:
     if not isinstance(value, str) or value not in get_args(Outcome):
-        message = f"it is none of {', '.join(get_args(Outcome))}"
+        message = f"it is not one of {', '.join(get_args(Outcome))}"
         raise ValueError(message)
     return value
 
 
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not 0 < len(value) <= _MOST:
-        message = f"it is no list of 1 to {_MOST:,} texts"
+        message = f"it is not a list of 1 to {_MOST:,} texts"
         raise ValueError(message)
     return tuple(_text(item) for item in value)
 
@@ -99,8 +99,8 @@ def _texts(value: object) -> tuple[str, ...]:
 def _globs(value: object) -> tuple[str, ...]:
     globs = _texts(value)
     for glob in globs:
-        if fault := fault_in(glob):
-            message = f"{excerpt(glob)} fits no tool: {fault}"
+        if fault := glob_error(glob):
+            message = f"{excerpt(glob)} can't match any tool: {fault}"
             raise ValueError(message)
     return globs
 
@@ -116,11 +116,12 @@ def _principals(value: object) -> tuple[str, ...]:
 
 def _hints(value: object) -> Mapping[str, bool]:
     if not isinstance(value, Mapping) or not value:
-        message = "it is no object of hints"
+        message = "it is not an object of hints"
         raise ValueError(message)
     for name, wanted in value.items():
         if name not in HINTS or not isinstance(wanted, bool):
-            message = f"{excerpt(str(name))} is none of {', '.join(HINTS)}, or is neither true nor false"
+            wrong = "neither true nor false" if name in HINTS else f"not one of: {', '.join(HINTS)}"
+            message = f"{excerpt(str(name))} is {wrong}"
             raise ValueError(message)
     return MappingProxyType(dict(value))
 
@@ -149,20 +150,20 @@ _NEEDED = frozenset({"name", "outcome", "tools"})
 
 @dataclass(frozen=True, kw_only=True)
 class CallRule:
-    """What to do with some calls: allow, ask or deny.
+    """A rule that allows, asks about, or denies certain calls.
 
-    A rule applies where all that it names fits: ``tools`` (globs on ids) and not ``but`` (globs, ``except`` in
-    TOML), ``servers`` (globs on server ids), ``upstream`` (globs on the server's own name of the tool),
-    ``annotations`` (the protocol's hints), and of the caller ``principals``, ``agents``, ``clients``, ``platforms``
-    and ``apps`` (globs, in any case for the last three). A field that is empty is about all.
+    A rule applies if all its conditions match: ``tools`` (globs on ids) and not ``but`` (globs; ``except`` in TOML),
+    ``servers`` (globs on server ids), ``upstream`` (globs on the server's own name of the tool), ``annotations`` (the
+    protocol's hints), and the caller's ``principals``, ``agents``, ``clients``, ``platforms`` and ``apps`` (globs, in
+    any case for the last three). An empty condition matches everything.
 
-    Where a caller is unknown ("") in a field that a rule names, a rule that allows does not apply, and one that
-    denies or asks does: what is not known counts against the call. A tool to which another id was redirected is
-    denied or asked about as that one was, and allowed under its own id only. So is a tool under each id that it would
-    have had without a digest or a fold: which of two look-alikes has the plain id is chance. Annotations are the
-    server's own word where the operator says nothing (`Presentation`): to allow by them is to trust it.
+    If the caller's value for a condition is unknown (""), a rule that allows does not apply, and a rule that denies or
+    asks does: missing information counts against the call. Rules that deny or ask also apply to a tool by its former
+    ids, and by the ids that it would have without a digest or folding, since it is chance which of two look-alikes has
+    the plain id. Rules that allow apply by the present id only. Annotations are the server's own unless the operator
+    replaces them (`Presentation`): to allow by them is to trust the server.
 
-    Raises `ConfigError` with the field for a glob that could fit no tool, or anything else that is not understood.
+    Raises `ConfigError` with the field for a glob that can't match any tool, and for any other invalid value.
 
     >>> from truename import Catalog
     >>> from truename.policy import Caller
@@ -194,11 +195,11 @@ class CallRule:
                 object.__setattr__(self, term, read(value))
             except ValueError as error:
                 key = f"{self.name}.{term}"
-                raise ConfigError(file="policy", key=key, problem=str(error), remedy="Mend the rule.") from error
+                raise ConfigError(file="policy", key=key, problem=str(error), remedy="Fix the rule.") from error
 
     @property
     def decision(self) -> Decision:
-        """What it says of a call to which it applies."""
+        """The decision on a call to which the rule applies."""
         return Decision(outcome=self.outcome, rule=self.name, reason=self.reason)
 
     def applies(
@@ -209,21 +210,21 @@ class CallRule:
         caller: Caller,
         formerly: tuple[ToolId, ...] = (),
     ) -> bool:
-        """Tell whether it is about calls of this tool by this caller; ``formerly`` are ids redirected to it."""
+        """Return whether the rule applies to a call of this tool by this caller; ``formerly`` are redirected ids."""
         return (
             (self.names(id) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
-            and all(hint(name, annotations) is wanted for name, wanted in self.annotations.items())
+            and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
             and self._is_for(caller)
         )
 
     def names(self, id: ToolId) -> bool:
-        """Tell whether its globs are about this id."""
+        """Return whether the rule's globs match this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
 
     def _restricts(self, id: ToolId, origin: Origin, formerly: tuple[ToolId, ...]) -> bool:
-        # What was forbidden stays so under another id; what was allowed was allowed of another tool.
+        # Restrictions also apply by former ids; permissions do not, since they were given to another tool.
         if self.outcome == "allow" or any(fits_id(glob, id) for glob in self.but):
             return False
         if any(self.names(old) for old in formerly):

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from truename.clients import Machine, find
-from truename.clients.doctor import DoctorReport, cases_of, examine, startable
+from truename.clients.doctor import DoctorReport, cases_of, examine, find_startable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def examined(here: Machine, lists: Mapping[str, list[str]] | None = None) -> Doc
     """Examine a machine whose servers list these tools, by key; the others were not asked."""
     found = find(here)
     known = lists or {}
-    answers = {key: known[one.server.key] for key, one in startable(found).items() if one.server.key in known}
+    answers = {key: known[one.server.key] for key, one in find_startable(found).items() if one.server.key in known}
     return examine(cases_of(found, answers, str(here.project)))
 
 

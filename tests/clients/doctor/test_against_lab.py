@@ -80,8 +80,8 @@ def test_every_lost_tool_is_told_in_a_finding_and_no_other(run: Run) -> None:
         (diagnosis,) = examine([ClientCase(dialect=dialect, lists=lists)]).diagnoses
         told = {name for one in diagnosis.findings if one.rule.name in LOST_BY_RULE for name in one.tools}
         ignored = {one.server for one in diagnosis.findings if one.rule.name == "server_ignored"}
-        fell = {fate.key for fate in diagnosis.case.bare.fates if fate.loss == "falls"}
-        lost = {fate.key for fate in diagnosis.case.bare.lost if fate.loss != "unknown"}
+        fell = {fate.key for fate in diagnosis.case.direct.fates if fate.loss == "falls"}
+        lost = {fate.key for fate in diagnosis.case.direct.lost if fate.loss != "unknown"}
 
         assert {tool for server, tool in lost - fell if server not in ignored} <= told
         assert bool(lost) is bool(told or ignored)

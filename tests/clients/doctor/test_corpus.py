@@ -110,4 +110,4 @@ def test_what_is_lost_through_the_gateway_is_what_a_whole_simulation_loses() -> 
     lists = ServerLists(ExaminedServer.listing(key, names) for key, names in listings())
 
     for dialect in dialects.table():
-        assert lists.lost_through(dialect) == len(lists.through(dialect).lost), dialect.name
+        assert lists.lost_through(dialect) == len(lists.behind_gateway(dialect).lost), dialect.name

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.doctor.homes import examined, machine, of_rule, written
 from truename.clients import find
-from truename.clients.doctor import RULES, startable
+from truename.clients.doctor import RULES, find_startable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,7 @@ def test_the_same_server_of_several_clients_is_one_to_be_asked(tmp_path: Path) -
         },
     )
 
-    plan = list(startable(find(here)).values())
+    plan = list(find_startable(find(here)).values())
     assert sorted(one.clients for one in plan) == [("Claude Code", "Gemini CLI"), ("Cursor",)]
 
 

@@ -77,7 +77,7 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
         "vscode",
         {"lab": ["a/b", "a_b"]},
         "clash_of_unknown_end",
-        "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in VS Code (Copilot); which of them a call runs is not known.",
+        "'a/b' and 'a_b' of 'lab' become 'mcp_lab_a_b' in VS Code (Copilot); which of them a call runs is unknown.",
     ),
     (
         "cursor",
@@ -89,7 +89,7 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
         "codex-cli",
         {"my lab": ["a", "b"]},
         "server_ignored",
-        "Codex never connects a server with the key 'my lab', so 2 tools are lost.",
+        "Codex never connects to a server called 'my lab'; 2 tools are lost.",
     ),
     (
         "gemini-cli",
@@ -106,7 +106,12 @@ SAID: list[tuple[str, dict[str, Any], str, str]] = [
         "name_respelled",
         "'a.b' of 'lab' is shown by Claude Code as 'mcp__lab__a_b'; 2 tools more are too.",
     ),
-    ("cursor", {"lab": [f"tool_{n}" for n in range(81)]}, "too_many_tools", "Cursor takes 80 tools, and there are 81."),
+    (
+        "cursor",
+        {"lab": [f"tool_{n}" for n in range(81)]},
+        "too_many_tools",
+        "Cursor accepts 80 tools, and there are 81.",
+    ),
     ("fastmcp", {"lab": ["x", "x"]}, "tool_listed_twice", "'lab' lists 'x' twice."),
     ("fastmcp", {"lab": ["", "x"]}, "unusable_name", "1 of the tools of 'lab' has no usable name."),
     ("fastmcp", {"lab": ["", 5, "x"]}, "unusable_name", "2 of the tools of 'lab' have no usable name."),
@@ -203,7 +208,7 @@ def test_every_tool_that_is_lost_for_certain_stands_in_a_finding(lists: dict[str
     (diagnosis,) = report(client, lists).diagnoses
     told = {name for one in diagnosis.findings for name in one.tools}
 
-    assert {fate.tool for fate in diagnosis.case.bare.lost if fate.loss != "falls"} <= told
+    assert {fate.tool for fate in diagnosis.case.direct.lost if fate.loss != "falls"} <= told
     assert diagnosis.lost_through == 0
     assert all(one.client == client and one.fact.endswith(".") for one in diagnosis.findings)
 
@@ -214,7 +219,7 @@ def test_the_column_through_truename_is_about_what_connect_writes(client: str) -
     (case,) = (ClientCase(dialect=dialects.get(client), lists=ServerLists(servers), client=client),)
 
     assert case.lost_through == 0
-    assert case.lists.connected(case.dialect).lost == ()
+    assert case.lists.after_connect(case.dialect).lost == ()
 
 
 def test_a_client_that_is_connected_is_told_what_it_gets_now_and_what_ends_a_loss() -> None:

@@ -73,7 +73,7 @@ def test_names_of_a_server_that_is_switched_off_are_not_held_against_a_file(tmp_
 def test_a_name_that_stands_for_several_tools_says_which_of_them_runs(tmp_path: Path) -> None:
     (found,) = of_rule(examined(written(tmp_path, claude("mcp__lab__a_b")), TOOLS), "kept_name_elsewhere")
 
-    assert found.fact == "'mcp__lab__a_b' stands for 'a/b' and 'a_b', and Claude Code runs 'a/b'."
+    assert found.fact == "'mcp__lab__a_b' matches 'a/b' and 'a_b', and Claude Code runs 'a/b'."
     assert "truename connect claude-code" in found.remedy
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.clients.doctor import homes
 from tests.clients.homes import SYSTEMS, cases, machine, written
 from truename.clients import find
-from truename.clients.doctor import cases_of, examine, startable, would_start
+from truename.clients.doctor import cases_of, examine, find_startable, would_start
 
 if TYPE_CHECKING:
     from truename.clients.machine import System
@@ -40,7 +40,7 @@ def test_every_client_of_a_full_home_is_examined_with_its_servers(system: System
             written(tmp_path, case, f"s{at}")
             wanted.add((case.client, f"s{at}"))
     found = find(here)
-    plan = startable(found)
+    plan = find_startable(found)
     report = examine(cases_of(found, dict.fromkeys(plan, TOOLS), str(here.project)))
 
     examined = {(one.case.client, server.key) for one in report.diagnoses for server in one.case.lists.servers}
@@ -79,7 +79,7 @@ contents = st.fixed_dictionaries(
 def test_whatever_files_hold_the_examination_ends_with_findings(files: dict[str, Any], tools: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = find(homes.written(Path(folder), files))
-        plan = startable(found)
+        plan = find_startable(found)
         report = examine(cases_of(found, dict.fromkeys(plan, tools), f"{folder}/project"))
 
     assert all(would_start(one.server) for one in plan.values())

@@ -300,7 +300,7 @@ def test_a_directory_of_toolhive_is_read_file_by_file(tmp_path: Path) -> None:
 
 REFUSED = [
     ("a.yaml", "a: [1", "not YAML"),
-    ("a.yaml", "a: 1\na: 2\n", "twice"),
+    ("a.yaml", "a: 1\na: 2\n", "duplicate"),
     ("a.yaml", "- 1\n", "named keys"),
     ("a.yaml", "1: 2\n", "named keys"),
     ("a.yaml", "a: !!python/object/apply:os.system [x]\n", "not YAML"),
@@ -313,7 +313,7 @@ REFUSED = [
         "merge too much",
     ),
     ("a.json", '{"a": 1', "not JSON"),
-    ("a.json", "{}", "no gateway"),
+    ("a.json", "{}", "no known gateway"),
     ("a.json", '{"mcpServers": {"a": {"command": "x"}}}', "plain mcpServers"),
 ]
 

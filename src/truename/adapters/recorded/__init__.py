@@ -1,5 +1,5 @@
-"""Recorded conversations, one module for each API: where names and ids stand in them, read as turns, written from them.
+"""Read and write recorded conversations, one module for each API.
 
-Each module has ``mentions`` (for a conversation that stays under its API: only names, namespaces and ids change) and
-``read`` and ``write`` (for one that moves to another API).
+Each module has ``history_mentions`` (for a conversation that stays with its API: only names, namespaces and ids change)
+and ``read_history`` and ``write_turn`` (for one that moves to another API).
 """

@@ -1,1 +1,1 @@
-"""Sign people in: the gateway as the authorization server of its own clients."""
+"""Sign people in: the gateway is the authorization server of its own clients."""

@@ -1,8 +1,8 @@
-"""Register OAuth clients (RFC 7591), and read those whose id is the address of a metadata document.
+"""Register OAuth clients (RFC 7591), and read clients whose id is the URL of a metadata document.
 
-Nothing is kept of a client that registers: its id is what it said, signed. So nobody can fill anything by
-registering, and every gateway with the key knows it. All clients are public: what proves that a code is theirs is
-PKCE, and there is no secret of theirs to keep.
+Registrations are not stored: a client's id is its signed registration. So registrations cannot fill a store, and every
+gateway that has the key knows the client. All clients are public: PKCE proves that a code belongs to a client, and
+there are no client secrets to keep.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -25,12 +24,13 @@ from pydantic import AnyUrl, ValidationError
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchError
+from truename.cache import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.auth.authorization_server.tokens import TokenIssuer
-    from truename.auth.network.fetch import Fetch
+    from truename.auth.network.fetch import Fetch, FetchedDocument
 
 __all__ = [
     "RegisteredClient",
@@ -38,10 +38,10 @@ __all__ = [
     "digest_of_client",
     "is_document",
     "printable_name",
-    "wrong_redirect",
+    "redirect_error",
 ]
 
-# What a parser of addresses makes of a text may be another text's address: only the text itself is compared.
+# A URL parser may map different texts to one URL, so the texts themselves are compared.
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{1,5})?((?:[/?].*)?)", re.DOTALL)
 _AS_SENT: ContextVar[tuple[str, ...]] = ContextVar("redirect_uris_as_sent", default=())
 _LONGEST: Final = 2_048
@@ -54,28 +54,29 @@ _AT_ONE_HOST: Final = 2
 
 
 class RegisteredClient(OAuthClientInformationFull):
-    """A client as the SDK wants to know it, with the rules of this place."""
+    """A client in the SDK's form, with the redirect and scope rules of this gateway."""
 
     offered: tuple[str, ...] = ()
     registered: tuple[str, ...] = ()
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
-        """Return where the answer goes; `takes` has seen the text of it before the SDK made an address of that.
+        """Return the redirect URI of a request; `takes` has checked its text before the SDK parsed it.
 
-        Raises `InvalidRedirectUriError`. It has to be said: with one that is left out, who asks may mean another.
+        Raises `InvalidRedirectUriError`. The URI is required: without it, the request of one client could use the URI
+        of another.
         """
         wanted = str(AnyUrl(str(redirect_uri))) if redirect_uri is not None else ""
         if redirect_uri is not None and any(_is_same(str(AnyUrl(own)), wanted) for own in self.registered):
             return redirect_uri
-        message = "redirect_uri is none of those that the client registered"
+        message = "redirect_uri is not one that the client registered"
         raise InvalidRedirectUriError(message)
 
     def takes(self, redirect_uri: str) -> bool:
-        """Tell whether an answer may go there: it is a registered text, or differs in a loopback port (RFC 8252)."""
+        """Return whether a redirect URI is registered, up to the port of a loopback address (RFC 8252)."""
         return any(_is_same(own, redirect_uri) for own in self.registered)
 
     def validate_scope(self, requested_scope: str | None) -> list[str]:
-        """Return those of the scopes asked for that there are; all of them if none is asked for (RFC 6749 3.3)."""
+        """Return the requested scopes that exist; all scopes if none is requested (RFC 6749 section 3.3)."""
         asked = (requested_scope or "").split(" ")
         return [scope for scope in self.offered if scope in asked] or list(self.offered)
 
@@ -86,12 +87,12 @@ def _is_same(own: str, wanted: str) -> bool:
 
 
 def _spelled(uris: Sequence[str]) -> list[str]:
-    """Return redirect URIs as an answer of the SDK's names them."""
+    """Return redirect URIs in the spelling that the SDK uses in its responses."""
     return [str(uri) for uri in OAuthClientMetadata.model_validate({"redirect_uris": uris}).redirect_uris or ()]
 
 
 def _as_sent(body: bytes) -> tuple[str, ...]:
-    """Return the redirect URIs of a registration as they are written; none of what the SDK refuses by itself."""
+    """Return the redirect URIs of a registration as it spells them; none for a body that the SDK refuses itself."""
     try:
         uris = json.loads(body)["redirect_uris"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -99,43 +100,37 @@ def _as_sent(body: bytes) -> tuple[str, ...]:
     return tuple(uri for uri in uris if isinstance(uri, str)) if isinstance(uris, list) else ()
 
 
-def wrong_redirect(uri: str, schemes: tuple[str, ...]) -> str | None:
-    """Say what is wrong with an address that answers are to go to, or None.
-
-    >>> wrong_redirect("http://127.0.0.1:7777/cb", ()), wrong_redirect("https://app.example/cb", ())
-    (None, None)
-    >>> wrong_redirect("javascript:alert(1)", ()), wrong_redirect("http://app.example/cb", ())
-    ('it is not https, nor http on a loopback address', 'it is not https, nor http on a loopback address')
-    """
+def redirect_error(uri: str, schemes: tuple[str, ...]) -> str | None:
+    """Return why a redirect URI is not acceptable, or None if it is."""
     try:
         parts = urlsplit(uri)
         _ = parts.port
     except ValueError:
-        return "it is no address"
+        return "it is not a URL"
     if len(uri) > _LONGEST or not uri.isascii() or not uri.isprintable() or " " in uri or "\\" in uri or "#" in uri:
-        return "it is no address that an answer can go to"
+        return "it is not a URL that a redirect can go to"
     if "@" in parts.netloc or "*" in parts.netloc:
-        return "its host is not plain"
+        return "its host contains '@' or '*'"
     is_here = _LOOPBACK.fullmatch(uri) is not None
     if is_here or parts.scheme in schemes or (parts.scheme == "https" and parts.hostname):
         return None
-    return "it is not https, nor http on a loopback address"
+    return "it is neither https, nor http on a loopback address"
 
 
 def printable_name(name: str | None) -> str:
-    """Return what a client calls itself, as far as it can be shown."""
+    """Return the name that a client gave itself, without unprintable characters and cut to fit the page."""
     text = "".join(letter for letter in name or "" if letter.isprintable())
     return text[:_LONGEST_NAME].strip()
 
 
 def digest_of_client(client_id: str) -> str:
-    """Return a short name for a client: its address if it has one, else a digest of its id."""
+    """Return a short name for a client: its id if that is a URL, else a digest of its id."""
     known = client_id if is_document(client_id) and len(client_id) <= 256 else ""
     return known or "client-" + hashlib.sha256(client_id.encode()).hexdigest()[:16]
 
 
 def is_document(client_id: str) -> bool:
-    """Tell whether an id is the address of a document (SEP-991: https, with a path)."""
+    """Return whether a client id is the URL of a metadata document (SEP-991: https, with a path)."""
     if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
         return False
     try:
@@ -148,7 +143,7 @@ def is_document(client_id: str) -> bool:
 
 
 class RegisteredClients:
-    """Finds clients by their ids, and registers them."""
+    """The OAuth clients: registers them, and looks them up by id."""
 
     def __init__(
         self,
@@ -166,13 +161,14 @@ class RegisteredClients:
         self._scopes = scopes
         self._schemes = schemes
         self._clock = clock
-        self._documents: OrderedDict[str, tuple[float, RegisteredClient | None]] = OrderedDict()
+        # An entry is a tuple, for it may say that there is no client.
+        self._documents: TTLCache[str, tuple[RegisteredClient | None]] = TTLCache(_MOST_DOCUMENTS, _KEPT, clock)
         self._limit = anyio.CapacityLimiter(_AT_ONCE)
         self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 
     @contextmanager
     def registering(self, body: bytes) -> Iterator[None]:
-        """Have `register` keep the redirect URIs as the request writes them, which the SDK does not hand on."""
+        """Pass the redirect URIs of a request to `register` as the body spells them; the SDK does not."""
         before = _AS_SENT.set(_as_sent(body))
         try:
             yield
@@ -180,13 +176,13 @@ class RegisteredClients:
             _AS_SENT.reset(before)
 
     def register(self, asked: OAuthClientInformationFull) -> None:
-        """Give a client its id, and make it a public one. Raises `RegistrationError`."""
+        """Assign an id to a client and make it a public client. Raises `RegistrationError`."""
         spelled = [str(uri) for uri in asked.redirect_uris or ()]
         uris = list(_AS_SENT.get() or spelled)
         if problem := self._wrong_uris(uris):
             raise RegistrationError("invalid_redirect_uri", problem)
         if _spelled(uris) != spelled:
-            raise RegistrationError("invalid_redirect_uri", "they can be read in two ways")
+            raise RegistrationError("invalid_redirect_uri", "redirect_uris are ambiguous for URL parsers")
         name = printable_name(asked.client_name)
         asked.token_endpoint_auth_method = "none"  # noqa: S105 - there is none
         asked.client_secret = asked.client_secret_expires_at = None
@@ -199,12 +195,12 @@ class RegisteredClients:
         asked.client_id = self._issued.sign("client+jwt", self._issuer, {"uris": uris, "name": name}, None)
 
     async def takes(self, client_id: object, redirect_uri: object) -> bool | None:
-        """Tell whether a client registered this text; None for a client that is not known."""
+        """Return whether a client registered this redirect URI; None for an unknown client."""
         client = await self.get(client_id) if isinstance(client_id, str) else None
         return None if client is None else isinstance(redirect_uri, str) and client.takes(redirect_uri)
 
     async def get(self, client_id: str) -> RegisteredClient | None:
-        """Return the client of this id, or None."""
+        """Return the client with this id, or None."""
         if is_document(client_id):
             return await self._documented(client_id)
         try:
@@ -212,11 +208,11 @@ class RegisteredClients:
         except Invalid:
             return None
         uris = list(said["uris"])
-        # The answer to the registration named them as the SDK spells them: its client may use these too.
+        # The registration response has the SDK's spelling, which the client may use too.
         return self._client(client_id, uris, str(said["name"]), also=_spelled(uris))
 
     def _client(self, client_id: str, uris: list[str], name: str, also: Sequence[str] = ()) -> RegisteredClient | None:
-        # What an operator took out of the settings since holds for old clients too.
+        # A setting that changed since the registration applies to old clients too.
         if self._wrong_uris(uris):
             return None
         try:
@@ -233,35 +229,30 @@ class RegisteredClients:
 
     def _wrong_uris(self, uris: list[str]) -> str | None:
         if not 0 < len(uris) <= _MOST_URIS or sum(map(len, uris)) > _LONGEST:
-            return f"redirect_uris are 1 to {_MOST_URIS}"
-        return next((problem for uri in uris if (problem := wrong_redirect(uri, self._schemes))), None)
+            return f"send 1 to {_MOST_URIS} redirect_uris"
+        return next((problem for uri in uris if (problem := redirect_error(uri, self._schemes))), None)
 
     async def _documented(self, url: str) -> RegisteredClient | None:
-        until, known = self._documents.get(url, (0.0, None))
-        if self._clock() < until:
-            return known
-        # Anybody may name a host that is slow: its own clients wait for it, and nobody else's.
+        if (known := self._documents.get(url)) is not None:
+            return known[0]
+        # Anybody may name a slow host: only the clients of that host wait for it.
         own = self._hosts.setdefault(urlsplit(url).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
         async with own, self._limit:
-            until, known = self._documents.get(url, (0.0, None))
-            if self._clock() < until:
-                return known
+            if (known := self._documents.get(url)) is not None:
+                return known[0]
             try:
                 found = self._read(url, await self._fetch(url, named_by=NetworkZone.PUBLIC))
             except FetchError:
                 found = None
-        self._documents[url] = self._clock() + (_KEPT if found is not None else _KEPT / 10), found
-        self._documents.move_to_end(url)
-        while len(self._documents) > _MOST_DOCUMENTS:
-            self._documents.popitem(last=False)
+        self._documents.put(url, (found,), until=self._clock() + (_KEPT if found is not None else _KEPT / 10))
         return found
 
-    def _read(self, url: str, answer: Any) -> RegisteredClient | None:
+    def _read(self, url: str, answer: FetchedDocument) -> RegisteredClient | None:
         if answer.status != 200 or len(answer.body) > 64 * 1024:
             return None
         said: Mapping[str, Any] = answer.document()
         uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
-        # A document that names another client is not this one's, and a secret that everybody can read is none.
+        # A document that names another client id is not valid for this one, and a published secret is not a secret.
         if said.get("client_id") != url or "client_secret" in said or method not in (None, "none"):
             return None
         if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):

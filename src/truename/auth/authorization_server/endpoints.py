@@ -1,4 +1,4 @@
-"""Serve the endpoints of the authorization server, and build all of it from its settings."""
+"""Serve the endpoints of the authorization server, and build them from the settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.auth.authorization_server.clients import RegisteredClients, digest_of_client
-from truename.auth.authorization_server.html import consent_page, fault_page
+from truename.auth.authorization_server.html import consent_page, error_page
 from truename.auth.authorization_server.pending import ConsentGiven
 from truename.auth.authorization_server.provider import (
     AuthorizationStates,
@@ -63,19 +63,19 @@ REGISTER: Final = "/register"
 _FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_BODY: Final = 64 * 1024
 _LONGEST_QUERY: Final = 16 * 1024
-# They go on to the provider within the gateway's own state, and providers take short ones only.
+# The gateway's state carries them through the provider, and providers accept a short state only.
 _LONGEST_ASKED: Final = 1_024
 _KIND: Final = "sign-in"
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
-_NOT_ACCEPTED: Final = "The client asks in a way that is not accepted here."
+_NOT_ACCEPTED: Final = "This authorization request is not valid. Check the client's registration and its parameters."
 _GONE: Final = (
-    "This sign-in is not known: it took too long, was finished before, or was begun in another browser. Begin again in "
+    "This sign-in is unknown: it has expired, was completed before, or was started in another browser. Start again in "
     "your client."
 )
 
 
 class AuthorizationEndpoints:
-    """The application of sign-in."""
+    """The ASGI application of sign-in: OAuth endpoints for clients, and pages for people."""
 
     def __init__(self, server: AuthorizationServer, name: str, recognizer: BrowserIdentification) -> None:
         self.recognizer = recognizer
@@ -100,11 +100,11 @@ class AuthorizationEndpoints:
         self._paths = {path for _, path in self._routes}
 
     def has(self, path: str) -> bool:
-        """Tell whether a path is one of these."""
+        """Return whether this application serves a path."""
         return path in self._paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,14 +115,14 @@ class AuthorizationEndpoints:
         elif request.method == "POST" and not self._is_readable(request):
             response = _error("invalid_request", f"Send it as {_FORM}.")
         elif len(scope["query_string"]) > _LONGEST_QUERY:
-            response = fault_page("The address is too long.", 414)
+            response = error_page("The address is too long.", 414)
         else:
             response = await self._guarded(answer, request)
         await response(scope, receive, send)
 
     @staticmethod
     def _is_readable(request: Request) -> bool:
-        """Tell whether a body is what it has to be here; registrations are JSON, whatever they say."""
+        """Return whether the content type fits the route; a registration is read as JSON, whatever its content type."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         return request.url.path == REGISTER or kind == _FORM
 
@@ -133,14 +133,14 @@ class AuthorizationEndpoints:
             return _error("invalid_request", fault.message)
         except FetchError as fault:
             log.warning("sign-in: %s", fault)
-            problem = "The identity provider can't be reached now."
+            problem = "The identity provider cannot be reached."
         except StoreError as error:
-            log.error("sign-in: %s", error)  # noqa: TRY400 - the text says it all
-            problem = "Sign-ins can't be kept now."
+            log.error("sign-in: %s", error)  # noqa: TRY400 - the text is complete
+            problem = "Sign-ins cannot be stored."
         if request.method == "POST" and request.url.path != CONSENT:
             said = {"error": "temporarily_unavailable", "error_description": problem}
             return JSONResponse(said, 503, headers=_NO_STORE)
-        return fault_page(f"{problem} Try again later.", 503)
+        return error_page(f"{problem} Try again later.", 503)
 
     # For clients
 
@@ -169,32 +169,32 @@ class AuthorizationEndpoints:
     async def _authorization(self, request: Request) -> Response:
         said = request.query_params
         if _repeats(said.multi_items()):
-            return fault_page("A parameter stands there twice.")
-        # Left out it would mean "plain" (RFC 7636), and nobody is to be talked down to that.
+            return error_page("A parameter is repeated.")
+        # Without the parameter the method is "plain" (RFC 7636); such a downgrade is refused.
         if said.get("code_challenge_method") != "S256":
-            return fault_page("The client has to prove itself with PKCE and S256.")
+            return error_page("The client must use PKCE with code_challenge_method S256.")
         if (size := _size(said.get("redirect_uri"), said.get("state"))) > _LONGEST_ASKED:
             problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
-            return fault_page(f"{problem} It has to send shorter ones.")
-        # The SDK reads it as an address, and many texts are one address: only the text that was registered counts.
+            return error_page(f"{problem} Use a client that sends shorter ones.")
+        # The SDK parses the URL, and many texts parse to one URL: only the registered text is valid.
         if not await self._server.clients.takes(said.get("client_id"), said.get("redirect_uri")):
-            return fault_page(_NOT_ACCEPTED)
+            return error_page(_NOT_ACCEPTED)
         answer = await self._authorize.handle(request)
         goes_on = answer.headers.get("location", "").startswith(f"{self._server.issuer}{CONSENT}?")
-        # A client that anybody can register must not be able to send people elsewhere before they were asked.
-        return answer if goes_on else fault_page(_NOT_ACCEPTED)
+        # Anybody can register a client, so no redirect goes to one before the person consented.
+        return answer if goes_on else error_page(_NOT_ACCEPTED)
 
     async def _tokens(self, request: Request) -> Response:
         form = await request.form()
         resources = [value for key, value in form.multi_items() if key == "resource"]
         if _repeats([(key, value) for key, value in form.multi_items() if key != "resource"]):
-            return _error("invalid_request", "A parameter stands there twice.")
+            return _error("invalid_request", "A parameter is repeated.")
         if not all(isinstance(value, str) and self._server.is_here(value) for value in resources):
-            return _error("invalid_target", "That resource is not here.")
+            return _error("invalid_target", "This server does not serve that resource.")
         client_id, redirect_uri = form.get("client_id"), form.get("redirect_uri")
-        # A client that is not known is answered by the SDK.
+        # The SDK responds to an unknown client.
         if redirect_uri is not None and await self._server.clients.takes(client_id, redirect_uri) is False:
-            return _error("invalid_request", "That redirect_uri is none of those that the client registered.")
+            return _error("invalid_request", "redirect_uri is not one that the client registered.")
         answer: Response = await self._token.handle(request)
         return answer
 
@@ -219,7 +219,7 @@ class AuthorizationEndpoints:
         try:
             client, params = await self._server.asked(token)
         except (Invalid, InvalidRedirectUriError, ValidationError):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         browser = request.cookies.get(self._cookie) or secrets.token_urlsafe(32)
         page = consent_page(
             client,
@@ -236,13 +236,13 @@ class AuthorizationEndpoints:
         form, browser = await request.form(), request.cookies.get(self._cookie, "")
         token, csrf, answer = (form.get(name) for name in ("request", "csrf", "answer"))
         if not isinstance(token, str) or not isinstance(csrf, str) or not browser:
-            return fault_page(_GONE)
+            return error_page(_GONE)
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, token).encode()):
-            return fault_page(_GONE, 403)
+            return error_page(_GONE, 403)
         try:
             client, params = await self._server.asked(token)
         except (Invalid, InvalidRedirectUriError, ValidationError):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         if answer != "allow":
             return self._back(params, error="access_denied")
         return await self._to_provider(client, params, browser)
@@ -251,20 +251,20 @@ class AuthorizationEndpoints:
         agreed = ConsentGiven(digest_of_client(client.client_id), params)
         state, pending = self._server.authorizations.begin(_KIND, browser, agreed.packed())
         address = await self._server.provider.address(state, challenge_of(pending.verifier), pending.nonce)
-        # The form was posted; where it leads is fetched.
+        # The form was sent with POST; the browser fetches the redirect with GET.
         return RedirectResponse(address, 303, headers=_NO_STORE)
 
     async def _came_back(self, request: Request) -> Response:
-        # The provider knows one way back, for whatever people were sent there.
+        # All redirects from the provider arrive at this one URL, whatever they are for.
         if (answer := await self.recognizer.answer(request)) is not None:
             return answer
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
         authorizations = self._server.authorizations
         pending = authorizations.back(_KIND, browser, said.get("state", ""))
         if pending is None:
-            return fault_page(_GONE, 403)
+            return error_page(_GONE, 403)
         if authorizations.is_finished(pending) or _repeats(said.multi_items()):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         return await self._judged(pending, said)
 
     async def _judged(self, pending: AuthorizationState, said: QueryParams) -> Response:
@@ -277,13 +277,13 @@ class AuthorizationEndpoints:
         except (NotAllowedIn, Invalid) as problem:
             self._server.refused(agreed, problem)
             return self._back(agreed.params, error="access_denied")
-        # Of two who come back at once with codes of their own, one comes second.
+        # If two responses arrive at the same time, only the first one completes the sign-in.
         if not self._server.authorizations.finish(pending, proof.principal.key):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         return self._back(agreed.params, code=self._server.code_for(agreed, proof))
 
     def _back(self, params: AuthorizationParams, **said: str) -> Response:
-        """Send a person back to the client that they were asked about; with ``iss``, so that it knows from whom."""
+        """Redirect the browser to the client's redirect URI, with ``iss`` so that the client can check the sender."""
         address = construct_redirect_uri(str(params.redirect_uri), **said, state=params.state, iss=self._server.issuer)
         return RedirectResponse(address, 303, headers={**_NO_STORE, "referrer-policy": "no-referrer"})
 

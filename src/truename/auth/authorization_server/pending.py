@@ -13,16 +13,18 @@ from pydantic import AnyUrl, Field
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "SharedQuota", "TTLCache"]
+__all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "OwnedTTLCache", "SecretTTLCache"]
 
 _MOST: Final = 10_000
 T = TypeVar("T")
 
 
-class SharedQuota(Generic[T]):
-    """Values of several people that are kept for a time; of too many, who has the most loses the oldest.
+class OwnedTTLCache(Generic[T]):
+    """A cache with expiry and a shared limit: when it is full, the owner with the most entries loses the oldest.
 
-    >>> logins = SharedQuota(600.0, lambda: 0.0)
+    So nobody can evict the values of others, as in a plain `TTLCache`.
+
+    >>> logins = OwnedTTLCache(600.0, lambda: 0.0)
     >>> logins.put("n1", "a login", whose="ann")
     >>> for number in range(20_000):
     ...     logins.put(number, "another", whose="eve")
@@ -37,7 +39,7 @@ class SharedQuota(Generic[T]):
         self._counts: Counter[str] = Counter()
 
     def put(self, name: Hashable, value: T, *, whose: str) -> None:
-        """Keep a value, in the place of the one before."""
+        """Store a value under a name, replacing an earlier one."""
         self._drop(name)
         self._kept[name] = self._clock() + self._seconds, whose, value
         self._counts[whose] += 1
@@ -45,18 +47,18 @@ class SharedQuota(Generic[T]):
             self._drop(self._to_go())
 
     def look(self, name: Hashable) -> T | None:
-        """Return a value and leave it there."""
+        """Return a value without removing it; None if there is none."""
         until, _, found = self._kept.get(name, (0.0, "", None))
         return found if self._clock() < until else None
 
     def take(self, name: Hashable) -> T | None:
-        """Return a value, which nobody gets after this."""
+        """Remove a value and return it; None if there is none."""
         found = self.look(name)
         self._drop(name)
         return found
 
     def _to_go(self) -> Hashable:
-        """Return which is to go: one that is over, else the oldest of who has the most."""
+        """Choose what to evict: an expired entry first, else the oldest of the owner with the most entries."""
         oldest = next(iter(self._kept))
         if self._clock() >= self._kept[oldest][0]:
             return oldest
@@ -71,22 +73,22 @@ class SharedQuota(Generic[T]):
                 del self._counts[whose]
 
 
-class TTLCache(Generic[T]):
-    """Values that are shared so, under names that open something: of those, digests are kept."""
+class SecretTTLCache(Generic[T]):
+    """An `OwnedTTLCache` whose keys are secrets: it stores only their digests."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        self._kept: SharedQuota[T] = SharedQuota(seconds, clock)
+        self._kept: OwnedTTLCache[T] = OwnedTTLCache(seconds, clock)
 
     def put(self, name: str, value: T, *, whose: str) -> None:
-        """Keep a value."""
+        """Store a value under a secret name."""
         self._kept.put(_digest(name), value, whose=whose)
 
     def look(self, name: str) -> T | None:
-        """Return a value and leave it there."""
+        """Return a value without removing it; None if there is none."""
         return self._kept.look(_digest(name))
 
     def take(self, name: str) -> T | None:
-        """Return a value, which nobody gets after this."""
+        """Remove a value and return it; None if there is none."""
         return self._kept.take(_digest(name))
 
 
@@ -96,19 +98,19 @@ def _digest(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class ConsentGiven:
-    """What a client asked and a person agreed to; ``client`` is a digest of its id."""
+    """The request to which a person consented; ``client`` is a digest of the client's id."""
 
     client: str
     params: AuthorizationParams
 
     def packed(self) -> Sequence[Any]:
-        """Return all of it that is needed later, as JSON, and as short as can be."""
+        """Return the fields needed later as short JSON values."""
         params = self.params
         return [self.client, str(params.redirect_uri), params.state, params.code_challenge, params.scopes or []]
 
     @classmethod
     def of(cls, packed: Sequence[Any]) -> ConsentGiven:
-        """Return what was packed."""
+        """Restore a consent from its packed form."""
         client, redirect_uri, state, challenge, scopes = packed
         params = AuthorizationParams(
             redirect_uri=AnyUrl(redirect_uri),
@@ -121,13 +123,13 @@ class ConsentGiven:
 
 
 class IssuedCode(AuthorizationCode):
-    """An authorization code, and the grant that it is exchanged for."""
+    """An authorization code, with the session that it starts."""
 
     session: Any = None
     refresh_token: str = Field(default="", repr=False)
 
 
 class IssuedRefreshToken(RefreshToken):
-    """A refresh token, and the session whose it is."""
+    """A refresh token, with its session."""
 
     session: Any = None

@@ -1,4 +1,4 @@
-"""Ask the identity provider who a person is: the gateway is its OpenID Connect client."""
+"""Identify people at the identity provider: the gateway is its OpenID Connect client."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from urllib.parse import urlencode
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.responses import Response
 
-from truename.auth.authorization_server.html import fault_page
-from truename.auth.authorization_server.pending import TTLCache
-from truename.auth.inbound.issuer_tokens import groups_in, principal_in
-from truename.auth.jwt import Invalid, UnknownKey, verified
+from truename.auth.authorization_server.html import error_page
+from truename.auth.authorization_server.pending import SecretTTLCache
+from truename.auth.inbound.issuer_tokens import groups_in, principal_from_claims
+from truename.auth.jwt import Invalid, UnknownKey, verify_token
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, IssuerKeys, basic, challenge_of
-from truename.auth.vault import sealed, unsealed
+from truename.auth.vault import decrypt, encrypt
 from truename.config import Issuer
 from truename.policy.principal import Principal
 
@@ -51,7 +51,7 @@ _ID: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizationState:
-    """Somebody is at the provider; ``said`` is what was kept for their return."""
+    """A pending redirect to the provider; ``said`` is the data to restore when the browser returns."""
 
     id: str
     said: Sequence[Any]
@@ -60,7 +60,7 @@ class AuthorizationState:
 
 
 class AuthorizationStates:
-    """Seals authorizations and opens them again. ``clock`` is in seconds since 1970.
+    """The pending redirects: encrypts each into its state parameter, and decrypts it. ``clock`` is in Unix time.
 
     >>> authorizations = AuthorizationStates(lambda: 0.0)
     >>> state, _ = authorizations.begin("sign-in", "the browser's cookie", ["what to do then"])
@@ -74,35 +74,35 @@ class AuthorizationStates:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._key = secrets.token_bytes(32)
-        # Only who signed in at the provider gets here, so a stranger can't fill it.
-        self._finished: TTLCache[bool] = TTLCache(_SECONDS, clock)
+        # An entry requires a sign-in at the provider, so strangers cannot fill the cache.
+        self._finished: SecretTTLCache[bool] = SecretTTLCache(_SECONDS, clock)
 
     def begin(self, kind: str, browser: str, said: Sequence[Any]) -> tuple[str, AuthorizationState]:
-        """Return an authorization and its state. ``browser`` is the cookie of who leaves, ``said`` is JSON."""
+        """Start an authorization: return its state parameter and its `AuthorizationState`. ``said`` is JSON."""
         id = secrets.token_bytes(_ID)
         plain = json.dumps([int(self._clock() + _SECONDS), *said], ensure_ascii=False, separators=(",", ":"))
-        whole = id + sealed(self._seal(id), plain.encode(), _bound(kind, browser))
+        whole = id + encrypt(self._seal(id), plain.encode(), _bound(kind, browser))
         return _text_visits(whole), self._visit(id, said)
 
     def back(self, kind: str, browser: str, state: str) -> AuthorizationState | None:
-        """Return the pending sign-in of a state; None if its kind or browser differs, or it has expired."""
+        """Return the pending authorization of a state parameter; None if kind or browser differ, or it has expired."""
         try:
             whole = b64decode(state + "=" * (-len(state) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             return None
         id, rest = whole[:_ID], whole[_ID:]
-        plain = unsealed(self._seal(id), rest, _bound(kind, browser))
+        plain = decrypt(self._seal(id), rest, _bound(kind, browser))
         if plain is None:
             return None
         until, *said = json.loads(plain)
         return self._visit(id, said) if self._clock() < until else None
 
     def is_finished(self, pending: AuthorizationState) -> bool:
-        """Tell whether somebody came back from it before."""
+        """Return whether this authorization was already completed."""
         return self._finished.look(pending.id) is not None
 
     def finish(self, pending: AuthorizationState, who: str) -> bool:
-        """Have an authorization be good no more; tell whether it was until now. ``who`` signed in at the provider."""
+        """Mark an authorization as completed by ``who``; return whether it was still open."""
         is_first = not self.is_finished(pending)
         self._finished.put(pending.id, value=True, whose=who)
         return is_first
@@ -112,7 +112,7 @@ class AuthorizationStates:
         return AuthorizationState(id=_text_visits(id), said=said, verifier=verifier, nonce=nonce)
 
     def _seal(self, id: bytes) -> AESGCM:
-        # One for each pending: a stranger may have more authorizations sealed than one key may seal.
+        # A key for each authorization: strangers can start more of them than one AES-GCM key may encrypt.
         return AESGCM(self._derived(b"seal", id))
 
     def _derived(self, what: bytes, id: bytes) -> bytes:
@@ -129,35 +129,35 @@ def _text_visits(raw: bytes) -> str:
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
 
-# The one claim of a person that they can write into their account themselves, and that is often taken for a name.
+# People can often set this claim themselves, and it is often used as a name.
 _EMAIL: Final = "email"
 
 
 class NotAllowedIn(Exception):
-    """The provider, or the gateway's own list, does not let somebody in."""
+    """The provider, or the gateway's ``allow`` list, refuses somebody."""
 
 
 @dataclass(frozen=True)
 class ProviderLogin:
-    """What the provider said: who it is, and the token by which it can be asked again, "" if there is none."""
+    """The result of a sign-in at the provider: the principal, and a refresh token ("" if there is none)."""
 
     principal: Principal
     refresh_token: str = field(default="", repr=False)
 
 
 class IdentityProvider:
-    """One identity provider. ``callback`` is where it sends people back to."""
+    """A client of one identity provider. ``callback`` is the redirect URI of the gateway."""
 
     def __init__(self, settings: SignIn, callback: str, fetch: Fetch, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._callback = callback
         self._fetch = fetch
         self._clock = clock
-        self._speaker = None if settings.issuer is None else IssuerClient(settings.issuer, fetch, clock)
-        self._keys = None if self._speaker is None else IssuerKeys(self._speaker, None, clock)
+        self._issuer_client = None if settings.issuer is None else IssuerClient(settings.issuer, fetch, clock)
+        self._keys = None if self._issuer_client is None else IssuerKeys(self._issuer_client, None, clock)
 
     async def address(self, state: str, challenge: str, nonce: str) -> str:
-        """Return where somebody signs in. Raises `FetchError`."""
+        """Return the URL at which a person signs in. Raises `FetchError`."""
         settings = self._settings
         asked = {
             "response_type": "code",
@@ -167,35 +167,35 @@ class IdentityProvider:
             "state": state,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
-            **({} if self._speaker is None else {"nonce": nonce}),
+            **({} if self._issuer_client is None else {"nonce": nonce}),
         }
         base = await self._endpoint("authorization_endpoint", settings.authorization_url)
         return f"{base}{'&' if '?' in base else '?'}{urlencode(asked)}"
 
     async def check_sender(self, iss: str | None) -> None:
-        """Raise `NotAllowedIn` for an answer that another issuer sent (RFC 9207): codes are shown to nobody else."""
-        if self._speaker is None:
+        """Raise `NotAllowedIn` for a response of another issuer (RFC 9207), before its code is sent anywhere."""
+        if self._issuer_client is None:
             return
-        said = (await self._speaker.metadata()).get("authorization_response_iss_parameter_supported")
-        if (iss is None and said is True) or (iss is not None and iss != self._speaker.issuer):
-            message = "the answer is another issuer's"
+        said = (await self._issuer_client.metadata()).get("authorization_response_iss_parameter_supported")
+        if (iss is None and said is True) or (iss is not None and iss != self._issuer_client.issuer):
+            message = "the response comes from another issuer"
             raise NotAllowedIn(message)
 
     async def proof(self, code: str, verifier: str, nonce: str) -> ProviderLogin:
-        """Return who came back with this code. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
+        """Exchange a code for the identity of the person. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self._callback}
         tokens = await self._tokens({**form, "code_verifier": verifier})
         return self._proof(tokens, await self._claims(tokens, nonce))
 
     async def again(self, refresh_token: str, before: Principal) -> ProviderLogin:
-        """Ask whether somebody may still come in. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
+        """Ask the provider whether a sign-in is still valid. Raises `FetchError`, `Invalid` and `NotAllowedIn`."""
         tokens = await self._tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
         if "id_token" not in tokens and not await self._has_userinfo():
-            # It says that they may, and nothing else: so what it said before stands.
+            # The provider confirms the sign-in without claims, so the earlier ones stay valid.
             return ProviderLogin(before, _text(tokens.get("refresh_token")) or refresh_token)
         found = self._proof(tokens, await self._claims(tokens, None), refresh_token)
         if found.principal.name != before.name:
-            message = "the provider now means somebody else"
+            message = "the provider now identifies another person"
             raise NotAllowedIn(message)
         return found
 
@@ -203,9 +203,9 @@ class IdentityProvider:
         settings = self._settings
         self._check_allowed(claims)
         if settings.name_claim == _EMAIL and claims.get("email_verified") is not True:
-            message = "the provider does not call their address verified"
+            message = "the provider has not verified the e-mail address"
             raise NotAllowedIn(message)
-        principal = principal_in(
+        principal = principal_from_claims(
             {**claims, "client_id": None, "azp": None, "scope": None, "scp": None},
             issuer=settings.vouches,
             name_claim=settings.name_claim,
@@ -215,7 +215,7 @@ class IdentityProvider:
 
     def _check_allowed(self, claims: Mapping[str, Any]) -> None:
         if not any(_fits(rule, claims, self._settings.groups_claim) for rule in self._settings.allow):
-            message = "they are none of those who may come in here"
+            message = "the allow list of sign-in does not include them"
             raise NotAllowedIn(message)
 
     async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
@@ -226,43 +226,43 @@ class IdentityProvider:
         else:
             form = {**form, "client_id": settings.client_id}
         answer = await self._ask("token_endpoint", settings.token_url, dict(form), headers)
-        # Any other refusal is about the gateway (its secret, say), and ends nobody's session.
+        # Any other refusal is about the gateway itself (its secret, say), and does not end sessions.
         if 400 <= answer.status < 500 and answer.document().get("error") in {"invalid_grant", "access_denied"}:
-            message = "the provider refuses it"
+            message = "the provider refuses the request"
             raise NotAllowedIn(message)
         if answer.status != 200:
-            message = f"the provider answers with {answer.status}"
+            message = f"the provider responds with status {answer.status}"
             raise FetchError(message)
         found: Mapping[str, Any] = answer.document()
         return found
 
     async def _claims(self, tokens: Mapping[str, Any], nonce: str | None) -> Mapping[str, Any]:
-        """Return what is said of who signed in: by the ID token, and of what that leaves out by userinfo."""
-        if self._speaker is None:
+        """Return the claims of the person: those of the ID token, completed by userinfo."""
+        if self._issuer_client is None:
             return await self._userinfo(tokens)
         said: Mapping[str, Any] = {}
         if "id_token" in tokens:
             said = await self._identity(_text(tokens["id_token"]), nonce)
         elif nonce is not None:
-            message = "the provider sends no ID token"
+            message = "the provider does not send an ID token"
             raise Invalid(message)
         if await self._has_userinfo() and not {"email", self._settings.groups_claim} <= said.keys():
             more = await self._userinfo(tokens)
-            # Userinfo of somebody else would be put on top of who signed in (OpenID Connect Core 5.3.2).
+            # Userinfo of another person must not be merged (OpenID Connect Core section 5.3.2).
             if said and more.get("sub") != said.get("sub"):
-                message = "the provider's userinfo is somebody else's"
+                message = "the provider's userinfo describes another person"
                 raise Invalid(message)
             said = {**more, **said}
         return said
 
     async def _has_userinfo(self) -> bool:
-        return self._speaker is None or "userinfo_endpoint" in await self._speaker.metadata()
+        return self._issuer_client is None or "userinfo_endpoint" in await self._issuer_client.metadata()
 
     async def _userinfo(self, tokens: Mapping[str, Any]) -> Mapping[str, Any]:
         bearer = {"authorization": f"Bearer {_text(tokens.get('access_token'))}"}
         answer = await self._ask("userinfo_endpoint", self._settings.userinfo_url, None, bearer)
         if answer.status != 200:
-            message = f"the provider answers with {answer.status}"
+            message = f"the provider responds with status {answer.status}"
             raise FetchError(message)
         found: Mapping[str, Any] = answer.document()
         return found
@@ -273,29 +273,28 @@ class IdentityProvider:
         rules = Issuer(issuer=settings.vouches, algorithms=_ALGORITHMS)
         audience = (settings.client_id,)
         try:
-            said = verified(token, keys, rules, audience, self._clock())
+            said = verify_token(token, keys, rules, audience, self._clock())
         except UnknownKey:
-            said = verified(token, await self._keys.newer(keys), rules, audience, self._clock())
+            said = verify_token(token, await self._keys.newer(keys), rules, audience, self._clock())
         if said.get("azp", settings.client_id) != settings.client_id:
             message = "the ID token was issued to another client"
             raise Invalid(message)
         if nonce is not None and not hmac.compare_digest(_text(said.get("nonce")).encode(), nonce.encode()):
-            message = "the ID token is of another sign-in"
+            message = "the ID token belongs to another sign-in"
             raise Invalid(message)
         return said
 
     async def _endpoint(self, name: str, typed: str | None) -> str:
-        if self._speaker is None:
+        if self._issuer_client is None:
             return typed or ""
-        return await self._speaker.endpoint(name, typed)
+        return await self._issuer_client.endpoint(name, typed)
 
     async def _ask(
         self, name: str, typed: str | None, form: dict[str, str] | None, headers: dict[str, str]
     ) -> FetchedDocument:
-        if self._speaker is None:
+        if self._issuer_client is None:
             return await self._fetch(typed or "", form=form, headers=headers)
-        answer: FetchedDocument = await self._speaker.ask(name, typed, form, headers)
-        return answer
+        return await self._issuer_client.ask(name, typed, form, headers)
 
 
 def _text(value: object) -> str:
@@ -310,18 +309,18 @@ def _fits(rule: str, claims: Mapping[str, Any], groups_claim: str) -> bool:
         return wanted in groups_in(claims, groups_claim)
     if kind == "sub":
         return str(claims.get("sub", claims.get("id", ""))) == wanted
-    # Anybody can say that an address is theirs; the provider has to say that it is.
+    # Only an address that the provider has verified counts.
     verified_email = claims.get("email_verified") is True
     return verified_email and fnmatchcase(_text(claims.get("email")).lower(), wanted.lower())
 
 
 _KIND: Final = "recognition"
-_GONE: Final = "This is not known: it took too long, was finished before, or was begun in another browser."
-_NOBODY: Final = "The identity provider did not say who you are."
+_GONE: Final = "This request is unknown: it has expired, was completed before, or was started in another browser."
+_NOBODY: Final = "The identity provider did not identify you."
 
 
 class BrowserIdentification:
-    """Sends people to the identity provider of sign-in; ``vouches`` is the issuer of the principals that it finds."""
+    """The identification of a browser at the identity provider; ``vouches`` is the issuer of its principals."""
 
     def __init__(self, provider: IdentityProvider, vouches: str, authorizations: AuthorizationStates) -> None:
         self.vouches = vouches
@@ -331,18 +330,18 @@ class BrowserIdentification:
         self._then: Then | None = None
 
     def attend(self, cookie: str, then: Then) -> None:
-        """Have ``then`` answer those who are back: what for, with which browser, who; ``cookie`` has the browser's."""
+        """Set the callback for people who return; it receives the purpose, the browser's cookie and the principal."""
         self._cookie, self._then = cookie, then
 
     async def address(self, browser: str, what: str) -> str:
-        """Return where to send the browser with this cookie, ``what`` for. Raises `FetchFault`."""
+        """Return the URL to which to send the browser with this cookie, for a purpose. Raises `FetchError`."""
         state, pending = self._authorizations.begin(_KIND, browser, [what])
         return await self._provider.address(state, challenge_of(pending.verifier), pending.nonce)
 
     async def answer(self, request: Request) -> Response | None:
-        """Answer somebody who came back from the provider; None for who was sent there by others.
+        """Respond to a browser that returns from the provider; None if another component had sent it there.
 
-        Raises `FetchFault`, and what ``then`` raises.
+        Raises `FetchError`, and the errors of ``then``.
         """
         said, browser = request.query_params, request.cookies.get(self._cookie, "")
         pending = self._authorizations.back(_KIND, browser, said.get("state", ""))
@@ -350,14 +349,14 @@ class BrowserIdentification:
             return None
         names = [name for name, _ in said.multi_items()]
         if self._authorizations.is_finished(pending) or len(set(names)) < len(names):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         try:
             await self._provider.check_sender(said.get("iss"))
             if "error" in said or "code" not in said:
-                return fault_page(_NOBODY, 403)
+                return error_page(_NOBODY, 403)
             proof = await self._provider.proof(said["code"], pending.verifier, pending.nonce)
         except (NotAllowedIn, Invalid):
-            return fault_page(_NOBODY, 403)
+            return error_page(_NOBODY, 403)
         if not self._authorizations.finish(pending, proof.principal.key):
-            return fault_page(_GONE)
+            return error_page(_GONE)
         return await self._then(str(pending.said[0]), browser, proof.principal)

@@ -24,7 +24,7 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from truename.auth.authorization_server.clients import RegisteredClient, digest_of_client, printable_name
-from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken, TTLCache
+from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken, SecretTTLCache
 from truename.auth.authorization_server.provider import NotAllowedIn
 from truename.auth.authorization_server.sessions import PLACE, SignInSession
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
@@ -54,7 +54,7 @@ _UNASKED_SECONDS: Final = 12 * 3_600.0
 
 
 class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRefreshToken, AccessToken]):
-    """What the SDK's handlers ask for."""
+    """The provider of the SDK's OAuth handlers: clients, codes, tokens and sessions."""
 
     def __init__(
         self,
@@ -80,30 +80,30 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         self.authorizations = authorizations
         self._sessions = sessions
         self._vault = vault
-        self._codes: TTLCache[IssuedCode] = TTLCache(_CODE_SECONDS, clock)
-        self._spent: TTLCache[str] = TTLCache(settings.access_seconds, clock)
+        self._codes: SecretTTLCache[IssuedCode] = SecretTTLCache(_CODE_SECONDS, clock)
+        self._spent: SecretTTLCache[str] = SecretTTLCache(settings.access_seconds, clock)
         self._clock = clock
         self._tell = tell
 
     # Clients
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """Return a client by its id."""
+        """Return the client with this id."""
         return await self.clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         """Register a client under a new id. Raises `RegistrationError`."""
         self.clients.register(client_info)
 
-    # The way there
+    # Start of an authorization
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
-        """Return where a person is asked whether this client may act for them; nothing is kept of it until they agree.
+        """Return the URL of the consent page. Nothing is stored before the person consents.
 
         Raises `AuthorizeError`.
         """
         if params.resource is not None and not self.is_here(params.resource):
-            raise AuthorizeError("invalid_target", "That resource is not here.")
+            raise AuthorizeError("invalid_target", "This server does not serve that resource.")
         if not 43 <= len(params.code_challenge) <= 128:
             raise AuthorizeError("invalid_request", "code_challenge has the wrong length.")
         asked = {"client": client.client_id, "params": params.model_dump(mode="json")}
@@ -111,28 +111,28 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         return f"{self.issuer}{CONSENT}?request={token}"
 
     def is_here(self, resource: str) -> bool:
-        """Tell whether a resource is this gateway, or one of its addresses."""
+        """Return whether a resource identifier is this gateway or one of its endpoints."""
         return resource.rstrip("/") in {self.resource, self.issuer} or resource.startswith(self.resource + "/")
 
     async def asked(self, token: str) -> tuple[RegisteredClient, AuthorizationParams]:
-        """Return what a request to consent is about. Raises `Invalid`."""
+        """Return the client and the parameters of a consent request. Raises `Invalid`."""
         said = self.issued.read("request+jwt", self.issuer, token)
         client, params = await self.clients.get(str(said["client"])), AuthorizationParams.model_validate(said["params"])
         if client is None:
-            message = "its client is not known any more"
+            message = "its client is no longer registered"
             raise Invalid(message)
         client.validate_redirect_uri(params.redirect_uri)
         return client, params
 
-    # The way back
+    # End of an authorization
 
     def _seconds(self, proof: ProviderLogin) -> float:
-        """Return how long they stay signed in: not for long where the provider can't be asked about them again."""
+        """Return the length of a session: a short one if the provider cannot be asked about the person again."""
         longest = self.settings.session_seconds
         return longest if proof.refresh_token else min(longest, _UNASKED_SECONDS)
 
     def code_for(self, agreed: ConsentGiven, proof: ProviderLogin) -> str:
-        """Return a code for somebody who came back from the provider."""
+        """Issue an authorization code for a person who returned from the provider."""
         now, who, code = int(self._clock()), proof.principal, secrets.token_urlsafe(32)
         session = SignInSession(
             id=secrets.token_hex(16),
@@ -166,7 +166,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> IssuedCode | None:
-        """Return what a code is for. One that is shown a second time was stolen, or is: what it gave ends."""
+        """Return the data of a code. A code that is shown twice may be stolen: the session that it started ends."""
         if (spent := self._spent.take(authorization_code)) is not None:
             self._end(spent, "a code was used again")
             return None
@@ -180,10 +180,10 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         client: OAuthClientInformationFull,
         authorization_code: IssuedCode,
     ) -> OAuthToken:
-        """Begin a session, and return its first tokens. Raises `TokenError`."""
+        """Start a session, and return its first tokens. Raises `TokenError`."""
         code = self._codes.take(authorization_code.code)
         if code is None:
-            raise TokenError("invalid_grant", "The code was used already.")
+            raise TokenError("invalid_grant", "The code was already used.")
         session: SignInSession = replace(code.session, client_name=printable_name(client.client_name))
         for ended in self._sessions.begin(session):
             self._vault.remove(PLACE, ended)
@@ -196,7 +196,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
     ) -> IssuedRefreshToken | None:
-        """Return what a refresh token is for. One that was used before ends its session: somebody has a copy."""
+        """Return the data of a refresh token. One that was already used ends its session, since somebody has a copy."""
         try:
             said = self.issued.read("rt+jwt", self.issuer, refresh_token)
         except Invalid:
@@ -213,17 +213,17 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
 
     async def exchange_refresh_token(
         self,
-        client: OAuthClientInformationFull,  # noqa: ARG002 - as the SDK asks
+        client: OAuthClientInformationFull,  # noqa: ARG002 - required by the SDK
         refresh_token: IssuedRefreshToken,
         scopes: list[str],
     ) -> OAuthToken:
-        """Ask the provider whether they may still come in, and return the next tokens. Raises `TokenError`."""
+        """Confirm the sign-in at the provider, and return the next tokens. Raises `TokenError`."""
         session: SignInSession = refresh_token.session
         kept = self._vault.get(PLACE, session.id)
         proof: ProviderLogin | None = None
         if kept is not None:
             try:
-                proof = await self.provider.again(_unsealed(kept), session.principal)
+                proof = await self.provider.again(str(json.loads(kept)["refresh_token"]), session.principal)
             except (NotAllowedIn, Invalid) as problem:
                 self._end(session.id, str(problem))
                 raise TokenError("invalid_grant", "The sign-in has ended. Sign in again.") from problem
@@ -231,7 +231,9 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         after = self._sessions.turn(session)
         if after is None:
             self._end(session.id, "a refresh token was used twice at once")
-            raise TokenError("invalid_grant", "The refresh token was used already; the sign-in has ended.")
+            raise TokenError(
+                "invalid_grant", "The refresh token was already used; the sign-in has ended. Sign in again."
+            )
         if proof is not None and proof.refresh_token:
             self._keep(session.id, proof.refresh_token)
         return self._tokens(after, [scope for scope in scopes if scope in session.scopes])
@@ -249,15 +251,15 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         )
 
     async def load_access_token(self, token: str) -> AccessToken | None:
-        """Return nothing: the SDK asks for it, and authenticators check access tokens instead."""
+        """Raise `NotImplementedError`: the SDK requires this method; authenticators check access tokens instead."""
         raise NotImplementedError
 
     async def revoke_token(self, token: AccessToken | IssuedRefreshToken) -> None:
-        """Is in the SDK's protocol and called by nothing here: `revoke` ends sessions."""
+        """Raise `NotImplementedError`: the SDK requires this method; `revoke` ends sessions instead."""
         raise NotImplementedError
 
     def revoke(self, token: str, client_id: str) -> None:
-        """End the session of a token, of either kind, that was issued to this client (RFC 7009)."""
+        """End the session of an access or refresh token that was issued to this client (RFC 7009)."""
         kinds: tuple[tuple[Kind, str], ...] = (("rt+jwt", self.issuer), ("at+jwt", self.resource))
         for kind, audience in kinds:
             try:
@@ -269,7 +271,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
                 self._end(session.id, "its client revoked it")
 
     def _keep(self, id: str, refresh_token: str) -> None:
-        """Keep the provider's token; a session that can't be asked about again is none. Raises `StoreError`."""
+        """Store the provider's refresh token; end the session if that fails. Raises `StoreError`."""
         try:
             self._vault.put(PLACE, id, json.dumps({"refresh_token": refresh_token}).encode())
         except StoreError:
@@ -277,7 +279,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             raise
 
     def refused(self, agreed: ConsentGiven, problem: Exception) -> None:
-        """Note that somebody came back who may not come in."""
+        """Log and report a sign-in that was refused."""
         log.warning("sign-in with %s refused: %s", agreed.client, problem)
         self._tell(AccessEvent(what="sign_in_refused", client=agreed.client, why=str(problem)))
 
@@ -288,7 +290,3 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             log.warning("a sign-in with %s has ended: %s", session.client, why)
             key = session.principal.key
             self._tell(AccessEvent(what="sign_in_ended", principal=key, client=session.client, why=why))
-
-
-def _unsealed(kept: bytes) -> str:
-    return str(json.loads(kept)["refresh_token"])

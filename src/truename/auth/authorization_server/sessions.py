@@ -1,4 +1,4 @@
-"""Who is signed in, with which client: one row for each time that somebody was, whatever tokens it had since."""
+"""Store sign-in sessions: one row for each sign-in of a person with a client, whatever tokens it received since."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["PLACE", "SCHEMA", "SignInSession", "SignInSessions", "ended", "signed_in"]
+__all__ = ["PLACE", "SCHEMA", "SignInSession", "SignInSessions", "end_sessions", "load_sessions"]
 
 PLACE: Final = "truename:sign-in"
 
@@ -47,7 +47,7 @@ _import_former: Final = partial(import_tables, names={"sign_in": ("sign_in", "se
 
 @dataclass(frozen=True, kw_only=True)
 class SignInSession:
-    """Somebody signed in. ``turn`` counts how often its refresh token was used; ``client`` is a digest of who acts."""
+    """A sign-in session. ``turn`` counts the uses of its refresh token; ``client`` is a digest of the client's id."""
 
     id: str
     name: str
@@ -62,19 +62,19 @@ class SignInSession:
 
     @property
     def principal(self) -> Principal:
-        """Who it is."""
+        """The principal of the session."""
         return Principal(name=self.name, issuer=self.issuer, client=self.client, groups=self.groups, scopes=self.scopes)
 
 
 class SignInSessions:
-    """All sessions, shared by the gateways of one configuration. All methods raise `StoreError`."""
+    """The sessions of all gateways of one configuration. All methods raise `StoreError`."""
 
     def __init__(self, where: StateLocation | Path | None, clock: Callable[[], float]) -> None:
         self._file = Database(where, SCHEMA, import_former=_import_former)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:
-        """Keep a new one, and return the ids of those that ended for it: somebody's oldest, and those that expired."""
+        """Store a session; return the ids of those that end: expired ones, and the person's oldest over the limit."""
         with self._file.change() as data:
             ended = [id for (id,) in data.execute("SELECT id FROM sign_in WHERE until <= ?", (self._clock(),))]
             query = "SELECT id FROM sign_in WHERE issuer = ? AND name = ? ORDER BY made DESC"
@@ -103,12 +103,13 @@ class SignInSessions:
         try:
             return _session(row)
         except (ValueError, TypeError, RecursionError):
-            self._file.refuse("an entry is none")
+            self._file.refuse("a row is not a session")
 
     def turn(self, session: SignInSession) -> SignInSession | None:
-        """Count a use of its refresh token, and keep what is known now of whose it is.
+        """Count a use of the session's refresh token, and store its groups.
 
-        None if it was used meanwhile, or has ended: of two that use it at once, one comes second.
+        Returns None if the token was used meanwhile or the session has ended: of two concurrent uses, only one
+        succeeds.
         """
         after = replace(session, turn=session.turn + 1)
         with self._file.change() as data:
@@ -119,16 +120,16 @@ class SignInSessions:
         return after if done else None
 
     def end(self, id: str) -> bool:
-        """End a session; tell whether there was one."""
+        """End a session; return whether it existed."""
         with self._file.change() as data:
             return data.execute("DELETE FROM sign_in WHERE id = ?", (id,)).rowcount > 0
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._file.close()
 
 
-def signed_in(config: Config) -> tuple[SignInSession, ...]:
+def load_sessions(config: Config) -> tuple[SignInSession, ...]:
     """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
     location = config.state_location()
     if not location.has(SCHEMA.part):
@@ -137,8 +138,8 @@ def signed_in(config: Config) -> tuple[SignInSession, ...]:
         return sessions.all()
 
 
-def ended(config: Config, ids: Iterable[str]) -> None:
-    """End sessions, and forget the provider's tokens of theirs. Raises `StoreError`."""
+def end_sessions(config: Config, ids: Iterable[str]) -> None:
+    """End sessions, and delete the provider's tokens of them. Raises `StoreError`."""
     from truename.auth.vault import Vault  # noqa: PLC0415 - costly, and who lists needs none
 
     location = config.state_location()
@@ -161,7 +162,7 @@ def _row(one: SignInSession) -> tuple[Any, ...]:
 def _session(row: tuple[Any, ...]) -> SignInSession:
     id, name, issuer, client, client_name, groups, scopes, turn, made, until = row
     if not all(isinstance(text, str) for text in row[:7]) or not all(isinstance(number, int) for number in row[7:]):
-        message = "texts are texts, and numbers are numbers"
+        message = "a column has the wrong type"
         raise TypeError(message)
     return SignInSession(
         id=id,

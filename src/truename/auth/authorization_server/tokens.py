@@ -13,7 +13,7 @@ from joserfc.jwk import OctKey
 from joserfc.jws import JWSRegistry
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
-from truename.auth.jwt import Invalid, is_signed, issuer_in
+from truename.auth.jwt import Invalid, claimed_issuer, is_signed
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
@@ -36,24 +36,25 @@ class _TokenRegistry(JWSRegistry):
 
 
 def signing_key(vault: Vault) -> bytes:
-    """Return the key, made at first need and kept in the vault. Raises `StoreError`."""
+    """Return the signing key, which is generated at first use and kept in the vault. Raises `StoreError`."""
     known = vault.get(*_PLACE)
     if known is None:
         vault.put(*_PLACE, secrets.token_bytes(_BYTES))
-        # Of two gateways that begin at once, both go by what is kept in the end.
+        # If two gateways start at the same time, both use the key that was stored last.
         known = vault.get(*_PLACE)
     return known or b""
 
 
 class TokenIssuer:
-    """Signs and reads. One key signs and checks, so it is a secret one (HMAC), and no other signature counts.
+    """Signs and reads the tokens of this gateway with one secret key (HMAC); no other signature is accepted.
 
-    The kind stands in the header and is checked: a refresh token is no access token, a client's id is neither.
+    The header names the kind, which is checked: a refresh token is not accepted as an access token, nor a client's id
+    as either.
     """
 
     def __init__(self, key: bytes, issuer: str, clock: Callable[[], float]) -> None:
         if len(key) != _BYTES:
-            message = "a signing key has 32 bytes"
+            message = "a signing key must have 32 bytes"
             raise ValueError(message)
         self._key = OctKey.import_key(key)
         self._issuer = issuer
@@ -61,7 +62,7 @@ class TokenIssuer:
         self._registry = _TokenRegistry(algorithms=[_ALGORITHM])
 
     def sign(self, kind: Kind, audience: str, claims: Mapping[str, Any], seconds: float | None) -> str:
-        """Return a token of a kind, good for so many seconds (None: for ever)."""
+        """Return a token of a kind, valid for ``seconds`` (None: without expiry)."""
         now = int(self._clock())
         said = {**claims, "iss": self._issuer, "aud": audience, "iat": now}
         if seconds is not None:
@@ -71,11 +72,11 @@ class TokenIssuer:
         )
 
     def read(self, kind: Kind, audience: str, token: str) -> Mapping[str, Any]:
-        """Return the claims of a token of this kind that was signed here and is still good. Raises `Invalid`."""
+        """Return the claims of a valid token of this kind that this gateway signed. Raises `Invalid`."""
         try:
             found = jwt.decode(token, self._key, algorithms=[_ALGORITHM], registry=self._registry)
             if found.header.get("typ") != kind:
-                message = "it is of another kind"
+                message = "it is a token of another kind"
                 raise Invalid(message)
             jwt.JWTClaimsRegistry(
                 now=int(self._clock()),
@@ -91,7 +92,7 @@ class TokenIssuer:
 log: Final = logging.getLogger("truename.auth")
 
 _TRY_LATER: Final = AuthenticationFailure(
-    error="temporarily_unavailable", text="Sign-ins can't be checked now. Try again later."
+    error="temporarily_unavailable", text="Sign-ins cannot be checked. Try again later."
 )
 _OVER: Final = AuthenticationFailure(
     error="invalid_token", text="The sign-in has ended, or was revoked. Sign in again."
@@ -99,7 +100,7 @@ _OVER: Final = AuthenticationFailure(
 
 
 class SignInAuthenticator:
-    """Access tokens that were issued here. Each is good as long as its session is, whatever it says of its end."""
+    """The authenticator of access tokens that this gateway issued: each is valid only while its session is."""
 
     def __init__(self, issued: TokenIssuer, sessions: SignInSessions, *, issuer: str, resource: str) -> None:
         self._issued = issued
@@ -108,18 +109,18 @@ class SignInAuthenticator:
         self._resource = resource
 
     def knows(self, token: str) -> bool:
-        """Tell whether a token says that it was issued here."""
-        return is_signed(token) and issuer_in(token) == self._issuer
+        """Return whether a token claims to be issued by this gateway."""
+        return is_signed(token) and claimed_issuer(token) == self._issuer
 
     async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
-        """Judge an access token: it is good as long as its session is."""
+        """Authenticate an access token: it is valid only while its session is."""
         try:
             said = self._issued.read("at+jwt", self._resource, token)
             session = self._sessions.get(str(said["session"]))
         except Invalid as problem:
             return AuthenticationFailure(error="invalid_token", text=f"The token is not accepted: {problem}.")
         except StoreError as error:
-            log.error("sign-ins can't be checked: %s", error)  # noqa: TRY400 - the text says it all
+            log.error("Cannot check sign-ins: %s", error)  # noqa: TRY400 - the text is complete
             return _TRY_LATER
         if session is None:
             return _OVER

@@ -29,7 +29,7 @@ __all__ = [
     "OnAccess",
     "ProtectedResource",
     "asks_for_credentials",
-    "bearer_of",
+    "bearer_token",
     "ignore_access",
     "token_store",
 ]
@@ -46,10 +46,10 @@ def _for_ever() -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Authenticated:
-    """Somebody was let in: ``until`` then (seconds since 1970), and as long as ``stands`` says that it holds.
+    """A successful authentication, valid until ``until`` (seconds since 1970), and only while ``stands`` returns True.
 
-    ``token`` is the access token that they showed, if an authorization server gave it, which may be exchanged for
-    another one (RFC 8693): it is kept nowhere, and sent to nobody else.
+    ``token`` is the access token of the caller, if an authorization server issued it. It may be exchanged for another
+    one (RFC 8693); it is not stored, and not sent anywhere else.
     """
 
     principal: Principal
@@ -59,15 +59,15 @@ class Authenticated:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it can't end while the gateway runs."""
+        """Whether it cannot end while the gateway runs."""
         return self.until is None and self.stands is _for_ever
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthenticationFailure:
-    """Somebody was not let in. ``error`` is RFC 6750's word for it, "" where no credentials were sent.
+    """A failed authentication. ``error`` is an error code of RFC 6750, "" if no credentials were sent.
 
-    ``text`` says what to do, and nothing of the credentials; ``scopes`` are those that would do.
+    ``text`` tells the caller what to do, without the credentials; ``scopes`` are those that would suffice.
     """
 
     error: Reason = ""
@@ -76,28 +76,28 @@ class AuthenticationFailure:
 
     @property
     def status(self) -> int:
-        """The HTTP status that says so."""
+        """The HTTP status of the response."""
         return _STATUS.get(self.error, 401)
 
 
 class Authenticator(Protocol):
-    """One way to be let in."""
+    """A method of authentication."""
 
     def knows(self, token: str) -> bool:
-        """Tell whether such a token is this way's to judge; what it looks like is all that may count."""
+        """Return whether this authenticator is responsible for a token, judging by its form alone."""
         ...
 
     async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
-        """Judge a token."""
+        """Authenticate the bearer of a token."""
         ...
 
 
-def bearer_of(values: list[str]) -> str | AuthenticationFailure:
+def bearer_token(values: list[str]) -> str | AuthenticationFailure:
     """Return the token of a request's Authorization headers (RFC 6750 section 2.1), or why there is none.
 
-    >>> bearer_of(["bearer abc"])
+    >>> bearer_token(["bearer abc"])
     'abc'
-    >>> bearer_of(["Bearer a", "Bearer b"]).error, bearer_of([]).error
+    >>> bearer_token(["Bearer a", "Bearer b"]).error, bearer_token([]).error
     ('invalid_request', '')
     """
     if not values:
@@ -109,7 +109,7 @@ def bearer_of(values: list[str]) -> str | AuthenticationFailure:
     if scheme.lower() != "bearer":
         return AuthenticationFailure()
     if not token.isascii() or not token.isprintable() or " " in token or len(token) > LONGEST_TOKEN or not token:
-        return AuthenticationFailure(error="invalid_token", text="That is no bearer token.")
+        return AuthenticationFailure(error="invalid_token", text="This is not a bearer token.")
     return token
 
 
@@ -120,10 +120,10 @@ _A_SECOND: Final = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class AccessEvent:
-    """One thing that happened. ``principal`` is the key of whose it is, "" where nobody knows; ``client`` who acts.
+    """An authentication event. ``principal`` is the key of the person, "" if unknown; ``client`` is the OAuth client.
 
-    ``server`` is where somebody logged in, by the gateway's own page. ``why`` says what the reason was, and nothing of
-    a token; ``times`` how often it happened since it was told last.
+    ``server`` is the server of a login on the gateway's page. ``why`` is the reason, without token contents; ``times``
+    counts the events since the last report.
     """
 
     what: What
@@ -135,7 +135,7 @@ class AccessEvent:
 
 
 OnAccess = Callable[[AccessEvent], None]
-"""Is told of each. It must not wait, and must not raise."""
+"""A callback for each event, which must neither block nor raise."""
 
 
 def ignore_access(_: AccessEvent) -> None:
@@ -143,9 +143,9 @@ def ignore_access(_: AccessEvent) -> None:
 
 
 class AccessEvents:
-    """Tells of those who were turned away, and no more than one a second on the whole.
+    """A rate limit for events of refused callers: at most one a second on average.
 
-    Anybody can send wrong tokens, as fast as they like; a journal of them is not to be filled by that.
+    Anybody can send wrong tokens at any rate, and must not be able to fill the audit log with them.
     """
 
     def __init__(self, tell: OnAccess, clock: Callable[[], float] = time.monotonic) -> None:
@@ -156,7 +156,7 @@ class AccessEvents:
         self._silent = 0
 
     def turned_away(self, why: str) -> None:
-        """Tell of one, or count it for the next time that something is told."""
+        """Report a refused caller, or count it for the next report."""
         now = self._clock()
         self._left = min(_AT_ONCE, self._left + (now - self._at) * _A_SECOND)
         self._at = now
@@ -172,10 +172,10 @@ METADATA: Final = "/.well-known/oauth-protected-resource"
 
 @dataclass(frozen=True, kw_only=True)
 class ProtectedResource:
-    """The gateway as a protected resource: its identifier, who issues tokens for it, and which scopes it wants.
+    """The gateway as a protected resource: its identifier, the issuers of its tokens, and the scopes that it requires.
 
-    All addresses of one gateway are one resource (RFC 8707): what a token may do does not depend on the names that
-    are shown.
+    All endpoints of one gateway are one resource (RFC 8707): the permissions of a token do not depend on the names
+    shown.
 
     >>> ProtectedResource(identifier="https://tools.example/mcp", issuers=("https://idp.example",)).metadata_url
     'https://tools.example/.well-known/oauth-protected-resource/mcp'
@@ -188,18 +188,18 @@ class ProtectedResource:
 
     @property
     def metadata_url(self) -> str:
-        """Where its metadata is (RFC 9728 section 3.1)."""
+        """The URL of its metadata (RFC 9728 section 3.1)."""
         parts = urlsplit(self.identifier)
         return f"{parts.scheme}://{parts.netloc}{METADATA}{parts.path}"
 
     def is_metadata(self, path: str) -> bool:
-        """Tell whether this path is where a client may look for it: for the resource, one of its paths, or the root."""
+        """Return whether the metadata is served at this path: of the resource, a path below it, or the root."""
         own = urlsplit(self.identifier).path
         return path in {METADATA, METADATA + own} or path.startswith(f"{METADATA}{own}/")
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Its metadata (RFC 9728 section 2)."""
+        """The metadata of the resource (RFC 9728 section 2)."""
         more = {"scopes_supported": list(self.scopes)} if self.scopes else {}
         return {
             "resource": self.identifier,
@@ -210,7 +210,7 @@ class ProtectedResource:
         }
 
     def challenge(self, refusal: AuthenticationFailure) -> str:
-        """Return the value of WWW-Authenticate for somebody who was not let in."""
+        """Return the value of WWW-Authenticate for a failed authentication."""
         said = {"error": refusal.error, "error_description": refusal.text if refusal.error else ""}
         if self.issuers:
             said["resource_metadata"] = self.metadata_url
@@ -226,10 +226,10 @@ def _quotable(text: str) -> str:
 log: Final = logging.getLogger("truename.auth")
 
 _UNKNOWN: Final = AuthenticationFailure(
-    error="invalid_token", text="The token is not known here, has expired, or was revoked."
+    error="invalid_token", text="The token is unknown, has expired, or was revoked."
 )
 _BROKEN: Final = AuthenticationFailure(
-    error="temporarily_unavailable", text="Tokens can't be checked now. Try again later."
+    error="temporarily_unavailable", text="Tokens cannot be checked. Try again later."
 )
 
 
@@ -239,7 +239,7 @@ def token_store(config: Config) -> StaticTokenStore:
 
 
 def asks_for_credentials(config: Config) -> bool:
-    """Tell whether callers have to prove who they are: a token was set or made, or OAuth or sign-in is configured."""
+    """Return whether callers must authenticate: a token exists, or OAuth or sign-in is configured."""
     settings = config.settings
     if settings.token is not None or settings.access.asks:
         return True
@@ -259,7 +259,7 @@ def asks_for_token(config: Config) -> bool:
 
 
 class _OneToken:
-    """The setting ``token``: one secret, one name."""
+    """The authenticator of the setting ``token``: one secret, one name."""
 
     def __init__(self, token: str, name: str) -> None:
         self._token = token.encode()
@@ -267,11 +267,11 @@ class _OneToken:
         self._admission = Authenticated(principal=Principal(name=name), stands=lambda: self._is_good)
 
     def end(self) -> None:
-        """Have what was begun with it end."""
+        """End the sessions that were started with this token."""
         self._is_good = False
 
     def is_same(self, token: str | None, name: str) -> bool:
-        """Tell whether settings mean this one."""
+        """Return whether settings have the same token and name."""
         return token is not None and self.knows(token) and self._admission.principal.name == name
 
     def knows(self, token: str) -> bool:
@@ -282,21 +282,21 @@ class _OneToken:
 
 
 class _StaticTokens:
-    """Tokens that an operator made, kept as digests."""
+    """The authenticator of static tokens, which are stored as digests."""
 
     def __init__(self, store: StaticTokenStore, clock: Callable[[], float]) -> None:
         self.store = store
         self._clock = clock
 
     def knows(self, token: str) -> bool:
-        # One that is misspelt too: nearly all of a secret is shown to no issuer that is asked about tokens.
+        # A misspelt token too: it contains most of a secret, which must not be sent to an issuer for introspection.
         return token.startswith(PREFIX)
 
     async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
         try:
             found = self.store.holder(token, self._clock())
         except StoreError as error:
-            log.error("static tokens can't be checked: %s", error)  # noqa: TRY400 - the text says it all
+            log.error("Cannot check static tokens: %s", error)  # noqa: TRY400 - the text is complete
             return _BROKEN
         if found is None:
             return _UNKNOWN
@@ -310,7 +310,7 @@ class _StaticTokens:
 
 
 class Authenticators:
-    """Who it is that asks. ``ways`` are the ways in besides static tokens; the first that knows a token judges it."""
+    """All authenticators of a gateway. Static tokens come first; the first authenticator that knows a token decides."""
 
     def __init__(
         self,
@@ -329,7 +329,7 @@ class Authenticators:
         self._local = Authenticated(principal=LOCAL, stands=lambda: self.are_open)
 
     def reload(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
-        """Have other static tokens; what was begun with those that are gone ends."""
+        """Replace the static tokens; sessions of tokens that no longer exist end."""
         self._static.store = store
         if self._one is None or not self._one.is_same(token, token_name):
             if self._one is not None:
@@ -338,21 +338,21 @@ class Authenticators:
 
     @property
     def are_open(self) -> bool:
-        """Whether nothing is asked for. From the first static token on something is, in running gateways too."""
+        """Whether callers need no credentials. The first static token ends that, in running gateways too."""
         return self._one is None and not self._others and not self._static.store.exists
 
     async def admit(self, authorization: list[str]) -> Authenticated | AuthenticationFailure:
-        """Return who sent these Authorization headers, or why they are not let in."""
+        """Authenticate a request by its Authorization headers."""
         if self.are_open:
             return self._local
         found = await self._judged(authorization)
-        # Who has no token yet is about to get one.
+        # A request without a token is not reported: the client is about to get one.
         if isinstance(found, AuthenticationFailure) and found.error:
             self._turnstile.turned_away(found.text)
         return found
 
     async def _judged(self, authorization: list[str]) -> Authenticated | AuthenticationFailure:
-        token = bearer_of(authorization)
+        token = bearer_token(authorization)
         if isinstance(token, AuthenticationFailure):
             return token
         ways: tuple[Authenticator, ...] = (self._static, *self._others)

@@ -1,17 +1,17 @@
-"""Check access tokens of authorization servers: the gateway as an OAuth 2.1 resource server."""
+"""Check access tokens of authorization servers: the gateway is an OAuth 2.1 resource server."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
-from truename.auth.jwt import Invalid, UnknownKey, is_signed, issuer_in, verified
+from truename.auth.jwt import Invalid, UnknownKey, claimed_issuer, is_signed, verify_token
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import Introspection, IssuerClient, IssuerKeys
+from truename.cache import TTLCache
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
@@ -20,29 +20,31 @@ if TYPE_CHECKING:
     from truename.auth.network.fetch import Fetch
     from truename.config import Issuer
 
-__all__ = ["IssuerAuthenticator", "groups_in", "other_kind", "principal_in", "scopes_in"]
+__all__ = ["IssuerAuthenticator", "foreign_kind", "groups_in", "principal_from_claims", "scopes_in"]
 
 _LONGEST: Final = 256
 _MAX_CLAIMS: Final = 1_000
 _ID: Final = "an ID token"
-# What only such tokens have: OpenID Connect Core sections 3.1.3.6 and 3.3.2.11, FAPI 1.0, Back-Channel Logout 2.4.
+# Claims that only other kinds of tokens have: OpenID Connect Core sections 3.1.3.6 and 3.3.2.11, FAPI 1.0, Back-Channel
+# Logout 2.4.
 _MARKS: Final[Mapping[str, str]] = {"at_hash": _ID, "c_hash": _ID, "s_hash": _ID, "events": "a logout token"}
-# Where Keycloak, Cognito and Hydra, and issuers that are asked say which kind it is; and kinds that open nothing.
+# The claims in which Keycloak, Cognito, Hydra and introspection name the kind of a token; and kinds that grant no
+# access.
 _SAYING: Final = ("typ", "token_use", "token_type")
 _OTHERS: Final = frozenset({"id", "id_token", "refresh", "refresh_token", "offline", "logout"})
 
 
-def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, groups_claim: str) -> Principal:
-    """Return whose token it is. Raises `Invalid`."""
+def principal_from_claims(claims: Mapping[str, Any], *, issuer: str, name_claim: str, groups_claim: str) -> Principal:
+    """Return the principal of a token's claims. Raises `Invalid`."""
     name = claims.get(name_claim)
-    # GitHub's people are numbers.
+    # GitHub identifies people by numbers.
     name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     if name_claim == "email" and claims.get("email_verified") in (False, "false"):
-        message = "its address is not verified, and can be anybody's"
+        message = "its e-mail address is not verified"
         raise Invalid(message)
     client = claims.get("client_id") or claims.get("azp") or ""
     if not _is_word(name) or not (client == "" or _is_word(client)):
-        message = f"it has no {name_claim} that can be a name"
+        message = f"its claim {name_claim} is not a usable name"
         raise Invalid(message)
     return Principal(
         name=str(name),
@@ -53,19 +55,19 @@ def principal_in(claims: Mapping[str, Any], *, issuer: str, name_claim: str, gro
     )
 
 
-def other_kind(claims: Mapping[str, Any]) -> str | None:
-    """Say what a token is, if it is no access token, whatever its header says: those are for its client's eyes alone.
+def foreign_kind(claims: Mapping[str, Any]) -> str | None:
+    """Return the kind of a token that is not an access token, whatever its header; None for an access token.
 
-    >>> other_kind({"typ": "Refresh"}), other_kind({"typ": "Bearer"}), other_kind({"at_hash": "x"})
-    ('no access token', None, 'an ID token')
+    >>> foreign_kind({"typ": "Refresh"}), foreign_kind({"typ": "Bearer"}), foreign_kind({"at_hash": "x"})
+    ('not an access token', None, 'an ID token')
     """
     said = {str(claims.get(name, "")).lower() for name in _SAYING}
     marked = next((what for name, what in _MARKS.items() if name in claims), None)
-    return "no access token" if marked is None and said & _OTHERS else marked
+    return "not an access token" if marked is None and said & _OTHERS else marked
 
 
 def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes: ``scope`` as RFC 8693 has it, or ``scp`` as others do, a text or a list.
+    """Return the scopes of claims: ``scope`` as in RFC 8693, or ``scp`` as some issuers use, a string or a list.
 
     >>> sorted(scopes_in({"scope": "read write"})), sorted(scopes_in({"scp": ["read"]}))
     (['read', 'write'], ['read'])
@@ -75,7 +77,7 @@ def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
 
 
 def groups_in(claims: Mapping[str, Any], claim: str) -> frozenset[str]:
-    """Return the groups: of the claim of that name, or of where its dots lead.
+    """Return the groups in a claim of that name, or in a nested claim to which its dots lead.
 
     >>> groups_in({"realm_access": {"roles": ["eng"]}}, "realm_access.roles")
     frozenset({'eng'})
@@ -102,96 +104,88 @@ log: Final = logging.getLogger("truename.auth")
 
 _MOST: Final = 10_000
 _KEPT: Final = 60.0
-# A stream that was opened with a token that may be revoked ends then, and its client comes again.
+# A stream that was opened with a token that may be revoked ends after this time; the client then reconnects.
 _ASKED_AGAIN: Final = 300.0
 _UNREACHABLE: Final = AuthenticationFailure(
-    error="temporarily_unavailable", text="The token can't be checked now. Try again later."
+    error="temporarily_unavailable", text="The token cannot be checked. Try again later."
 )
 
 
 class IssuerAuthenticator:
-    """One issuer's access tokens. ``resource`` is the gateway as the issuer knows it, if nothing else is configured.
+    """The authenticator of one issuer's access tokens. ``resource`` is the default audience.
 
-    A token that was found good is believed for a minute without another look at its signature, while its issuer's
-    keys stay the same.
+    A valid token is cached for a minute without checking its signature again, unless the issuer's keys change.
     """
 
     def __init__(self, issuer: Issuer, resource: str, fetch: Fetch, clock: Callable[[], float]) -> None:
-        speaker = IssuerClient(issuer.issuer, fetch, clock)
+        issuer_client = IssuerClient(issuer.issuer, fetch, clock)
         self._issuer = issuer
         self._audience = frozenset(issuer.audience or (resource,))
         self._clock = clock
-        self._keys = IssuerKeys(speaker, issuer.jwks_url, clock)
-        self._introspection = Introspection(issuer, speaker, clock)
-        self._good: OrderedDict[bytes, tuple[float, int, Authenticated]] = OrderedDict()
+        self._keys = IssuerKeys(issuer_client, issuer.jwks_url, clock)
+        self._introspection = Introspection(issuer, issuer_client, clock)
+        self._good: TTLCache[bytes, tuple[int, Authenticated]] = TTLCache(_MOST, _KEPT, clock)
 
     def knows(self, token: str) -> bool:
-        """Tell whether a token says that it is this issuer's; one that says nothing may be, if it can be asked."""
+        """Return whether a token names this issuer; an opaque one may be this issuer's if introspection is on."""
         if is_signed(token):
-            return issuer_in(token) == self._issuer.issuer
+            return claimed_issuer(token) == self._issuer.issuer
         return self._issuer.introspection != "never"
 
     async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
-        """Judge a token."""
+        """Authenticate the bearer of a token."""
         try:
             found = await self._admitted(token)
-            # What is remembered of tokens has none of them in it.
+            # The cache of authentications contains no tokens.
             return replace(found, token=token) if isinstance(found, Authenticated) else found
         except Invalid as problem:
             return AuthenticationFailure(error="invalid_token", text=f"The token is not accepted: {problem}.")
         except OverflowError:
             return AuthenticationFailure(
-                error="invalid_token", text="The token is not accepted: its times can't be read."
+                error="invalid_token", text="The token is not accepted: its times are not valid."
             )
         except FetchError as fault:
-            log.warning("tokens of %s can't be checked: %s", self._issuer.issuer, fault)
+            log.warning("Cannot check tokens of %s: %s", self._issuer.issuer, fault)
             return _UNREACHABLE
 
     async def _admitted(self, token: str) -> Authenticated | AuthenticationFailure:
         if not is_signed(token) or self._issuer.introspection == "always":
             return self._judged(await self._asked(token), self._clock() + _ASKED_AGAIN)
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
-        until, changes, known = self._good.get(key, (0.0, 0, None))
-        if known is not None and now < until and changes == self._keys.changes:
-            return known
+        known = self._good.get(key)
+        if known is not None and known[0] == self._keys.changes:
+            return known[1]
         found = self._judged(await self._verified(token), float("inf"))
         if isinstance(found, Authenticated):
-            self._remember(key, now, found)
+            self._good.put(key, (self._keys.changes, found), until=min(now + _KEPT, found.until or now))
         return found
 
-    def _remember(self, key: bytes, now: float, admission: Authenticated) -> None:
-        until = min(now + _KEPT, admission.until or now)
-        self._good[key] = until, self._keys.changes, admission
-        self._good.move_to_end(key)
-        while len(self._good) > _MOST:
-            self._good.popitem(last=False)
-
     async def _asked(self, token: str) -> Mapping[str, Any]:
-        # What a signed token says of itself counts as well as what its issuer says now.
+        # The claims of a signed token count together with those of introspection.
         signed = await self._verified(token) if is_signed(token) else {}
         return {**signed, **await self._introspection.claims(token, self._audience)}
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         keys = await self._keys.now()
         try:
-            return verified(token, keys, self._issuer, self._audience, self._clock())
+            return verify_token(token, keys, self._issuer, self._audience, self._clock())
         except UnknownKey:
             newer = await self._keys.newer(keys)
-            return verified(token, newer, self._issuer, self._audience, self._clock())
+            return verify_token(token, newer, self._issuer, self._audience, self._clock())
 
     def _judged(self, claims: Mapping[str, Any], until: float) -> Authenticated | AuthenticationFailure:
         issuer = self._issuer
         if "cnf" in claims:
-            message = "it is bound to a key of its owner's, which can't be checked here"
+            message = "it is bound to a key of its owner, which is not supported"
             raise Invalid(message)
-        if (kind := other_kind(claims)) is not None:
+        if (kind := foreign_kind(claims)) is not None:
             message = f"it is {kind}"
             raise Invalid(message)
-        principal = principal_in(
+        principal = principal_from_claims(
             claims, issuer=issuer.issuer, name_claim=issuer.name_claim, groups_claim=issuer.groups_claim
         )
         if issuer.clients and principal.client not in issuer.clients:
-            message = "its client may not come in"
+            message = "its client is not allowed"
             raise Invalid(message)
         if missing := [scope for scope in issuer.scopes if scope not in principal.scopes]:
             text = f"The token lacks the scope {missing[0]}."

@@ -1,4 +1,4 @@
-"""Issue and check static access tokens: each is shown once, and kept as a digest."""
+"""Issue and check static access tokens: each is shown once, and stored as a digest."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "SCHEMA",
     "StaticToken",
     "StaticTokenStore",
+    "create_token",
     "digest_of",
-    "fresh",
-    "minted",
-    "named_id",
-    "readable_name",
+    "generate_token",
+    "is_token_name",
+    "token_id",
 ]
 
 _LARGEST: Final = 16 * 1024 * 1024
@@ -60,18 +60,18 @@ _INSERT: Final = insert("token", _COLUMNS)
 
 MOST_TOKENS: Final = 10_000
 PREFIX: Final = "tn1_"
-"""What static tokens begin with."""
+"""The prefix of static tokens."""
 _TOKEN: Final = re.compile(PREFIX + r"(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _SHA: Final = re.compile(r"[0-9a-f]{64}")
-# Compared with where an id is not known, so that this takes as long as where it is.
+# Compared for an unknown id, so that it takes as long as for a known one.
 _NOBODY: Final = hashlib.sha256(b"nobody's").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class StaticToken:
-    """One token as it is kept. Times are in seconds since 1970; ``expires`` None is never."""
+    """A static token as it is stored. Times are in seconds since 1970; ``expires`` None means never."""
 
     id: str
     name: str
@@ -84,42 +84,42 @@ class StaticToken:
     def __post_init__(self) -> None:
         texts = (self.id, self.name, self.digest, *self.groups, *self.scopes)
         if not all(isinstance(text, str) for text in texts) or not _NAME.fullmatch(self.name):
-            message = "a token's name, groups and scopes are words"
+            message = "a token's name, groups and scopes must be words"
             raise ValueError(message)
         if not _ID.fullmatch(self.id) or not _SHA.fullmatch(self.digest):
-            message = "a token's id and digest are hexadecimal"
+            message = "a token's id and digest must be hexadecimal"
             raise ValueError(message)
 
     @property
     def principal(self) -> Principal:
-        """Who has it. No issuer vouches for that but the gateway's own operator."""
+        """The principal of the token. It has no issuer: the operator of the gateway assigned the name."""
         return Principal(name=self.name, groups=frozenset(self.groups), scopes=frozenset(self.scopes))
 
     def is_good(self, now: float) -> bool:
-        """Tell whether it has not expired."""
+        """Return whether the token has not expired."""
         return self.expires is None or now < self.expires
 
 
-def readable_name(text: str) -> bool:
-    """Tell whether somebody with a token can be called this."""
+def is_token_name(text: str) -> bool:
+    """Return whether a text can be the name of a token's owner."""
     return _NAME.fullmatch(text) is not None
 
 
-def minted() -> tuple[str, str]:
-    """Return a new token and its id. The token is what its owner sends; it is nowhere else.
+def generate_token() -> tuple[str, str]:
+    """Generate a token and its id. Only its owner has the token; it is stored nowhere.
 
-    >>> token, id = minted()
-    >>> named_id(token) == id, len(token)
+    >>> token, id = generate_token()
+    >>> token_id(token) == id, len(token)
     (True, 64)
     """
     id = secrets.token_hex(8)
     return f"tn1_{id}_{secrets.token_urlsafe(32)}", id
 
 
-def named_id(token: str) -> str | None:
-    """Return the id that a text names if it has the form of a static token.
+def token_id(token: str) -> str | None:
+    """Return the id in a text that has the form of a static token.
 
-    >>> named_id("tn1_0123"), named_id("eyJhbGciOiJub25lIn0.e30.")
+    >>> token_id("tn1_0123"), token_id("eyJhbGciOiJub25lIn0.e30.")
     (None, None)
     """
     found = _TOKEN.fullmatch(token)
@@ -127,7 +127,7 @@ def named_id(token: str) -> str | None:
 
 
 def digest_of(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the digest under which a token is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -195,7 +195,7 @@ class StaticTokenStore:
 
     def holder(self, token: str, now: float) -> StaticToken | None:
         """Return the kept token that this text is, unless it has expired or was revoked."""
-        id = named_id(token) or ""
+        id = token_id(token) or ""
         found = self._configured.get(id) or self._read().get(id)
         wanted = _NOBODY if found is None else found.digest
         if not hmac.compare_digest(digest_of(token), wanted) or found is None:
@@ -276,11 +276,11 @@ def _import_former(data: sqlite3.Connection, path: Path) -> None:
         raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="corrupt") from error
 
 
-def fresh(
+def create_token(
     name: str, *, groups: tuple[str, ...], scopes: tuple[str, ...], expires: float | None
 ) -> tuple[str, StaticToken]:
-    """Return a new token for somebody, and what is kept of it. Raises `ValueError` for what can't be a name."""
-    text, id = minted()
+    """Create a token; return its text and its stored form. Raises `ValueError` for an unusable name."""
+    text, id = generate_token()
     kept = StaticToken(
         id=id,
         name=name,
@@ -324,6 +324,6 @@ def _former_tokens(content: dict[str, Any], path: Path) -> list[StaticToken]:
 
 def _words(said: object) -> tuple[str, ...]:
     if not isinstance(said, list) or not all(isinstance(word, str) for word in said):
-        message = "words are a list of texts"
+        message = "groups and scopes must be lists of strings"
         raise TypeError(message)
     return tuple(said)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
+from truename.cache import LRUCache
 from truename.errors import TruenameError, excerpt
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ __all__ = [
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST_URL: Final = 8_192
-# Services that give credentials to whoever can reach them. Most of them are link-local, and refused with those.
-# Azure's has an address of the internet, which leads to it within Azure only.
+# Services that give credentials to any client that can reach them. Most have link-local addresses, which are refused
+# anyway. Azure's has a public address, which leads to it only within Azure.
 _METADATA: Final = frozenset(
     ip_address(address)
     for address in (
@@ -51,7 +52,7 @@ _METADATA: Final = frozenset(
     )
 )
 _SHARED: Final = ip_network("100.64.0.0/10")
-# In these an IPv4 address is carried, which is then the one that is reached.
+# IPv6 networks that embed an IPv4 address, which is the one that a connection reaches.
 _CARRIERS: Final = (
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
@@ -64,7 +65,7 @@ _SITE_LOCAL: Final = IPv6Network("fec0::/10")
 
 
 class NetworkZone(IntEnum):
-    """How near an address is; what is nearer is reached by fewer people."""
+    """The nearness of an address; fewer people can reach a nearer one."""
 
     PUBLIC = 0
     PRIVATE = 1
@@ -73,7 +74,7 @@ class NetworkZone(IntEnum):
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class AddressRefused(TruenameError):
-    """An address is not gone to: which host, why, and what to do if it is meant."""
+    """An error: the gateway does not connect to a host; states the reason, and the setting that allows it."""
 
     host: str
     problem: str
@@ -85,7 +86,7 @@ class AddressRefused(TruenameError):
 
 
 def network_zone_of(address: Address) -> NetworkZone | None:
-    """Return how near an address is, None for one that is never gone to unless it is allowed by name.
+    """Return the zone of an address; None for an address that needs an explicit permission.
 
     >>> [network_zone_of(ip_address(text)) for text in ("127.0.0.1", "::ffff:10.0.0.1", "169.254.169.254", "0.0.0.0")]
     [<NetworkZone.LOOPBACK: 2>, <NetworkZone.PRIVATE: 1>, None, None]
@@ -102,16 +103,16 @@ def network_zone_of(address: Address) -> NetworkZone | None:
 
 
 def _carried(address: IPv6Address) -> Address:
-    """Return the IPv4 address within, if this is a form of one."""
+    """Return the IPv4 address that an IPv6 address embeds, else the address itself."""
     for network, shift in _CARRIERS:
         if address in network:
             return IPv4Address(int(address) >> shift & 0xFFFFFFFF)
-    # A zone says by which interface, and nothing of where it leads.
+    # The zone id names a network interface, not a destination.
     return IPv6Address(int(address))
 
 
 def address_of(host: str) -> Address | None:
-    """Return the address that a host is in any form that resolvers accept; None for a name.
+    """Parse a host as an address, in any form that resolvers accept; None for a name.
 
     >>> [str(address_of(host)) for host in ("2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "127.0.0.1.")]
     ['127.0.0.1', '127.0.0.1', '127.0.0.1', '::1', '127.0.0.1']
@@ -124,7 +125,7 @@ def address_of(host: str) -> Address | None:
 
 
 def _old_form(host: str) -> IPv4Address | None:
-    """Read what inet_aton reads: one to four numbers, decimal, octal or hexadecimal, the last one filling the rest."""
+    """Parse the forms of inet_aton: one to four numbers, decimal, octal or hexadecimal, the last filling the rest."""
     numbers = [_number(part) for part in host.split(".")]
     if not 1 <= len(numbers) <= 4:
         return None
@@ -149,35 +150,33 @@ def _number(text: str) -> int | None:
 
 
 def host_of(url: str) -> tuple[str, str, int]:
-    """Return scheme, host (in lower case, without a last dot) and port of an address that can be gone to.
+    """Return scheme, host (in lower case, without a trailing dot) and port of a URL to connect to.
 
-    Raises `AddressRefused` for one without http(s) and a host, and for one with a user in it: what stands before an
-    ``@`` is taken for the host by people and by some libraries.
+    Raises `AddressRefused` for a URL without http(s) or host, and for one with a user: people and some libraries
+    mistake the text before an ``@`` for the host.
     """
     try:
         parts = urlsplit(url) if len(url) <= _LONGEST_URL else urlsplit("")
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise AddressRefused(
-            host=url, problem="is no address", remedy="Write it as https://HOST[:PORT]/PATH."
-        ) from None
+        raise AddressRefused(host=url, problem="is not a URL", remedy="Write it as https://HOST[:PORT]/PATH.") from None
     if parts.scheme not in _PORTS or not host or not url.isprintable() or "\\" in url:
-        raise AddressRefused(host=url, problem="is no http address", remedy="Write it as https://HOST[:PORT]/PATH.")
+        raise AddressRefused(host=url, problem="is not an HTTP URL", remedy="Write it as https://HOST[:PORT]/PATH.")
     if parts.username is not None or parts.password is not None:
-        raise AddressRefused(host=host, problem="has a user in its address", remedy="Put credentials under headers.")
+        raise AddressRefused(host=host, problem="is in a URL with a user", remedy="Put credentials under headers.")
     return parts.scheme, host.rstrip("."), port or _PORTS[parts.scheme]
 
 
 @dataclass(frozen=True)
 class NetworkPolicy:
-    """What may be gone to: at most so near, and these networks besides.
+    """The addresses to which a connection may go: up to a zone, and in these networks.
 
-    Who is public names public addresses only; a server on this machine may name this machine:
+    A public host may name public addresses only; a server on this machine may name this machine:
 
     >>> NetworkPolicy.of_named_by(NetworkZone.PUBLIC).check("idp.example", [ip_address("10.0.0.7")])
     Traceback (most recent call last):
         ...
-    truename.auth.network.addresses.AddressRefused: 'idp.example' leads to 10.0.0.7, which is private. ...
+    truename.auth.network.addresses.AddressRefused: 'idp.example' resolves to 10.0.0.7, which is private. ...
     """
 
     nearest: NetworkZone = NetworkZone.PUBLIC
@@ -185,24 +184,24 @@ class NetworkPolicy:
 
     @classmethod
     def of_named_by(cls, zone: NetworkZone, allowed: Iterable[Network] = ()) -> Self:
-        """Return what somebody at an address of this zone may name."""
+        """Return the policy for URLs that a host in this zone names."""
         return cls(zone, tuple(allowed))
 
     def check(self, host: str, addresses: Iterable[Address]) -> None:
-        """Raise `AddressRefused` if one of the addresses that a host has is not to be gone to.
+        """Raise `AddressRefused` if a connection to one of a host's addresses is not permitted.
 
-        One is enough: which of them is connected to is not for who wrote the answer to choose.
+        One is enough: the author of a DNS answer must not be able to choose among them.
         """
         for address in addresses:
             if not self.permits(address):
                 raise AddressRefused(
                     host=host,
-                    problem=f"leads to {address}, which is {_kind(address)}",
-                    remedy="If it is meant, add its network to allow_addresses.",
+                    problem=f"resolves to {address}, which is {_kind(address)}",
+                    remedy="If this is intended, add its network to allow_addresses.",
                 )
 
     def permits(self, address: Address) -> bool:
-        """Tell whether an address may be gone to."""
+        """Return whether a connection to an address is permitted."""
         if any(address in network for network in self.allowed):
             return True
         near = network_zone_of(address)
@@ -219,45 +218,43 @@ def _kind(address: Address) -> str:
 _MAX_PINNED: Final = 64
 
 
-async def resolved(host: str, port: int) -> tuple[IPAddress, ...]:
-    """Return all addresses of a host, as the system's resolver has them. Raises `OSError`."""
+async def resolve_host(host: str, port: int) -> tuple[IPAddress, ...]:
+    """Return all addresses of a host from the system's resolver. Raises `OSError`."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(ip_address(entry[4][0].partition("%")[0]) for entry in found))
 
 
 class PinnedAddressTransport(httpx2.AsyncBaseTransport):
-    """Sends requests to judged addresses only; a name in the certificate is checked as ever.
+    """A transport that connects to checked addresses only; certificates are verified against the host name as usual.
 
-    Raises `AddressRefused` before anything is sent. Redirects are not followed here: each one is a request of its own.
+    Raises `AddressRefused` before it sends anything. It does not follow redirects: each one is a new request.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, reach: NetworkPolicy, resolve: Resolve = resolved) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, reach: NetworkPolicy, resolve: Resolve = resolve_host) -> None:
         self._inner = inner
         self._reach = reach
         self._resolve = resolve
-        self._pins: dict[tuple[str, int], IPAddress] = {}
+        self._pins: LRUCache[tuple[str, int], IPAddress] = LRUCache(_MAX_PINNED)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request."""
-        # As it is sent: of some names resolvers make others (IDNA 2003), which are somebody else's.
+        """Send a request."""
+        # The host as it is sent: resolvers map some names to others (IDNA 2003), which may belong to somebody else.
         host, port = request.url.raw_host.decode("ascii"), request.url.port or _PORTS.get(request.url.scheme, 80)
         pin = self._pins.get((host, port)) or await self._pinned(host, port)
         try:
             return await self._inner.handle_async_request(_to(request, pin, host))
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            # It may have moved. What it is now is judged at the next request.
-            self._pins.pop((host, port), None)
+            # The address may have changed. The next request resolves and checks it again.
+            self._pins.pop((host, port))
             raise
 
     async def network_zone(self, host: str, port: int) -> NetworkZone | None:
-        """Return how near a host is, judged and pinned."""
+        """Return the zone of a host, after resolving and checking it."""
         return network_zone_of(self._pins.get((host, port)) or await self._pinned(host, port))
 
     async def _pinned(self, host: str, port: int) -> IPAddress:
         addresses = await self._addresses(host, port)
         self._reach.check(host, addresses)
-        while len(self._pins) >= _MAX_PINNED:
-            del self._pins[next(iter(self._pins))]
         self._pins[host, port] = addresses[0]
         return addresses[0]
 
@@ -274,12 +271,12 @@ class PinnedAddressTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def aclose(self) -> None:
-        """Close what is below."""
+        """Close the wrapped transport."""
         await self._inner.aclose()
 
 
 def _to(request: httpx2.Request, address: IPAddress, host: str) -> httpx2.Request:
-    """Return the request for this address. Its Host header was made from the name, and stays."""
+    """Return the request with this address as its URL's host. Its Host header still has the name."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=str(address)),
@@ -293,42 +290,41 @@ _MOST: Final = 16
 
 
 class ResolvedHost(Protocol):
-    """Where hosts are. Raises `AddressRefused` for what is not gone to."""
+    """An interface to resolve the hosts that one server names. Raises `AddressRefused` for refused addresses."""
 
     async def addresses(self, host: str, port: int) -> tuple[IPAddress, ...]:
-        """Return where to connect to. Raises `OSError` too, for a name that has no address."""
+        """Return the addresses to connect to. Raises `OSError` too, for a name that has no address."""
         ...
 
     def check_written(self, host: str) -> None:
-        """Judge an address; of a name nothing is known here."""
+        """Check a host that is an address; a name is not resolved here."""
         ...
 
 
 class HostResolver:
-    """The addresses of servers' hosts, looked up and judged whenever something is to be connected to.
+    """A resolver that checks the addresses of a server's host at each connection.
 
-    Who wrote a host down decides how near it is: what it is found at first. A name of the internet that has an address
-    of this network an hour later (DNS rebinding) is refused, however it came to that. ``allowed`` are networks that
-    may be gone to in any case.
+    The zone in which a host is first found is fixed: if its name later resolves to a nearer address (DNS rebinding),
+    the connection is refused. Connections to the ``allowed`` networks are always permitted.
     """
 
-    def __init__(self, allowed: Iterable[str] = (), resolve: Resolve = resolved) -> None:
+    def __init__(self, allowed: Iterable[str] = (), resolve: Resolve = resolve_host) -> None:
         self._allowed = tuple(map(ip_network, allowed))
         self._resolve = resolve
         self._nearest: dict[str, NetworkZone] = {}
 
     def named_by(self, host: str) -> ResolvedHost:
-        """Return where hosts are that this one names: none may be nearer than it is itself."""
+        """Return the resolver for the hosts that this host names: none may be nearer than the host itself."""
         return _NamedHosts(self, host)
 
     def network_zone(self, host: str) -> NetworkZone:
-        """Return how near a host was found; one that was not looked for is as far as can be."""
+        """Return the zone in which a host was first found; PUBLIC for one that was not resolved yet."""
         return self._nearest.get(_name(host), NetworkZone.PUBLIC)
 
     async def addresses(
         self, host: str, port: int, nearest: NetworkZone = NetworkZone.LOOPBACK
     ) -> tuple[IPAddress, ...]:
-        """Return where to connect to, no nearer than that.
+        """Return the addresses to connect to, none nearer than ``nearest``.
 
         Raises `AddressRefused`, and `OSError` for a name that has no address.
         """
@@ -341,7 +337,7 @@ class HostResolver:
         return found
 
     def check_written(self, host: str, nearest: NetworkZone = NetworkZone.LOOPBACK) -> None:
-        """Raise `AddressRefused` for an address that is not gone to; of a name nothing is known here."""
+        """Raise `AddressRefused` for a host that is a refused address; a name is not resolved here."""
         written = address_of(host)
         if written is not None:
             self._judge(host, (written,), nearest)
@@ -355,7 +351,7 @@ class HostResolver:
 
 
 class _NamedHosts:
-    """Hosts that another one names."""
+    """A resolver of the hosts that another host names."""
 
     def __init__(self, resolver: HostResolver, host: str) -> None:
         self._resolver = resolver

@@ -25,32 +25,32 @@ _JSON: Final = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 class FetchError(Exception):
-    """A document can't be had; the text says why, and has nothing secret in it."""
+    """A document cannot be fetched; the text says why, and contains no secrets."""
 
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """An answer: its status, its body, and how it asks for credentials (``WWW-Authenticate``, each as it was sent)."""
+    """A response: status, body, and the values of its ``WWW-Authenticate`` headers."""
 
     status: int
     body: bytes
     challenges: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON object that it is. Raises `FetchError`."""
+        """Parse the body as a JSON object. Raises `FetchError`."""
         try:
             found = json.loads(self.body)
         except (ValueError, RecursionError) as error:
             message = "it is not JSON"
             raise FetchError(message) from error
         if not isinstance(found, dict):
-            message = "it is no object"
+            message = "it is not a JSON object"
             raise FetchError(message)
         return found
 
 
 class Fetch(Protocol):
-    """Fetches. Raises `FetchError`."""
+    """An interface to fetch documents. Raises `FetchError`."""
 
     async def __call__(
         self,
@@ -63,19 +63,19 @@ class Fetch(Protocol):
     ) -> FetchedDocument:
         """Get a URL, or post a form or a JSON document to it.
 
-        ``named_by`` is how near is who named it: what is nearer is not gone to.
+        ``named_by`` is the zone of the host that named the URL: hosts in nearer zones are refused.
         """
         ...
 
     async def network_zone(self, url: str) -> NetworkZone:
-        """Return how near a URL's host is, for what it names in its turn."""
+        """Return the zone of a URL's host, for the URLs that it names in turn."""
         ...
 
 
 class Web:
-    """The network. What an operator wrote down may be anywhere but at a metadata service; see `addresses.Reach`.
+    """The network. The URLs of an operator may lead anywhere except to a metadata service; see `NetworkPolicy`.
 
-    ``allowed`` are networks that are gone to in any case.
+    ``allowed`` are networks to which connections are always permitted.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -93,7 +93,7 @@ class Web:
         document: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
-        """Get a URL, or post to it. Redirects are answers like others. Raises `FetchError`."""
+        """Get a URL, or post to it. A redirect is returned like any response. Raises `FetchError`."""
         client = httpx2.AsyncClient(transport=_Lasting(self._transports[named_by]), timeout=_SECONDS, trust_env=False)
         method = "GET" if form is None and document is None else "POST"
         said = {**_JSON, **(headers or {})}
@@ -109,11 +109,11 @@ class Web:
         except AddressRefused as error:
             raise FetchError(str(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, UnicodeError) as error:
-            message = f"{urlsplit(url).hostname} can't be reached ({type(error).__name__})"
+            message = f"{urlsplit(url).hostname} cannot be reached ({type(error).__name__})"
             raise FetchError(message) from error
 
     async def network_zone(self, url: str) -> NetworkZone:
-        """Return how near a URL's host is. Raises `FetchError`."""
+        """Return the zone of a URL's host. Raises `FetchError`."""
         try:
             _, host, port = host_of(url)
             found = await self._transports[NetworkZone.LOOPBACK].network_zone(host, port)
@@ -128,7 +128,7 @@ class Web:
 
 
 class Within:
-    """The network as far as a server may lead there: nowhere nearer than its own address ever was found to be."""
+    """A limited network for the URLs that a server names: none may be nearer than the server itself ever was."""
 
     def __init__(self, fetch: Fetch, address: str) -> None:
         self._fetch = fetch
@@ -149,22 +149,22 @@ class Within:
         return await self._fetch(url, named_by=near, form=form, document=document, headers=headers)
 
     async def network_zone(self, url: str) -> NetworkZone:
-        """Return how near a URL's host may be taken to be. Raises `FetchError`."""
+        """Return the zone of a URL's host, but none nearer than the server's. Raises `FetchError`."""
         return min(await self._fetch.network_zone(url), await self._own())
 
     async def _own(self) -> NetworkZone:
-        # Whoever has its name in DNS may have it mean this machine later.
+        # The owner of a DNS name can later point it to this machine.
         self._near = min(self._near, await self._fetch.network_zone(self._address))
         return self._near
 
 
 def _transport() -> httpx2.AsyncHTTPTransport:
-    # It knows its connections by address: kept, one whose certificate was checked for a name would serve another name.
+    # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve another.
     return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 class _Lasting(httpx2.AsyncBaseTransport):
-    """A transport that outlives the client that uses it for one answer."""
+    """A transport that outlives its client, which is closed after one response."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -174,9 +174,9 @@ class _Lasting(httpx2.AsyncBaseTransport):
 
 
 async def _bounded(answer: httpx2.Response) -> bytes:
-    # What is unpacked can be a thousand times as long, in one step.
+    # Decompression can multiply the size by a thousand in one step.
     if answer.headers.get("content-encoding", "identity") != "identity":
-        message = "it is packed, which was not asked for"
+        message = "it is compressed, which was not requested"
         raise FetchError(message)
     found = bytearray()
     async for chunk in answer.aiter_raw():
@@ -189,7 +189,7 @@ async def _bounded(answer: httpx2.Response) -> bytes:
 
 @asynccontextmanager
 async def web(allowed: Iterable[str] = ()) -> AsyncIterator[Web]:
-    """Have the network while the block lasts."""
+    """Open the network for the duration of the block."""
     one = Web(allowed)
     try:
         yield one

@@ -25,12 +25,12 @@ from truename.auth.oauth import (
     TokenRefused,
     TokenResponse,
     challenge_of,
+    client_authentication,
     endpoint_in,
-    granted,
-    proven,
-    revoked,
+    parse_token_response,
+    revoke_tokens,
 )
-from truename.auth.outbound.discovery import ClientRegistration, site_of, usable
+from truename.auth.outbound.discovery import ClientRegistration, find_login_site, login_metadata
 from truename.errors import TruenameError
 
 if TYPE_CHECKING:
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
     from truename.auth.outbound.discovery import LoginRegistrations, LoginSite
     from truename.config.credentials import Login
 
-__all__ = ["LoggedIn", "LoginRequest", "client_document", "logged_in", "logged_out", "login_request", "way_back"]
+__all__ = ["LoggedIn", "LoginRequest", "client_document", "log_in", "log_out", "redirect_uri_for", "start_login"]
 
 _NAME: Final = "Truename"
 _GRANTS: Final = ("authorization_code", "refresh_token")
 _MAX_REGISTERING_LENGTH: Final = 2_048
-# In the order in which they are taken: what need not be kept secret can't be stolen.
+# In order of preference: a client without a secret has none that can be stolen.
 _PROOFS: Final = ("none", "client_secret_basic", "client_secret_post")
 
 
-def way_back(said: Login, issuer: str, address: str) -> str:
-    """Return where an issuer's answers come to: below that address, or there, for a client that you set up.
+def redirect_uri_for(said: Login, issuer: str, address: str) -> str:
+    """Return the redirect URI for an issuer: below the address, or the address itself for a preregistered client.
 
-    Each issuer has one of its own, which says whose an answer is (RFC 9700 section 4.4.2): one that has people log in
-    at another is sent no code of that other one.
+    Each issuer has its own redirect URI, which identifies the sender of a response (RFC 9700 section 4.4.2): an issuer
+    that redirects people to another one does not receive the codes of that one.
     """
     return address if said.client_id else f"{address}/{hashlib.sha256(issuer.encode()).hexdigest()[:16]}"
 
 
 def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, Any]:
-    """Return what the gateway says of itself as a client: at its ``client_id`` (SEP-991), or to register (RFC 7591)."""
+    """Return the gateway's client metadata, for its ``client_id`` URL (SEP-991) or for registration (RFC 7591)."""
     return {
         **({"client_id": client_id} if client_id else {}),
         "client_name": name,
@@ -73,25 +73,25 @@ def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAM
     }
 
 
-async def with_client(site: LoginSite, redirect: str) -> Login:
+async def with_registered_client(site: LoginSite, redirect: str) -> Login:
     """Return the login with the gateway's client at its issuer. Raises `FetchError` and `StoreError`.
 
-    A client that you set up is what it is. One whose id is the address of a document is taken where the issuer reads
-    such documents. Else the gateway registers itself, once for each issuer and redirect URI, and again when that
-    client is not known there any more.
+    A preregistered client is used unchanged. A client id that is a URL is used if the issuer reads such documents.
+    Otherwise the gateway registers itself once for each issuer and redirect URI, and again when the issuer no longer
+    knows the client.
     """
     said, kept = site.said, site.kept
-    if said.client_id and not _registers(said, await site.speaker.metadata()):
+    if said.client_id and not _registers(said, await site.issuer_client.metadata()):
         return said
     one = kept.client(said.issuer, redirect)
-    if one is None or one.until <= site.clock() or not await _is_known(_as(said, one), redirect, site.speaker):
+    if one is None or one.until <= site.clock() or not await _is_known(_as(said, one), redirect, site.issuer_client):
         one = await _registered(site, redirect)
         kept.keep_client(said.issuer, redirect, one)
     return _as(said, one)
 
 
 def _registers(said: Login, metadata: Mapping[str, Any]) -> bool:
-    """Tell whether the issuer needs a registration instead of the id that there is."""
+    """Return whether the issuer needs a registration, because it does not accept the client id."""
     is_read = metadata.get("client_id_metadata_document_supported") is True
     is_set_up = bool(said.client_secret) or not is_document(said.client_id)
     return not is_set_up and not is_read and "registration_endpoint" in metadata
@@ -101,27 +101,28 @@ def _as(said: Login, one: ClientRegistration) -> Login:
     return replace(said, client_id=one.client_id, client_secret=one.client_secret)
 
 
-async def _is_known(client: Login, redirect: str, speaker: IssuerClient) -> bool:
-    """Ask whether a client is known still, with a code that is none.
+async def _is_known(client: Login, redirect: str, issuer_client: IssuerClient) -> bool:
+    """Ask the issuer whether it still knows a client, by sending an invalid code.
 
-    A person would be shown an error there, and nobody would come back (RFC 6749 section 4.1.2.1).
+    Without this check, the issuer would show a person an error, and never redirect them back (RFC 6749 section
+    4.1.2.1).
     """
-    more, headers = proven(client, await speaker.metadata())
+    more, headers = client_authentication(client, await issuer_client.metadata())
     code, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "code_verifier": verifier}
     try:
-        answer = await speaker.ask("token_endpoint", None, {**form, **more}, headers)
+        answer = await issuer_client.ask("token_endpoint", None, {**form, **more}, headers)
         return bool(answer.document().get("error") != "invalid_client")
     except FetchError:
         return True
 
 
 async def _registered(site: LoginSite, redirect: str) -> ClientRegistration:
-    said, metadata = site.said, await site.speaker.metadata()
+    said, metadata = site.said, await site.issuer_client.metadata()
     if "registration_endpoint" not in metadata:
-        message = f"{said.issuer} lets no client register; set up a client there, and say its client_id"
+        message = f"{said.issuer} does not register clients; create a client there, and set client_id"
         raise FetchError(message)
-    url = await site.speaker.endpoint("registration_endpoint", None)
+    url = await site.issuer_client.endpoint("registration_endpoint", None)
     ways = metadata.get("token_endpoint_auth_methods_supported")
     ways = ways if isinstance(ways, list) else ["client_secret_basic"]
     asked = {
@@ -137,7 +138,7 @@ def _read(answer: FetchedDocument, issuer: str) -> ClientRegistration:
     said = answer.document()
     id, secret, until = (said.get(name) for name in ("client_id", "client_secret", "client_secret_expires_at"))
     if answer.status not in {200, 201} or not _is_word(id):
-        message = f"{issuer} does not register the gateway (HTTP {answer.status})"
+        message = f"{issuer} refuses to register the gateway (HTTP {answer.status})"
         raise FetchError(message)
     if not _is_word(secret) or said.get("token_endpoint_auth_method") == "none":
         return ClientRegistration(client_id=str(id))
@@ -154,7 +155,7 @@ _SAYS_WHOSE: Final = "authorization_response_iss_parameter_supported"
 
 @dataclass(frozen=True, kw_only=True)
 class LoginRequest:
-    """A login that was begun. Who has its ``state`` and its ``verifier`` could finish it."""
+    """A login that was started. Anybody who has its ``state`` and ``verifier`` could complete it."""
 
     site: LoginSite
     said: Login
@@ -164,35 +165,40 @@ class LoginRequest:
     verifier: str = field(repr=False)
 
     async def tokens(self, answer: Mapping[str, str]) -> TokenResponse:
-        """Return the tokens for an answer with this request's state. Raises `FetchError` and `StoreError`.
+        """Exchange the code of a response with this request's state for tokens. Raises `FetchError` and `StoreError`.
 
-        It counts only from the issuer that was asked (RFC 9207).
+        The response must come from the issuer of the request (RFC 9207).
         """
         said, site = self.said, self.site
-        metadata = await site.speaker.metadata()
+        metadata = await site.issuer_client.metadata()
         code = _code_in(answer, metadata, said.issuer)
-        more, headers = proven(said, metadata)
+        more, headers = client_authentication(said, metadata)
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.redirect}
         form |= {"code_verifier": self.verifier, "resource": said.resource_of(site.kept.address), **more}
         form = {name: value for name, value in form.items() if value}
         try:
-            return granted(await site.speaker.ask("token_endpoint", None, form, headers), site.clock())
+            return parse_token_response(
+                await site.issuer_client.ask("token_endpoint", None, form, headers), site.clock()
+            )
         except TokenRefused as error:
             if error.error == "invalid_client":
-                # The next login is made with another registration.
+                # The next login registers the gateway again.
                 site.kept.forget_client(said)
             raise
 
 
-async def login_request(site: LoginSite, redirect: str) -> LoginRequest:
-    """Begin a login whose answer comes to this address. Raises `FetchError` and `StoreError`."""
-    metadata = await usable(site.speaker)
+async def start_login(site: LoginSite, redirect: str) -> LoginRequest:
+    """Start a login with this redirect URI. Raises `FetchError` and `StoreError`."""
+    metadata = await login_metadata(site.issuer_client)
     known = site.kept.said
     if known.client_id and not known.issuer and metadata.get(_SAYS_WHOSE) is not True:
-        # One client at all of them: nothing else would tell the answer of one from another's (RFC 9700 section 4.4.2).
-        message = f"{site.said.issuer} does not say whose its answers are (RFC 9207); if it is right, set it as issuer"
+        # One client id is used at every issuer, so nothing else would distinguish their responses (RFC 9700 section
+        # 4.4.2).
+        message = (
+            f"{site.said.issuer} does not identify itself in responses (RFC 9207); if you trust it, set it as issuer"
+        )
         raise FetchError(message)
-    said = await with_client(site, redirect)
+    said = await with_registered_client(site, redirect)
     base = _readable(endpoint_in(metadata, "authorization_endpoint", said.issuer))
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     asked = {
@@ -210,7 +216,7 @@ async def login_request(site: LoginSite, redirect: str) -> LoginRequest:
 
 
 def _readable(url: str) -> str:
-    """Return an address that may be shown to somebody, who is to see where it leads. Raises `FetchError`."""
+    """Return a URL that may be shown to a person, who can see where it leads. Raises `FetchError`."""
     try:
         host_of(url)
     except AddressRefused as error:
@@ -222,13 +228,13 @@ def _code_in(answer: Mapping[str, str], metadata: Mapping[str, Any], issuer: str
     sender = answer.get("iss")
     is_told = metadata.get(_SAYS_WHOSE) is True
     if (sender is None and is_told) or (sender is not None and sender != issuer):
-        message = "the answer is another issuer's"
+        message = "the response comes from another issuer"
         raise FetchError(message)
     if code := answer.get("code"):
         return code
     error = answer.get("error", "")
     shown = f" ({error})" if error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40 else ""
-    message = f"the authorization server did not let you in{shown}"
+    message = f"the authorization server refused the login{shown}"
     raise FetchError(message)
 
 
@@ -240,17 +246,17 @@ _LONGEST: Final = 16 * 1024
 _SECONDS: Final = 300.0
 _READING: Final = 10.0
 _DONE: Final = "You are logged in. This window can be closed."
-_NOT_DONE: Final = "This is not the answer that was waited for."
+_NOT_DONE: Final = "This is not the expected response."
 
 
 class LoggedIn(NamedTuple):
-    """Somebody's tokens, and how they were had."""
+    """The tokens of a person, and the login that obtained them."""
 
     said: Login
     tokens: TokenResponse
 
 
-async def logged_in(
+async def log_in(
     kept: LoginRegistrations,
     fetch: Fetch,
     show: Callable[[str], None],
@@ -260,42 +266,42 @@ async def logged_in(
     seconds: float = _SECONDS,
     clock: Callable[[], float] = time.time,
 ) -> LoggedIn:
-    """Show where somebody logs in, wait until they have, and return their tokens. Raises `FetchError`, `StoreError`.
+    """Show the URL of a login, wait for its response, and return the tokens. Raises `FetchError` and `StoreError`.
 
-    ``may_move`` takes another issuer than that of the first login (`site_of`). What comes back counts only with the
-    state of this very login.
+    ``may_move`` accepts another issuer than that of the first login (`find_login_site`). A response must have the state
+    of this login.
     """
-    site = await site_of(kept, fetch, may_move=may_move, clock=clock)
-    path = way_back(kept.said, site.said.issuer, _PATH)
+    site = await find_login_site(kept, fetch, may_move=may_move, clock=clock)
+    path = redirect_uri_for(kept.said, site.said.issuer, _PATH)
     async with _listening(port, _ports_of(kept, site.said.issuer, path)) as (here, waiting):
-        asked = await login_request(site, here + path)
+        asked = await start_login(site, here + path)
         answers = waiting(asked.state, path)
         show(asked.url)
         answer = None
         with anyio.move_on_after(seconds):
             answer = await answers()
     if answer is None:
-        message = f"nobody logged in within {seconds:.0f} seconds"
+        message = f"no login within {seconds:.0f} seconds"
         raise FetchError(message)
     return LoggedIn(asked.said, await asked.tokens(answer))
 
 
 def _ports_of(kept: LoginRegistrations, issuer: str, path: str) -> list[int]:
-    """Return the ports that the gateway is registered with: not all issuers take another one (RFC 8252 section 7.3)."""
+    """Return the ports with which the gateway is registered: some issuers accept no other (RFC 8252 section 7.3)."""
     if kept.said.client_id:
         return []
     parts = [urlsplit(redirect) for redirect in kept.redirects(issuer)]
     return [one.port or 0 for one in parts if (one.hostname, one.path) == (_HOST, path)]
 
 
-async def logged_out(said: Login, had: TokenResponse, fetch: Fetch, clock: Callable[[], float] = time.time) -> bool:
-    """Have the authorization server revoke tokens (RFC 7009); False if it knows no way to. Raises `FetchError`."""
-    return await revoked(said, had, IssuerClient(said.issuer, fetch, clock))
+async def log_out(said: Login, had: TokenResponse, fetch: Fetch, clock: Callable[[], float] = time.time) -> bool:
+    """Revoke tokens (RFC 7009); return False if the server has no revocation endpoint. Raises `FetchError`."""
+    return await revoke_tokens(said, had, IssuerClient(said.issuer, fetch, clock))
 
 
 @asynccontextmanager
 async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _Waiting]]:
-    """Listen on this machine alone; yields where, and what waits there for the answer with a state, at a path."""
+    """Listen on the loopback interface; yield the URL, and a function that waits for a response by state and path."""
     put, taken = anyio.create_memory_object_stream[dict[str, str]](1)
     awaited = awaited_at = ""
     fault: Exception | None = None
@@ -307,7 +313,7 @@ async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _W
 
     async def answer(stream: SocketStream) -> None:
         async with stream:
-            # Whoever goes away before the answer is nobody's end.
+            # A client that disconnects early ends nothing.
             with anyio.move_on_after(_READING), suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 found = _parameters(await _head(stream), awaited_at)
                 is_right = bool(awaited) and hmac.compare_digest(found.get("state", "").encode(), awaited.encode())
@@ -325,7 +331,7 @@ async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _W
         try:
             yield f"http://{_HOST}:{own_port}", waiting
         except (FetchError, TruenameError) as error:
-            # A group of tasks would wrap it.
+            # The task group would wrap it in an exception group.
             fault = error
         tasks.cancel_scope.cancel()
     if fault is not None:
@@ -333,14 +339,14 @@ async def _listening(port: int, known: list[int]) -> AsyncIterator[tuple[str, _W
 
 
 async def _listener(port: int, known: list[int]) -> Listener[SocketStream]:
-    """Return what listens at this port; at any if it is 0, best at one of those that are known."""
+    """Listen on a port; if it is 0, on one of the known ports, else on any."""
     for one in known if not port else ():
         with suppress(OSError):
             return await anyio.create_tcp_listener(local_host=_HOST, local_port=one)
     try:
         return await anyio.create_tcp_listener(local_host=_HOST, local_port=port)
     except OSError as error:
-        message = f"port {port} of {_HOST} can't be had ({error.strerror})"
+        message = f"cannot listen on {_HOST}:{port} ({error.strerror})"
         raise FetchError(message) from error
 
 
@@ -355,7 +361,7 @@ async def _head(stream: SocketStream) -> bytes:
 
 
 def _parameters(head: bytes, path: str) -> dict[str, str]:
-    """Return the parameters of the one request that is meant, to this path; each of them once, or none at all."""
+    """Return the query parameters of a GET request to this path; none if one is repeated."""
     words = head.partition(b"\r\n")[0].decode("ascii", "replace").split(" ")
     if len(words) != 3 or words[0] != "GET":
         return {}

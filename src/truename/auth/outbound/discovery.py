@@ -32,40 +32,40 @@ __all__ = [
     "LoginRegistrations",
     "LoginSite",
     "covers",
-    "found_at",
-    "said_in",
-    "site_of",
-    "usable",
+    "discover",
+    "find_login_site",
+    "login_metadata",
+    "parse_challenges",
 ]
 
 _MOST: Final = 10
 _MOST_SCOPES: Final = 50
 _LONGEST: Final = 2_048
 _LONGEST_CHALLENGE: Final = 8_192
-# A request that runs nothing and opens no session; who has no token is refused before it is looked at.
+# A request without side effects or session; a server refuses it if the token is missing.
 _PING: Final = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _ACCEPT: Final = {"accept": "application/json, text/event-stream"}
-# A parameter of a challenge (RFC 9110 section 11.2); a quoted text is taken whole, whatever it says.
+# A parameter of a challenge (RFC 9110 section 11.2); a quoted string is matched as a whole, whatever it contains.
 _PARAMETER: Final = re.compile(r"""([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))""")
 _SCOPE: Final = re.compile(r"[!#-\[\]-~]{1,256}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveredIssuer:
-    """What a server says: its authorization servers, in its order, and for what its tokens are asked for."""
+    """The protected resource metadata of a server: its authorization servers in order, its resource and its scopes."""
 
     issuers: tuple[str, ...]
     resource: str
     scopes: tuple[str, ...] = ()
 
 
-async def found_at(address: str, fetch: Fetch) -> DiscoveredIssuer:
-    """Ask a server where one logs in. Raises `FetchError`.
+async def discover(address: str, fetch: Fetch) -> DiscoveredIssuer:
+    """Ask a server for its authorization servers. Raises `FetchError`.
 
-    What its 401 names is looked at (RFC 9728 section 5.1), else where the metadata of its address has to be, and that
-    of its host. ``fetch`` is to go no nearer than the server is (`Within`).
+    Reads the metadata that its 401 response names (RFC 9728 section 5.1), else the well-known metadata of its URL or of
+    its host. ``fetch`` must not reach nearer zones than the server's (`Within`).
     """
-    said = said_in((await fetch(address, document=_PING, headers=_ACCEPT)).challenges)
+    said = parse_challenges((await fetch(address, document=_PING, headers=_ACCEPT)).challenges)
     named = said.get("resource_metadata")
     for url in _places(address) if named is None else (named,):
         if not _is_usable(url, address):
@@ -73,14 +73,14 @@ async def found_at(address: str, fetch: Fetch) -> DiscoveredIssuer:
         answer = await fetch(url)
         if answer.status == 200:
             return _read(answer, address, said.get("scope", ""))
-    message = "the server does not say where to log in (RFC 9728)"
+    message = "the server names no authorization server (RFC 9728)"
     raise FetchError(message)
 
 
-def said_in(challenges: Iterable[str]) -> Mapping[str, str]:
-    r"""Return the parameters of challenges, the first of each name.
+def parse_challenges(challenges: Iterable[str]) -> Mapping[str, str]:
+    r"""Parse the parameters of challenges; the first of each name counts.
 
-    >>> said_in(['Bearer error="see scope=all", scope="a b"', "Basic realm=x"])
+    >>> parse_challenges(['Bearer error="see scope=all", scope="a b"', "Basic realm=x"])
     {'error': 'see scope=all', 'scope': 'a b', 'realm': 'x'}
     """
     found: dict[str, str] = {}
@@ -91,7 +91,7 @@ def said_in(challenges: Iterable[str]) -> Mapping[str, str]:
 
 
 def covers(resource: str, address: str) -> bool:
-    """Tell whether a resource is what is found at an address: the address itself, or what it is a part of.
+    """Return whether a resource identifier covers a URL: the URL itself, or a prefix of its path.
 
     >>> covers("https://a.example", "https://a.example/mcp"), covers("https://a.example/m", "https://a.example/mcp")
     (True, False)
@@ -118,7 +118,7 @@ def _places(address: str) -> tuple[str, ...]:
 
 
 def _is_usable(url: object, address: str) -> bool:
-    """Tell whether a server may name this: what is encrypted, unless its own address, which you wrote, is not."""
+    """Return whether a server may name this URL: HTTPS, or HTTP if its own URL, which you configured, is HTTP."""
     ways = {"https", "http"} if address.startswith("http://") else {"https"}
     try:
         return _is_plain(url) and host_of(str(url))[0] in ways
@@ -134,12 +134,12 @@ def _read(answer: FetchedDocument, address: str, asked: str) -> DiscoveredIssuer
     said = answer.document()
     resource = said.get("resource")
     if not isinstance(resource, str) or not _is_plain(resource) or not covers(resource, address):
-        # Else one server could have tokens made for another (RFC 9728 section 3.3).
-        message = "what the server says of where to log in is another server's"
+        # Otherwise one server could obtain tokens for another (RFC 9728 section 3.3).
+        message = "the server's metadata describes another resource"
         raise FetchError(message)
     issuers = tuple(one for one in _listed(said, "authorization_servers") if _is_issuer(one, address))[:_MOST]
     if not issuers:
-        message = "the server names no authorization server that can be used"
+        message = "the server names no usable authorization server"
         raise FetchError(message)
     scopes = asked.split() or _listed(said, "scopes_supported")
     fit = tuple(one for one in scopes if isinstance(one, str) and _SCOPE.fullmatch(one))
@@ -163,7 +163,7 @@ _WAY: Final = "truename:way"
 
 @dataclass(frozen=True, kw_only=True)
 class ClientRegistration:
-    """A client that an authorization server gave the gateway, until then (seconds since 1970)."""
+    """The registration of the gateway at an authorization server, valid until ``until`` (seconds since 1970)."""
 
     client_id: str
     client_secret: str = field(default="", repr=False)
@@ -171,24 +171,24 @@ class ClientRegistration:
 
 
 class LoginRegistrations:
-    """What was arranged for one server's logins, as its entry ``said`` they are. All methods raise `StoreError`."""
+    """The issuers, registrations and logins of one server, whose entry is ``said``. All methods raise `StoreError`."""
 
     def __init__(self, said: Login, address: str, vault: Vault) -> None:
         self.said = said
         self.address = address
         self._vault = vault
-        # An entry that says something else now is another arrangement.
+        # A changed entry has its own registrations.
         self._way = json.dumps([_WAY, said.issuer, said.client_id, address])
         self._pin = json.dumps([_ISSUER, address])
 
     def within(self, fetch: Fetch) -> Fetch:
-        """Return the network for its issuer: one that the server named leads nowhere nearer than the server is."""
+        """Return the network for the issuer: one that the server named may not be in a nearer zone."""
         return fetch if self.said.issuer else Within(fetch, self.address)
 
-    # The issuer
+    # Issuer
 
     def pinned(self) -> DiscoveredIssuer | None:
-        """Return what the server named at the first login; its one issuer counts since."""
+        """Return the issuer that the server named at the first login, which stays fixed."""
         kept = self._get(self._pin, "")
         if kept is None:
             return None
@@ -198,10 +198,10 @@ class LoginRegistrations:
         kept = {"issuer": whole.issuer, "resource": whole.resource_of(self.address), "scopes": whole.scopes}
         self._put(self._pin, "", kept)
 
-    # The client
+    # Client
 
     def client(self, issuer: str, redirect: str) -> ClientRegistration | None:
-        """Return the gateway's registration at an issuer, for answers that come back there."""
+        """Return the gateway's registration at an issuer for this redirect URI."""
         kept = self._get(_at(issuer), redirect)
         if kept is None:
             return None
@@ -209,17 +209,17 @@ class LoginRegistrations:
         return ClientRegistration(client_id=kept["client_id"], client_secret=kept["client_secret"], until=until)
 
     def redirects(self, issuer: str) -> list[str]:
-        """Return for which redirect URIs the gateway is registered there."""
+        """Return the redirect URIs with which the gateway is registered at an issuer."""
         return [redirect for place, redirect, _ in self._vault.entries() if place == _at(issuer)]
 
     def keep_client(self, issuer: str, redirect: str, one: ClientRegistration) -> None:
-        """Keep a registration in the place of the one before."""
+        """Store a registration, replacing an earlier one."""
         until = None if one.until == math.inf else one.until
         kept = {"client_id": one.client_id, "client_secret": one.client_secret, "until": until}
         self._put(_at(issuer), redirect, kept)
 
     def forget_client(self, whole: Login) -> None:
-        """Forget a registration that is not known there any more."""
+        """Delete a registration that the issuer no longer knows."""
         for redirect in self.redirects(whole.issuer):
             if self._is(whole, redirect):
                 self._vault.remove(_at(whole.issuer), redirect)
@@ -228,10 +228,10 @@ class LoginRegistrations:
         known = self.client(whole.issuer, redirect)
         return known is not None and known.client_id == whole.client_id
 
-    # Each person's
+    # Logins of people
 
     def of(self, principal: str) -> Login | None:
-        """Return how somebody logged in, with all that was found out then; None for who has to log in first."""
+        """Return the completed login settings of a person; None if they must log in first."""
         if self.said.is_whole:
             return self.said
         kept = self._get(self._way, principal)
@@ -239,7 +239,7 @@ class LoginRegistrations:
             return None
         if not self.said.issuer:
             pinned = self.pinned()
-            # Whoever logged in where nobody is sent any more does so anew.
+            # A login at an issuer that is no longer pinned must be repeated.
             if pinned is None or pinned.issuers != (kept["issuer"],):
                 return None
         return replace(
@@ -252,11 +252,11 @@ class LoginRegistrations:
         )
 
     def logins(self, whole: Login) -> Logins:
-        """Return the logins that were made so."""
+        """Return the logins that were made with these settings."""
         return Logins(whole, self.address, self._vault)
 
     def keep(self, principal: str, whole: Login, had: TokenResponse) -> None:
-        """Keep somebody's login: their tokens, and what they are good with."""
+        """Store a person's login: their tokens, and the settings that obtained them."""
         self.logins(whole).keep(principal, had)
         if self.said.is_whole:
             return
@@ -266,7 +266,7 @@ class LoginRegistrations:
         self._put(self._way, principal, {**kept, "resource": whole.resource_of(self.address)})
 
     def forget(self, principal: str) -> bool:
-        """Forget somebody's login; tell whether there was one."""
+        """Delete a person's login; return whether it existed."""
         whole = self.of(principal)
         was_known = whole is not None and self.logins(whole).forget(principal)
         if not self.said.is_whole:
@@ -274,7 +274,7 @@ class LoginRegistrations:
         return was_known
 
     def principals(self) -> list[tuple[str, str, int]]:
-        """Return who is logged in, at which issuer, and since when their tokens are these."""
+        """Return each person who is logged in, with the issuer and the time of their current tokens."""
         if self.said.is_whole:
             return [(who, self.said.issuer, at) for who, at in self.logins(self.said).principals()]
         known = [who for place, who, _ in self._vault.entries() if place == self._way]
@@ -295,7 +295,7 @@ def _at(issuer: str) -> str:
 
 
 class DiscoveredIssuerTokens:
-    """One person's tokens; with whom and as which client is read anew at each request, as the tokens are."""
+    """The tokens of one person; settings and tokens are read anew at each request."""
 
     def __init__(
         self, kept: LoginRegistrations, principal: str, *, fetch: Fetch, clock: Callable[[], float] = time.time
@@ -316,14 +316,14 @@ class DiscoveredIssuerTokens:
             is_gone = isinstance(cause, TokenRefused) and cause.error == "invalid_client"
             if not is_gone or whole.client_id == self._kept.said.client_id:
                 raise
-            # The gateway registers itself again when they log in again.
+            # The gateway registers again at the next login.
             self._kept.forget_client(whole)
             self._kept.forget(self._principal)
-            message = f"the authorization server knows the gateway no more, so the login of {self._principal} is over"
+            message = f"the authorization server no longer knows the gateway; {self._principal} must log in again"
             raise LoginNeeded(message) from error
 
     def refused(self, token: str) -> None:
-        """Renew it next."""
+        """Renew the token at the next request, since the server refused it."""
         if self._now is not None:
             self._now[1].refused(token)
 
@@ -331,10 +331,10 @@ class DiscoveredIssuerTokens:
         try:
             whole = self._kept.of(self._principal)
         except (StoreError, ValueError, KeyError, TypeError) as error:
-            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            message = str(error) if isinstance(error, StoreError) else "the stored login is not readable"
             raise NoCredential(message) from error
         if whole is None:
-            message = f"{self._principal} is not logged in there"
+            message = f"{self._principal} is not logged in at the server"
             raise LoginNeeded(message)
         if self._now is None or self._now[0] != whole:
             logins, address = self._kept.logins(whole), self._kept.address
@@ -345,50 +345,50 @@ class DiscoveredIssuerTokens:
 
 @dataclass(frozen=True, kw_only=True)
 class LoginSite:
-    """Where one logs in at a server: ``said`` has an issuer, which ``speaker`` speaks for; ``fetch`` leads there."""
+    """The issuer at which to log in for a server; ``fetch`` is limited to the zones that it may name."""
 
     said: Login
     kept: LoginRegistrations
-    speaker: IssuerClient
+    issuer_client: IssuerClient
     fetch: Fetch
     clock: Callable[[], float]
 
 
-async def site_of(
+async def find_login_site(
     kept: LoginRegistrations, fetch: Fetch, *, may_move: bool = False, clock: Callable[[], float] = time.time
 ) -> LoginSite:
-    """Find out where one logs in. Raises `FetchError` and `StoreError`.
+    """Find the issuer at which to log in. Raises `FetchError` and `StoreError`.
 
-    Of several issuers that a server names, the first that works is taken, and stays it: a server that names others
-    after the first login sends nobody there, unless whoever asks ``may_move`` it.
+    Of several issuers that a server names, the first usable one is chosen and stays fixed: if the server names another
+    one after the first login, nobody is sent there, unless the caller sets ``may_move``.
     """
     said = kept.said
     if said.issuer:
         return LoginSite(
-            said=said, kept=kept, speaker=IssuerClient(said.issuer, fetch, clock), fetch=fetch, clock=clock
+            said=said, kept=kept, issuer_client=IssuerClient(said.issuer, fetch, clock), fetch=fetch, clock=clock
         )
     within = kept.within(fetch)
     pinned = kept.pinned()
     found = await _found(kept.address, within, pinned, may_move=may_move)
     problem = ""
     for issuer in found.issuers:
-        speaker = IssuerClient(issuer, within, clock)
+        issuer_client = IssuerClient(issuer, within, clock)
         try:
-            await usable(speaker)
+            await login_metadata(issuer_client)
         except FetchError as fault:
             problem = problem or str(fault)
             continue
         resource = found.resource if said.resource is None else said.resource
         whole = replace(said, issuer=issuer, resource=resource, scopes=said.scopes or found.scopes)
-        return LoginSite(said=whole, kept=kept, speaker=speaker, fetch=within, clock=clock)
+        return LoginSite(said=whole, kept=kept, issuer_client=issuer_client, fetch=within, clock=clock)
     raise FetchError(problem)
 
 
 async def _found(address: str, fetch: Fetch, pinned: DiscoveredIssuer | None, *, may_move: bool) -> DiscoveredIssuer:
     try:
-        found = await found_at(address, fetch)
+        found = await discover(address, fetch)
     except FetchError:
-        # A server that is silent now names no other.
+        # Without a response the pinned issuer stays valid.
         if pinned is None:
             raise
         return pinned
@@ -397,19 +397,19 @@ async def _found(address: str, fetch: Fetch, pinned: DiscoveredIssuer | None, *,
     if set(pinned.issuers) & set(found.issuers):
         return replace(found, issuers=pinned.issuers)
     message = (
-        f"the server sends people to {found.issuers[0]} now, and sent them to {pinned.issuers[0]} at the first login; "
-        "if that is right, `truename login --new-issuer` takes the new one"
+        f"the server now names the issuer {found.issuers[0]}, and named {pinned.issuers[0]} at the first login; "
+        "if you trust the new one, run `truename login --new-issuer`"
     )
     raise FetchError(message)
 
 
-async def usable(speaker: IssuerClient) -> dict[str, Any]:
-    """Return the metadata of an issuer at which one can log in. Raises `FetchError`."""
-    metadata = await speaker.metadata()
+async def login_metadata(issuer_client: IssuerClient) -> dict[str, Any]:
+    """Return the metadata of an issuer that supports logins with PKCE. Raises `FetchError`."""
+    metadata = await issuer_client.metadata()
     methods = metadata.get("code_challenge_methods_supported")
     if not isinstance(methods, list) or S256 not in methods:
-        message = f"{speaker.issuer} does not say that it takes PKCE ({S256}), without which codes can be stolen"
+        message = f"{issuer_client.issuer} does not support PKCE ({S256}), without which codes can be stolen"
         raise FetchError(message)
     for name in ("authorization_endpoint", "token_endpoint"):
-        endpoint_in(metadata, name, speaker.issuer)
+        endpoint_in(metadata, name, issuer_client.issuer)
     return metadata

@@ -1,4 +1,4 @@
-"""Serve the pages on which a person logs in at a server because a call of theirs needs it."""
+"""Serve the pages on which a person logs in at a server that their call needs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.auth.authorization_server.html import page
-from truename.auth.authorization_server.pending import SharedQuota, TTLCache
+from truename.auth.authorization_server.pending import OwnedTTLCache, SecretTTLCache
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.network.fetch import FetchError, Web
-from truename.auth.outbound.authorization import LoginRequest, client_document, login_request, way_back
-from truename.auth.outbound.discovery import LoginRegistrations, site_of
+from truename.auth.outbound.authorization import LoginRequest, client_document, redirect_uri_for, start_login
+from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
 from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
@@ -47,16 +47,16 @@ CALLBACK: Final = "/login/callback"
 _SECONDS: Final = 600.0
 _LOOK_EVERY: Final = 0.5
 _MOST_BEGUN: Final = 20
-_ANOTHERS: Final = "the answer is another authorization server's"
-_TOO_OFTEN: Final = "this login was begun too often; call again in ten minutes"
+_ANOTHERS: Final = "the response comes from another authorization server"
+_TOO_OFTEN: Final = "this login was started too often; call again in ten minutes"
 _LOGIN_DESK_GONE: Final = (
-    "this login is not known: it took too long, was finished before, or was begun in another browser"
+    "this login is unknown: it has expired, was completed before, or was started in another browser"
 )
 
 
 @dataclass(eq=False, kw_only=True)
 class LoginAttempt:
-    """Somebody is to log in at a server. Who has the ``link`` gets to its page; ``id`` may be known to anybody."""
+    """A login that a person is asked to make at a server. The ``link`` is secret and opens its page; ``id`` is not."""
 
     server: str
     principal: Principal
@@ -66,13 +66,13 @@ class LoginAttempt:
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     over: anyio.Event = field(default_factory=anyio.Event)
     begun: int = 0
-    # Sessions whose user is being asked.
+    # The sessions with an open elicitation of this login.
     questions: dict[Hashable, anyio.Event] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _PendingLogin:
-    """Somebody is at the authorization server; ``browser`` is a digest of their browser's cookie."""
+    """A person who was sent to the authorization server; ``browser`` is a digest of their browser's cookie."""
 
     attempt: LoginAttempt
     request: LoginRequest
@@ -80,10 +80,10 @@ class _PendingLogin:
 
 
 class PendingLogins:
-    """Knows who is asked to log in, and sends them there and back. ``here`` is the gateway's address.
+    """The logins that people are asked to make, from page to response. ``here`` is the gateway's URL.
 
-    ``recognizer`` tells who sits at a browser, None where there is no sign-in; ``is_near`` says that the gateway can be
-    reached from this machine alone; ``tell`` is told of each login that was made here.
+    ``recognizer`` identifies the person at a browser, None without sign-in; ``is_near`` means that only this machine
+    can reach the gateway; ``tell`` receives an event for each login.
     """
 
     def __init__(
@@ -106,16 +106,16 @@ class PendingLogins:
         self._clock = clock
         self._web: Web | None = None
         self._vault: Vault | None = None
-        self._open: SharedQuota[LoginAttempt] = SharedQuota(_SECONDS, clock)
-        self._links: TTLCache[LoginAttempt] = TTLCache(_SECONDS, clock)
-        self._authorizations: TTLCache[_PendingLogin] = TTLCache(_SECONDS, clock)
+        self._open: OwnedTTLCache[LoginAttempt] = OwnedTTLCache(_SECONDS, clock)
+        self._links: SecretTTLCache[LoginAttempt] = SecretTTLCache(_SECONDS, clock)
+        self._authorizations: SecretTTLCache[_PendingLogin] = SecretTTLCache(_SECONDS, clock)
 
     def recognizes(self, principal: Principal) -> bool:
-        """Tell whether it can be found out that this is who sits at a browser."""
+        """Return whether the person at a browser can be identified as this principal."""
         return self.recognizer is not None and principal.issuer == self.recognizer.vouches
 
     def attempt(self, server: str, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
-        """Return the login that somebody is to make, the same one while it is open; None where no page may be shown.
+        """Return the open login of a person, or a new one; None if no page may be shown to them.
 
         Raises `StoreError` and `ConfigError`.
         """
@@ -131,21 +131,21 @@ class PendingLogins:
         return found
 
     def open(self, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
-        """Return the login that somebody was asked to make, if it is not over."""
+        """Return the open login of a person, or None."""
         found = self._open.look((address, said, principal.key))
         return None if found is None or found.over.is_set() else found
 
     def url(self, attempt: LoginAttempt) -> str:
-        """Return the address of its page, which is for nobody else."""
+        """Return the URL of the login's page, which only its person may receive."""
         return f"{self.here}{ROOT}{attempt.link}"
 
     def at(self, link: str) -> LoginAttempt | None:
-        """Return the login of a link."""
+        """Return the open login of a link, or None."""
         found = self._links.look(link)
         return None if found is None or found.over.is_set() else found
 
     async def wait(self, attempt: LoginAttempt, seconds: float) -> bool:
-        """Wait until somebody logged in, here or by the command line; tell whether they did."""
+        """Wait for a login, on this page or on the command line; return whether it was made."""
         with anyio.move_on_after(seconds):
             while not attempt.over.is_set() and not self._is_made(attempt):
                 with anyio.move_on_after(_LOOK_EVERY):
@@ -153,21 +153,21 @@ class PendingLogins:
         return attempt.over.is_set()
 
     async def begin(self, attempt: LoginAttempt, browser: str) -> str:
-        """Return where the browser with this cookie is sent. Raises `FetchError` and `StoreError`."""
+        """Start a login; return the URL to which to send the browser. Raises `FetchError` and `StoreError`."""
         attempt.begun += 1
         if attempt.begun > _MOST_BEGUN:
-            # Each time the authorization server is asked several things.
+            # Each start sends several requests to the authorization server.
             raise FetchError(_TOO_OFTEN)
         self._web = self._web or Web(self._allowed)
-        site = await site_of(attempt.kept, self._web, clock=self._clock)
-        back = way_back(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
-        request = await login_request(site, back)
+        site = await find_login_site(attempt.kept, self._web, clock=self._clock)
+        back = redirect_uri_for(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
+        request = await start_login(site, back)
         pending = _PendingLogin(attempt=attempt, request=request, browser=_digest(browser))
         self._authorizations.put(request.state, pending, whose=attempt.principal.key)
         return request.url
 
     async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> LoginAttempt:
-        """Keep the tokens of who came back there with this answer. Raises `FetchError` and `StoreError`."""
+        """Complete a login with the response of the authorization server. Raises `FetchError` and `StoreError`."""
         pending = self._authorizations.look(state := answer.get("state", ""))
         if pending is None or not hmac.compare_digest(pending.browser, _digest(browser)):
             raise FetchError(_LOGIN_DESK_GONE)
@@ -176,7 +176,7 @@ class PendingLogins:
         self._authorizations.take(state)
         attempt, request = pending.attempt, pending.request
         tokens = await request.tokens(answer)
-        # Two may have begun before the first of them pinned where to log in.
+        # Two logins may have started before the first of them pinned the issuer.
         pinned = None if attempt.kept.said.issuer else attempt.kept.pinned()
         if pinned is not None and pinned.issuers != (request.said.issuer,):
             raise FetchError(_LOGIN_DESK_GONE)
@@ -203,7 +203,7 @@ class PendingLogins:
             await self._web.close()
 
 
-def _tokens(kept: LoginRegistrations, principal: Principal) -> Any:
+def _tokens(kept: LoginRegistrations, principal: Principal) -> TokenResponse | None:
     whole = kept.of(principal.key)
     return None if whole is None else kept.logins(whole).of(principal.key)
 
@@ -222,19 +222,19 @@ _LONGEST_QUERY: Final = 16 * 1024
 _FORM: Final = "application/x-www-form-urlencoded"
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache", "referrer-policy": "no-referrer"}
 _GONE: Final = (
-    "This login is not known: it took too long, was finished before, or was begun in another browser. If your client "
-    "still asks for it, have it call again."
+    "This login is unknown: it has expired, was completed before, or was started in another browser. If your client "
+    "still asks for it, repeat the call."
 )
 _ANOTHER: Final = (
-    "You are not who was asked to log in. If somebody sent you this address, they wanted to act as you: tell your "
-    "administrator."
+    "You are not the person who was asked to log in. If somebody sent you this link, they wanted to act as you: tell "
+    "your administrator."
 )
-# Where the command line has people come back to, at any port (RFC 8252 section 7.3).
+# The redirect URI of logins on the command line, valid for any port (RFC 8252 section 7.3).
 _LOOPBACK: Final = "http://127.0.0.1/callback"
 
 
 class LoginPages:
-    """The application: a page to begin on, the way back, and what the gateway says of itself as a client."""
+    """The ASGI application of logins: a page to start on, the redirect URI, and the gateway's client metadata."""
 
     def __init__(self, logins: PendingLogins, name: str) -> None:
         self._logins = logins
@@ -246,23 +246,23 @@ class LoginPages:
             logins.recognizer.attend(self._cookie, self._recognized)
 
     def has(self, path: str) -> bool:
-        """Tell whether a path is one of these."""
+        """Return whether this application serves a path."""
         return path.startswith(ROOT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             response = await self._answered(Request(scope, receive))
         except FetchError as fault:
-            # Its text has nothing secret in it, and may have words of the authorization server's.
-            log.warning("a login at a server: %s", fault)
+            # The text contains no secrets, but may contain text of the authorization server.
+            log.warning("A login at a server failed: %s", fault)
             response = _fault(f"You are not logged in: {fault}.")
         except StoreError as error:
-            log.error("a login at a server: %s", error)  # noqa: TRY400 - the text says it all
-            response = _fault("Logins can't be kept now. Try again later.", 503)
+            log.error("A login at a server failed: %s", error)  # noqa: TRY400 - the text is complete
+            response = _fault("Logins cannot be stored. Try again later.", 503)
         await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
@@ -287,16 +287,16 @@ class LoginPages:
         return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
 
     def _asking(self, request: Request, attempt: LoginAttempt) -> Response:
-        """Show where it leads and for whom. Nothing is begun by a look: programs that preview links look too."""
+        """Show the server and the person. A GET starts nothing: programs that preview links send one too."""
         browser = request.cookies.get(self._cookie) or secrets.token_urlsafe(32)
         host = urlsplit(attempt.kept.address).netloc
         body = f"""<h1>Log in at {escape(attempt.server)}?</h1>
-<dl><dt>The server is at</dt><dd><strong>{escape(host)}</strong></dd>
-<dt>Who logs in</dt><dd>{escape(attempt.principal.name)}</dd>
-<dt>What may act for you there then</dt><dd>{escape(self._name)}, in your calls alone</dd></dl>
+<dl><dt>Server address</dt><dd><strong>{escape(host)}</strong></dd>
+<dt>Person</dt><dd>{escape(attempt.principal.name)}</dd>
+<dt>Allowed to act for you there</dt><dd>{escape(self._name)}, in your own calls only</dd></dl>
 <form method="post"><input type="hidden" name="csrf" value="{_csrf(browser, attempt)}">
 <button name="answer" value="login">Log in</button></form>
-<p class="small">Go on only if your own client sent you here just now. Close this page if somebody else did.</p>"""
+<p class="small">Continue only if your own client just sent you here. Close this page if somebody else did.</p>"""
         answer = page("Log in?", body, 200)
         answer.set_cookie(self._cookie, browser, max_age=3600, httponly=True, secure=self._is_secure, samesite="lax")
         return answer
@@ -319,7 +319,7 @@ class LoginPages:
         if attempt is None:
             return _fault(_GONE, 404)
         if who.key != attempt.principal.key:
-            log.warning("a login at a server was begun by somebody else than who was asked to make it")
+            log.warning("A login at a server was started by another person than the one who was asked")
             return _fault(_ANOTHER, 403)
         try:
             return _to(await self._logins.begin(attempt, browser))
@@ -341,7 +341,7 @@ def _csrf(browser: str, attempt: LoginAttempt) -> str:
 
 
 def _to(url: str) -> Response:
-    # The form was posted; where it leads is fetched.
+    # The form was sent with POST; the browser fetches the redirect with GET.
     return RedirectResponse(url, 303, headers=_NO_STORE)
 
 

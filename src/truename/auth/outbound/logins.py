@@ -1,4 +1,4 @@
-"""Keep the tokens that people have at servers, and refresh them: one process at a time, nobody else's ever."""
+"""Store the tokens of people at servers, and refresh them, in one process at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.auth.network.fetch import FetchError
-from truename.auth.oauth import IssuerClient, TokenRefused, TokenResponse, granted, proven, revoked
+from truename.auth.oauth import (
+    IssuerClient,
+    TokenRefused,
+    TokenResponse,
+    client_authentication,
+    parse_token_response,
+    revoke_tokens,
+)
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
 from truename.errors import StoreError
 from truename.files.lock import locked
@@ -31,7 +38,7 @@ __all__ = ["Logins", "UserTokens", "turn"]
 
 log: Final = logging.getLogger("truename.auth")
 
-# Longer than a renewal takes: its metadata and its token are each waited for ten seconds at most.
+# Longer than a renewal, which waits ten seconds at most for metadata and ten for the token.
 _PATIENCE: Final = 30.0
 _TURNS_PAUSE: Final = 0.02
 
@@ -58,15 +65,19 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
         while True:
             try:
                 make_private(folder)
-                # A thread that waited could not be cancelled.
+                # A thread that waits for a lock cannot be cancelled.
                 stack.enter_context(locked(folder / name, shared=False, patience=-1.0))
                 break
             except TimeoutError:
                 if anyio.current_time() > deadline:
-                    log.warning("another process holds %s for longer than %g seconds", folder / name, patience)
+                    log.warning(
+                        "Another process holds %s for longer than %g seconds; continuing without the lock",
+                        folder / name,
+                        patience,
+                    )
                     break
             except OSError as error:
-                log.warning("nobody else can be kept out by %s: %s", folder, error.strerror or error)
+                log.warning("Cannot lock %s: %s; continuing without the lock", folder, error.strerror or error)
                 break
             await anyio.sleep(_TURNS_PAUSE)
         return stack.pop_all()
@@ -84,18 +95,18 @@ class Logins:
         self._vault = vault
 
     def of(self, principal: str) -> TokenResponse | None:
-        """Return somebody's tokens."""
+        """Return the tokens of a person, or None."""
         raw = self._vault.get(self._place, principal)
         return None if raw is None else _read(raw)
 
     def keep(self, principal: str, had: TokenResponse) -> None:
-        """Keep somebody's tokens, all in one step, in the place of those before."""
+        """Store the tokens of a person, replacing earlier ones in one step."""
         self._vault.put(self._place, principal, _written(had))
 
     def follow(self, principal: str, before: TokenResponse, new: TokenResponse | None) -> bool:
-        """Keep the successors of tokens, or none; False if they are not there any more.
+        """Replace tokens by new ones, or delete them; return False if ``before`` is no longer stored.
 
-        Who logged out meanwhile, or in anew, is not logged in by what was renewed of the login before.
+        A renewal must not log in somebody who logged out meanwhile, or replace the tokens of a new login.
         """
         written = None if new is None else _written(new)
         return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
@@ -105,11 +116,11 @@ class Logins:
         return turn(self._vault.locks, self._place, principal)
 
     def forget(self, principal: str) -> bool:
-        """Forget somebody's tokens; tell whether there were any."""
+        """Delete the tokens of a person; return whether there were any."""
         return self._vault.remove(self._place, principal)
 
     def principals(self) -> list[tuple[str, int]]:
-        """Return who is logged in, and since when their tokens are these."""
+        """Return each person who is logged in, with the time of their current tokens."""
         return [(principal, at) for place, principal, at in self._vault.entries() if place == self._place]
 
 
@@ -124,7 +135,7 @@ def _written(had: TokenResponse) -> bytes:
 
 
 class UserTokens:
-    """One person's tokens for one server, read anew at each request: a logout counts at once, in all processes."""
+    """The tokens of one person for one server, read at each request: a logout takes effect at once everywhere."""
 
     def __init__(
         self,
@@ -140,7 +151,7 @@ class UserTokens:
         self._resource = said.resource_of(address)
         self._principal = principal
         self._logins = logins
-        self._speaker = IssuerClient(said.issuer, fetch, clock)
+        self._issuer_client = IssuerClient(said.issuer, fetch, clock)
         self._clock = clock
         self._refused = ""
         self._failure = ""
@@ -157,7 +168,7 @@ class UserTokens:
             return had.token if self._is_good(had) else (await self._renewed(had)).token
 
     def refused(self, token: str) -> None:
-        """Renew it next."""
+        """Renew the token at the next request, since the server refused it."""
         self._refused = token
 
     def _is_good(self, had: TokenResponse) -> bool:
@@ -167,10 +178,10 @@ class UserTokens:
         try:
             had = self._logins.of(self._principal)
         except (StoreError, ValueError, KeyError, TypeError) as error:
-            message = str(error) if isinstance(error, StoreError) else "what is kept of the login can't be read"
+            message = str(error) if isinstance(error, StoreError) else "the stored login is not readable"
             raise NoCredential(message) from error
         if had is None:
-            message = f"{self._principal} is not logged in there"
+            message = f"{self._principal} is not logged in at the server"
             raise LoginNeeded(message)
         return had
 
@@ -181,8 +192,8 @@ class UserTokens:
         if self._clock() < self._failed_at + _PAUSE:
             raise NoCredential(self._failure)
         try:
-            new = granted(await self._asked(had.refresh), self._clock())
-            # A server that does not change its refresh token leaves out the one that there is.
+            new = parse_token_response(await self._asked(had.refresh), self._clock())
+            # A server that does not rotate its refresh token may omit it.
             new = new if new.refresh else TokenResponse(new.token, new.until, had.refresh)
             is_kept = self._logins.follow(self._principal, had, new)
         except TokenRefused as error:
@@ -193,29 +204,28 @@ class UserTokens:
         return new if is_kept else await self._had_anew(new)
 
     async def _had_anew(self, stray: TokenResponse) -> TokenResponse:
-        """Return what there is now; what was renewed for who logged out meanwhile is revoked, as far as can be."""
+        """Return the current tokens; if the person logged out meanwhile, try to revoke the renewed ones."""
         try:
             return self._had()
         except LoginNeeded:
             with suppress(FetchError):
-                await revoked(self._said, stray, self._speaker)
+                await revoke_tokens(self._said, stray, self._issuer_client)
             raise
 
     def _after(self, error: TokenRefused, had: TokenResponse) -> TokenResponse:
-        """Judge a refusal: whoever did not wait may have renewed it meanwhile, else the login is over."""
+        """Handle a refused renewal: use the tokens that another process renewed meanwhile, else end the login."""
         now = self._had()
         if now.refresh != had.refresh:
             return now
         if error.error == "invalid_grant":
             self._logins.follow(self._principal, had, None)
-            message = f"the login of {self._principal} is over"
+            message = f"the login of {self._principal} has ended"
             raise LoginNeeded(message) from error
         self._failure, self._failed_at = str(error), self._clock()
         raise NoCredential(self._failure) from error
 
     async def _asked(self, refresh: str) -> FetchedDocument:
-        more, headers = proven(self._said, await self._speaker.metadata())
+        more, headers = client_authentication(self._said, await self._issuer_client.metadata())
         form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", None, form, headers)
-        return found
+        return await self._issuer_client.ask("token_endpoint", None, form, headers)

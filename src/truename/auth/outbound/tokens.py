@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 import anyio
 
 from truename.auth.network.fetch import FetchError
-from truename.auth.oauth import IssuerClient, TokenResponse, granted, proven
+from truename.auth.oauth import IssuerClient, TokenResponse, client_authentication, parse_token_response
+from truename.cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,46 +32,46 @@ __all__ = [
     "TokenExchanges",
 ]
 
-# An authorization server that is down is not asked by each call.
+# The pause before asking again, so that not every call asks an authorization server that is down.
 _PAUSE: Final = 5.0
 
 
 class NoCredential(Exception):
-    """There is no access token to be had; the text says why, and has nothing secret in it.
+    """No access token is available; the text says why, and contains no secrets.
 
-    ``kind`` is what such a fault is called.
+    ``kind`` is the kind of the error.
     """
 
     kind: ClassVar[str] = "credential"
 
 
 class LoginNeeded(NoCredential):
-    """Somebody has to log in first, or again."""
+    """A person must log in, or log in again."""
 
     kind = "login"
 
 
 class ServerCredential(Protocol):
-    """What a server is shown."""
+    """A source of access tokens for one server."""
 
     async def token(self) -> str:
-        """Return an access token that is good now. Raises `NoCredential`."""
+        """Return a valid access token. Raises `NoCredential`."""
         ...
 
     def refused(self, token: str) -> None:
-        """Know that the server did not take a token: the next one is another."""
+        """Discard a token that the server refused; the next one is a new one."""
         ...
 
 
 class ClientTokens:
-    """Tokens of a client's own (RFC 6749 section 4.4), one for all; asked for once, however many wait for it."""
+    """The client's own tokens (RFC 6749 section 4.4), shared by all callers; concurrent calls send one request."""
 
     def __init__(
         self, said: ClientCredentials, address: str, fetch: Fetch, clock: Callable[[], float] = time.time
     ) -> None:
         self._said = said
         self._address = address
-        self._speaker = IssuerClient(said.issuer or "", fetch, clock)
+        self._issuer_client = IssuerClient(said.issuer or "", fetch, clock)
         self._clock = clock
         self._had = TokenResponse()
         self._failure = ""
@@ -87,7 +87,7 @@ class ClientTokens:
         return self._had.token
 
     def refused(self, token: str) -> None:
-        """Ask for another one next, unless that was done already."""
+        """Discard a token that the server refused, unless it was already replaced."""
         if self._had.token == token:
             self._had = TokenResponse()
 
@@ -95,41 +95,41 @@ class ClientTokens:
         if self._clock() < self._failed_at + _PAUSE:
             raise NoCredential(self._failure)
         try:
-            self._had = granted(await self._asked(), self._clock())
+            self._had = parse_token_response(await self._asked(), self._clock())
         except FetchError as error:
             self._failure, self._failed_at = str(error), self._clock()
             raise NoCredential(self._failure) from error
 
     async def _asked(self) -> FetchedDocument:
         said = self._said
-        more, headers = proven(said, {} if said.token_url is not None else await self._speaker.metadata())
+        more, headers = client_authentication(
+            said, {} if said.token_url is not None else await self._issuer_client.metadata()
+        )
         form = {"grant_type": "client_credentials", "scope": " ".join(said.scopes), **more}
         form |= {"resource": said.resource_of(self._address), "audience": said.audience}
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
-        return found
+        return await self._issuer_client.ask("token_endpoint", said.token_url, form, headers)
 
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _TYPE: Final = "urn:ietf:params:oauth:token-type:"
 _ACCESS_TOKEN: Final = f"{_TYPE}access_token"
-# What can be shown to a server: no ID token, no assertion, nothing to renew with.
+# The types that may be sent to a server: no ID token, no assertion, no refresh token.
 _ISSUED: Final = frozenset({_ACCESS_TOKEN, f"{_TYPE}jwt"})
 _MOST: Final = 2_000
-# What was refused is not asked for by each call.
 
 
 class CallerTokenNeeded(NoCredential):
-    """The caller has shown no token that can be exchanged, or it is over."""
+    """The caller has sent no exchangeable token, or it has expired."""
 
     kind = "caller"
 
 
 class TokenCaller:
-    """Whose connection it is, as far as tokens go: known in memory only.
+    """The caller of a connection, with their authentication; kept in memory only.
 
-    Somebody can come in with several tokens that let them in alike, and say different things besides (how they proved
-    who they are). What a request needs is had for its own; what the connection says by itself goes by the last one.
+    A caller may authenticate with several tokens that grant the same access but differ in other claims (such as the
+    authentication method). A request uses its own; background tasks of the connection use the last one.
     """
 
     def __init__(self) -> None:
@@ -137,12 +137,12 @@ class TokenCaller:
 
     @property
     def admission(self) -> Authenticated | None:
-        """How they were let in."""
+        """The authentication of the current task, else the last one."""
         asking = _ASKING.get()
         return asking[1] if asking is not None and asking[0] is self else self._last
 
     def asks(self, admission: Authenticated | None) -> None:
-        """Know how they were let in for what this task, and those that it begins, asks for."""
+        """Set the authentication for this task, and for the tasks that it starts."""
         self._last = admission
         _ASKING.set((self, admission))
 
@@ -161,22 +161,22 @@ class _Had:
 
 
 class TokenExchanges:
-    """The exchanges for one server, each known by the digest of the very token that was exchanged.
+    """The exchanges for one server, cached under a digest of the exchanged token.
 
-    So nobody gets what was given for another's token, and no token of a caller's is kept.
+    So a caller never receives a token that was issued for another one, and no caller's token is stored.
     """
 
     def __init__(self, said: TokenExchange, address: str, fetch: Fetch, clock: Callable[[], float] = time.time) -> None:
         self._said = said
         self._resource = said.resource_of(address)
-        self._speaker = IssuerClient(said.issuer or "", fetch, clock)
+        self._issuer_client = IssuerClient(said.issuer or "", fetch, clock)
         self._clock = clock
-        self._had: OrderedDict[bytes, _Had] = OrderedDict()
+        self._had: LRUCache[bytes, _Had] = LRUCache(_MOST)
 
     async def token(self, admission: Authenticated | None) -> str:
-        """Return an access token that is good for the server, for whoever was let in so.
+        """Return an access token for the server, on behalf of this caller.
 
-        Raises `CallerTokenNeeded`, and `NoCredential` for one that the authorization server does not exchange.
+        Raises `CallerTokenNeeded`, and `NoCredential` if the authorization server refuses the exchange.
         """
         token = self._exchangeable(admission)
         had = self._of(token)
@@ -184,35 +184,33 @@ class TokenExchanges:
             async with had.lock:
                 if self._clock() >= had.granted.until:
                     await self._renew(had, token)
-                # It may have been taken back meanwhile.
+                # The caller's token may have been revoked meanwhile.
                 self._exchangeable(admission)
         return had.granted.token
 
     def refused(self, admission: Authenticated | None, token: str) -> None:
-        """Know that the server did not take a token: the next one is another."""
+        """Discard a token that the server refused; the next one is a new one."""
         had = None if admission is None else self._had.get(_digest(admission.token))
         if had is not None and had.granted.token == token:
             had.granted = TokenResponse()
 
     def _exchangeable(self, admission: Authenticated | None) -> str:
         if admission is None or not admission.token:
-            message = "this caller came in without an access token of an authorization server"
+            message = "this caller did not authenticate with an access token of an authorization server"
             raise CallerTokenNeeded(message)
         if not self._said.takes(admission.principal.issuer):
-            message = "this caller's token is of an issuer whose tokens are not exchanged there"
+            message = "this caller's token comes from an issuer whose tokens are not exchanged for this server"
             raise CallerTokenNeeded(message)
         is_over = admission.until is not None and self._clock() >= admission.until
         if is_over or not admission.stands():
-            message = "the token that this caller came in with is over"
+            message = "the token of this caller has expired or was revoked"
             raise CallerTokenNeeded(message)
         return admission.token
 
     def _of(self, token: str) -> _Had:
         key = _digest(token)
-        had = self._had.setdefault(key, _Had())
-        self._had.move_to_end(key)
-        while len(self._had) > _MOST:
-            self._had.popitem(last=False)
+        if (had := self._had.get(key)) is None:
+            had = self._had[key] = _Had()
         return had
 
     async def _renew(self, had: _Had, token: str) -> None:
@@ -220,17 +218,19 @@ class TokenExchanges:
             raise NoCredential(had.failure)
         try:
             answer = await self._asked(token)
-            # Nothing of it is kept but the access token: whoever may come in may have it exchanged again.
-            found = replace(granted(answer, self._clock()), refresh="")
+            # Only the access token is kept: a caller who is still authenticated can exchange again.
+            found = replace(parse_token_response(answer, self._clock()), refresh="")
             _check(answer, found, token)
             had.granted = found
         except FetchError as error:
-            had.failure, had.failed_at = f"this caller's token is not exchanged: {error}", self._clock()
+            had.failure, had.failed_at = f"cannot exchange this caller's token: {error}", self._clock()
             raise NoCredential(had.failure) from error
 
     async def _asked(self, token: str) -> FetchedDocument:
         said = self._said
-        more, headers = proven(said, {} if said.token_url is not None else await self._speaker.metadata())
+        more, headers = client_authentication(
+            said, {} if said.token_url is not None else await self._issuer_client.metadata()
+        )
         form = {
             "grant_type": _GRANT,
             "subject_token": token,
@@ -242,23 +242,22 @@ class TokenExchanges:
             **more,
         }
         form = {name: value for name, value in form.items() if value}
-        found: FetchedDocument = await self._speaker.ask("token_endpoint", said.token_url, form, headers)
-        return found
+        return await self._issuer_client.ask("token_endpoint", said.token_url, form, headers)
 
 
 class ExchangedTokens:
-    """What a server is shown on the connection of one caller."""
+    """The credential for a server on the connection of one caller."""
 
     def __init__(self, exchanges: TokenExchanges, caller: TokenCaller) -> None:
         self._exchanges = exchanges
         self._caller = caller
 
     async def token(self) -> str:
-        """Return an access token that is good now. Raises `NoCredential`."""
+        """Return a valid access token. Raises `NoCredential`."""
         return await self._exchanges.token(self._caller.admission)
 
     def refused(self, token: str) -> None:
-        """Know that the server did not take a token."""
+        """Discard a token that the server refused."""
         self._exchanges.refused(self._caller.admission, token)
 
 
@@ -267,11 +266,11 @@ def _digest(token: str) -> bytes:
 
 
 def _check(answer: FetchedDocument, found: TokenResponse, token: str) -> None:
-    """Refuse what is no answer to an exchange (RFC 8693 section 2.2.1). Raises `FetchError`."""
+    """Check the response to a token exchange (RFC 8693 section 2.2.1). Raises `FetchError`."""
     issued = answer.document().get("issued_token_type")
     if not isinstance(issued, str) or issued not in _ISSUED:
-        message = "the authorization server does not say that it is an access token that it gives"
+        message = "the authorization server does not declare the issued token as an access token"
         raise FetchError(message)
     if found.token == token:
-        message = "the authorization server gives back the very token that it was sent"
+        message = "the authorization server returns the same token that it received"
         raise FetchError(message)

@@ -1,7 +1,7 @@
-"""Diagnose clients: predict what each makes of its tools, and report findings.
+"""Diagnose clients: predict how each treats its tools, and report findings.
 
-`predict` says what one client does to each tool, `examine` what is the matter with clients, their files and lists.
-Nothing here starts a server or writes a file.
+`predict` returns how one client treats each tool, `examine` the findings about clients, their files and lists of
+tools. This package starts no server and writes no file.
 """
 
 from truename.clients.doctor.cases import (
@@ -9,15 +9,15 @@ from truename.clients.doctor.cases import (
     ExaminedServer,
     Identity,
     ServerLists,
-    Startable,
+    StartableServer,
     cases_of,
+    find_startable,
     general_dialects,
     identity,
     servers_of,
-    startable,
 )
 from truename.clients.doctor.examine import Diagnosis, DoctorReport, examine
-from truename.clients.doctor.file_findings import about_files, would_start
+from truename.clients.doctor.file_findings import check_files, would_start
 from truename.clients.doctor.prediction import Prediction, ToolFate, predict
 from truename.clients.doctor.rules import RULES
 
@@ -30,15 +30,15 @@ __all__ = [
     "Identity",
     "Prediction",
     "ServerLists",
-    "Startable",
+    "StartableServer",
     "ToolFate",
-    "about_files",
     "cases_of",
+    "check_files",
     "examine",
+    "find_startable",
     "general_dialects",
     "identity",
     "predict",
     "servers_of",
-    "startable",
     "would_start",
 ]

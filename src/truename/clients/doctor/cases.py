@@ -1,4 +1,4 @@
-"""Build the cases to examine: one client each, with the servers that it would connect to, and their lists."""
+"""Build the cases that the doctor examines: each is one client with its servers and the tools that they list."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename import dialects
 from truename.catalog import UNDECLARED, Catalog, ServerIdentity
-from truename.clients.doctor.file_findings import place
-from truename.clients.doctor.prediction import Prediction, Roster, effect
+from truename.clients.doctor.file_findings import location_of
+from truename.clients.doctor.prediction import Prediction, Roster, affecting_fields
 from truename.clients.gateway_address import ONLY_STYLE, client_of, shown_by
 from truename.config.entries import is_gateway
 from truename.config.templates import spelling_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients import FoundFile, Sighting
+    from truename.clients import ClientServer, FoundFile
     from truename.clients.doctor.prediction import Key
     from truename.clients.gateway_address import ShownAddress
     from truename.config import ServerConfig
@@ -33,12 +33,12 @@ __all__ = [
     "ExaminedServer",
     "Identity",
     "ServerLists",
-    "Startable",
+    "StartableServer",
     "cases_of",
+    "find_startable",
     "general_dialects",
     "identity",
     "servers_of",
-    "startable",
 ]
 
 _INVALID: Final = "invalid"
@@ -48,12 +48,11 @@ _GATEWAY: Final = DEFAULT_SERVER_NAME
 
 @dataclass(frozen=True, kw_only=True)
 class ExaminedServer:
-    """One server as its client knows it: the key, and what it lists.
+    """A server under the key that its client uses, with the tools that it lists.
 
-    ``definitions`` are its tools by name, None as long as nobody asked the server; ``repeated`` are the names that it
-    lists twice, ``unusable`` what stands in its list without a usable name, in words. ``address`` is its URL, if it
-    has one; ``identity`` what its entry declares of the ids of its tools. ``shown`` says which servers of the gateway
-    the entry shows, if it leads to the gateway already.
+    ``definitions`` are its tools by name (None: the server was not asked), ``repeated`` the names that it lists twice,
+    ``unusable`` describes tools without a usable name. ``address`` is its URL, if any; ``identity`` the integration
+    and versions that its entry declares. ``shown`` is set if the entry points at the gateway.
     """
 
     key: str
@@ -69,7 +68,7 @@ class ExaminedServer:
     def listing(
         cls, key: str, listing: Any, location: Location | None = None, *, config: ServerConfig | None = None
     ) -> ExaminedServer:
-        """Read what a server answered to tools/list: tools, names, a result or a response. Raises nothing."""
+        """Read an answer to tools/list in any form: tools, names, a result or a response. Raises nothing."""
         catalog = Catalog.from_mcp([(key, listing)], {}, strict=False)
         found = {code: [one for one in catalog.notices if one.code == code] for code in (_INVALID, _DUPLICATE)}
         return cls(
@@ -85,38 +84,38 @@ class ExaminedServer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names as listed, one that is listed twice twice."""
+        """The names of the tools as listed, including duplicates."""
         return (*(self.definitions or ()), *self.repeated)
 
 
 def shown_at_gateway(server: ServerConfig) -> ShownAddress | None:
-    """Return what an entry shows of a gateway; None where it leads to none."""
+    """Return the gateway's servers that an entry shows; None if the entry does not point at a gateway."""
     return shown_by(server) if is_gateway(server) else None
 
 
 class ServerLists:
-    """What a set of servers lists, with all that is worked out once for every client that has them."""
+    """The tools of a set of servers, with predictions that are computed once for all clients with these servers."""
 
     def __init__(self, servers: Iterable[ExaminedServer]) -> None:
         self.servers = tuple(servers)
-        self._bare: dict[object, Prediction] = {}
-        self._through: dict[object, Prediction] = {}
-        self._connected: dict[object, Prediction] = {}
+        self._direct: dict[object, Prediction] = {}
+        self._behind_gateway: dict[object, Prediction] = {}
+        self._after_connect: dict[object, Prediction] = {}
 
     @cached_property
     def catalog(self) -> Catalog:
-        """All tools whose names can be admitted, in the servers' order."""
+        """All tools with usable names, in the servers' order."""
         pairs = [(server.key, list((server.definitions or {}).values())) for server in self.servers]
         return Catalog.from_mcp(pairs, identities={one.key: one.identity for one in self.servers}, strict=False)
 
     @cached_property
     def universal(self) -> tuple[str, ...]:
-        """The names that the gateway would give to these tools."""
+        """The names of these tools at the gateway."""
         return tuple(project(self.catalog, "universal").values())
 
     @cached_property
     def alike(self) -> Mapping[str, Sequence[Key]]:
-        """The tools by their names folded: those that some clients take for the same."""
+        """The tools by folded name: some clients treat names with equal folds as the same."""
         found: defaultdict[str, list[Key]] = defaultdict(list)
         for key in self._own.keys:
             found[fold(key[1])].append(key)
@@ -133,28 +132,28 @@ class ServerLists:
 
     @cached_property
     def places(self) -> Mapping[str, Location]:
-        """Where each server stands, by its key, as far as that is known."""
+        """The location of each server's entry, by key, as far as it is known."""
         return {server.key: server.location for server in reversed(self.servers) if server.location is not None}
 
-    def bare(self, dialect: Dialect) -> Prediction:
-        """Return what a client makes of the tools as they are; clients that do the same share the answer."""
-        return _kept(self._bare, dialect, lambda: self._own)
+    def direct(self, dialect: Dialect) -> Prediction:
+        """Predict how a client treats the tools without the gateway; clients with the same rules share the result."""
+        return _cached(self._direct, dialect, lambda: self._own)
 
-    def through(self, dialect: Dialect) -> Prediction:
-        """Return what a client makes of the same tools behind the gateway, under their universal names."""
-        return _kept(self._through, dialect, lambda: self._projected)
+    def behind_gateway(self, dialect: Dialect) -> Prediction:
+        """Predict how a client treats the tools behind the gateway, under their universal names."""
+        return _cached(self._behind_gateway, dialect, lambda: self._projected)
 
-    def connected(self, dialect: Dialect) -> Prediction:
-        """Return what a client makes of the same tools as `truename connect` gives them to it.
+    def after_connect(self, dialect: Dialect) -> Prediction:
+        """Predict how a client treats the tools after `truename connect`.
 
-        That is an entry for each server, with its own names, or a common one where the client loses fewer tools that
-        way. Servers that it reaches through the gateway already stay as they are.
+        That writes one entry per server, or a common one if the client loses fewer tools that way. Servers that the
+        client already reaches through the gateway are not changed.
         """
         rosters = ((server.key, self._alone(server, dialect)) for server in self.servers)
-        single = _kept(self._connected, dialect, lambda: Roster(rosters))
+        single = _cached(self._after_connect, dialect, lambda: Roster(rosters))
         if any(server.shown is not None for server in self.servers) or not single.lost:
             return single
-        common = self.through(dialect)
+        common = self.behind_gateway(dialect)
         return common if len(common.lost) < len(single.lost) else single
 
     def _alone(self, server: ExaminedServer, dialect: Dialect) -> Iterable[str]:
@@ -166,22 +165,22 @@ class ServerLists:
     def lost_through(self, dialect: Dialect) -> int:
         """Return how many tools a client could not call under their universal names, behind the gateway.
 
-        Where a client has rules for single names only, legal names that differ need no simulation: each is shown.
+        A client whose rules concern single names only needs no simulation if all names are legal: it shows each.
         """
         rules = dialect.mangling
         alone = not (rules.alike or rules.after or rules.refuse or rules.silent)
         if alone and not any(dialect.check(name, _GATEWAY) for name in self.universal):
             return 0
-        return len(self.through(dialect).lost)
+        return len(self.behind_gateway(dialect).lost)
 
     @property
     def tools(self) -> int:
-        """How many tools there are."""
+        """The number of tools."""
         return sum(len(server.definitions or ()) for server in self.servers)
 
 
-def _kept(made: dict[object, Prediction], dialect: Dialect, roster: Callable[[], Roster]) -> Prediction:
-    key = effect(dialect)
+def _cached(made: dict[object, Prediction], dialect: Dialect, roster: Callable[[], Roster]) -> Prediction:
+    key = affecting_fields(dialect)
     if key not in made:
         made[key] = Prediction(dialect, roster())
     return made[key]
@@ -189,7 +188,7 @@ def _kept(made: dict[object, Prediction], dialect: Dialect, roster: Callable[[],
 
 @dataclass(frozen=True, kw_only=True)
 class ClientCase:
-    """One client, framework or provider, the servers that it would connect, and the files that say so."""
+    """A client, framework or provider with the servers that it connects to, and the files that configure them."""
 
     dialect: Dialect
     lists: ServerLists
@@ -199,57 +198,59 @@ class ClientCase:
 
     @property
     def name(self) -> str:
-        """The client as a command names it: `truename connect NAME`; a dialect's name where no client was found."""
+        """The client's name for commands (`truename connect NAME`); the dialect's name if there is no client."""
         return self.client or self.dialect.name
 
     @property
     def called(self) -> str:
-        """The client as people call it."""
+        """The client's title."""
         return self.title or self.dialect.title
 
     @property
     def is_connected(self) -> bool:
-        """Whether all its servers are reached through the gateway already."""
+        """Whether the client already reaches all its servers through the gateway."""
         return bool(self.lists.servers) and all(server.shown is not None for server in self.lists.servers)
 
     @property
     def remedy(self) -> str:
-        """What gives each tool a name that this client keeps; "" where no client was found."""
+        """The command that gives each tool a name that this client keeps; "" if there is no client."""
         if not self.client:
             return ""
         if any(server.shown is not None and server.shown.only for server in self.lists.servers):
-            # Each server has an entry of its own already, and their tools still meet in this client.
+            # Each server already has its own entry at the gateway, and their tools still clash in this client.
             return f"`truename disconnect {self.client}`, then `truename connect {self.client} --one`"
         return f"`truename connect {self.client}`"
 
     @cached_property
-    def bare(self) -> Prediction:
-        """What the client makes of the tools as they are."""
-        return self.lists.bare(self.dialect)
+    def direct(self) -> Prediction:
+        """The prediction for the tools without the gateway."""
+        return self.lists.direct(self.dialect)
 
     @cached_property
     def lost_through(self) -> int:
-        """How many tools the client could not call, as `truename connect` gives them to it.
+        """The number of tools that the client could not call after `truename connect`.
 
-        What is no client has universal names there.
+        Frameworks and providers get universal names.
         """
-        return len(self.lists.connected(self.dialect).lost) if self.client else self.lists.lost_through(self.dialect)
+        return (
+            len(self.lists.after_connect(self.dialect).lost) if self.client else self.lists.lost_through(self.dialect)
+        )
 
 
 Identity: TypeAlias = tuple[Any, ...]
-# The nearest first: what is configured there goes before the rest, as most clients have it.
+# Scopes in order of precedence, as most clients have it.
 _NEAREST_FIRST: Final = ("managed", "local", "project", "deployment", "user", "plugin")
 _PROJECTS: Final = "projects"
 _REFERS: Final = ("$", "{", "%")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Startable:
-    """A server that could be asked, once for all that have it.
+class StartableServer:
+    """A server that can be started or connected to list its tools, once for all clients that configure it.
 
-    ``path`` is the file that says so (None: it was typed), ``clients`` whose files do, ``of_project`` tells that none
-    but a project's own file does. ``spelling`` is how its references are written; a server without one has none left,
-    and ``written`` is then how it was before they were replaced.
+    ``path`` is its file (None: it was given on the command line), ``clients`` are the clients that configure it;
+    ``of_project``: only a project's file does. ``spelling`` is the syntax of its references; "" means that they are
+    resolved, and ``written`` is then the server with the references.
     """
 
     server: ServerConfig
@@ -262,11 +263,11 @@ class Startable:
     location: Location | None = None
 
 
-def identity(sighting: Sighting) -> Identity:
-    """Return what makes two entries the same server: how it is started or reached, whatever its key."""
-    server = sighting.server
+def identity(client_server: ClientServer) -> Identity:
+    """Return a key that is equal for entries of the same server: how it is started or reached, whatever its name."""
+    server = client_server.server
     texts = (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
-    # What is relative is another thing from another directory, and a reference from another client.
+    # A relative path depends on the file's directory, and a reference on the client's syntax.
     relative = any(text and not text.startswith(("/", "~")) and "/" in text for text in (server.command, server.cwd))
     return (
         server.command,
@@ -276,41 +277,40 @@ def identity(sighting: Sighting) -> Identity:
         server.url,
         tuple(sorted(server.headers.items())),
         server.type,
-        str(sighting.path.parent) if relative else "",
-        spelling_of(sighting.client) if any(mark in text for text in texts for mark in _REFERS) else "",
+        str(client_server.path.parent) if relative else "",
+        spelling_of(client_server.client) if any(mark in text for text in texts for mark in _REFERS) else "",
     )
 
 
-def startable(files: Iterable[FoundFile]) -> Mapping[Identity, Startable]:
-    """Return every server that is switched on and says how to reach it, each once."""
-    groups: defaultdict[Identity, list[tuple[FoundFile, Sighting]]] = defaultdict(list)
+def find_startable(files: Iterable[FoundFile]) -> Mapping[Identity, StartableServer]:
+    """Return every enabled server with a command or URL, each once."""
+    groups: defaultdict[Identity, list[tuple[FoundFile, ClientServer]]] = defaultdict(list)
     for found in files:
-        for sighting in found.servers:
-            server = sighting.server
+        for client_server in found.servers:
+            server = client_server.server
             if not server.disabled and (server.command is not None or server.url is not None):
-                groups[identity(sighting)].append((found, sighting))
+                groups[identity(client_server)].append((found, client_server))
     return {key: _startable(group) for key, group in groups.items()}
 
 
-def _startable(group: Sequence[tuple[FoundFile, Sighting]]) -> Startable:
-    found, sighting = group[0]
-    return Startable(
-        server=sighting.server,
-        path=sighting.path,
+def _startable(group: Sequence[tuple[FoundFile, ClientServer]]) -> StartableServer:
+    found, client_server = group[0]
+    return StartableServer(
+        server=client_server.server,
+        path=client_server.path,
         clients=tuple(dict.fromkeys(one.file.title for one, _ in group)),
         of_project=all(one.scope == "project" for _, one in group),
         shape=found.file.shape,
         spelling=spelling_of(found.file.client),
-        location=place(found, sighting.where),
+        location=location_of(found, client_server.where),
     )
 
 
 def cases_of(files: Sequence[FoundFile], answers: Mapping[Identity, Any], project: str = "") -> tuple[ClientCase, ...]:
-    """Return a case for each client of these files, with what its servers answered, as far as they were asked.
+    """Return a case for each client of these files, with the tools of the servers that were asked.
 
-    Files of no certain client make none.
-
-    A file that configures other projects too makes one more case for each of them, told by its path.
+    Files that belong to no certain client are skipped. A file that configures several projects makes one case for the
+    present project and one for each other project, titled with its path.
     """
     by_client: defaultdict[str, list[FoundFile]] = defaultdict(list)
     for found in files:
@@ -320,14 +320,14 @@ def cases_of(files: Sequence[FoundFile], answers: Mapping[Identity, Any], projec
 
 
 def servers_of(files: Iterable[FoundFile], answers: Mapping[Identity, Any]) -> list[ExaminedServer]:
-    """Return the servers of files that are of no certain client."""
+    """Return the enabled servers of files that belong to no certain client."""
     read = _CaseReader(answers)
     pairs = [(found, one) for found in files if not found.file.client for one in found.servers]
     return [read.server(found, one) for found, one in _effective(pairs) if not one.server.disabled]
 
 
 def general_dialects() -> tuple[Dialect, ...]:
-    """Return whom tools of no certain client are examined for: clients and frameworks that were run, and providers."""
+    """Return the dialects for tools of no certain client: all providers, and clients and frameworks that were run."""
     return tuple(
         row
         for row in dialects.table()
@@ -337,7 +337,12 @@ def general_dialects() -> tuple[Dialect, ...]:
 
 def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, Any], project: str) -> Iterator[ClientCase]:
     file, read = files[0].file, _CaseReader(answers)
-    pairs = [(found, sighting) for found in files for sighting in found.servers if not sighting.server.disabled]
+    pairs = [
+        (found, client_server)
+        for found in files
+        for client_server in found.servers
+        if not client_server.server.disabled
+    ]
     pairs.sort(key=lambda pair: _rank(pair[1]))
     elsewhere = dict.fromkeys(there for _, one in pairs if (there := _project_of(one)) not in ("", project))
     dialect = dialects.get(file.dialect)
@@ -353,33 +358,33 @@ def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, Any], project:
 
 
 class _CaseReader:
-    """What servers answered, read once for all clients that know one by the same key."""
+    """A reader of servers' answers."""
 
     def __init__(self, answers: Mapping[Identity, Any]) -> None:
         self._answers = answers
 
-    def server(self, found: FoundFile, sighting: Sighting) -> ExaminedServer:
-        key, here = sighting.server.key, place(found, sighting.where)
-        answer = self._answers.get(identity(sighting))
+    def server(self, found: FoundFile, client_server: ClientServer) -> ExaminedServer:
+        key, here = client_server.server.key, location_of(found, client_server.where)
+        answer = self._answers.get(identity(client_server))
         return (
-            ExaminedServer(key=key, location=here, shown=shown_at_gateway(sighting.server))
+            ExaminedServer(key=key, location=here, shown=shown_at_gateway(client_server.server))
             if answer is None
-            else ExaminedServer.listing(key, answer, here, config=sighting.server)
+            else ExaminedServer.listing(key, answer, here, config=client_server.server)
         )
 
 
-def _effective(pairs: Iterable[tuple[FoundFile, Sighting]]) -> Iterable[tuple[FoundFile, Sighting]]:
-    """Return one entry a key, the nearest."""
-    chosen: dict[str, tuple[FoundFile, Sighting]] = {}
+def _effective(pairs: Iterable[tuple[FoundFile, ClientServer]]) -> Iterable[tuple[FoundFile, ClientServer]]:
+    """Return the entry with the highest precedence for each key."""
+    chosen: dict[str, tuple[FoundFile, ClientServer]] = {}
     for pair in pairs:
         chosen.setdefault(pair[1].server.key, pair)
     return chosen.values()
 
 
-def _rank(sighting: Sighting) -> int:
-    return _NEAREST_FIRST.index(sighting.scope) if sighting.scope in _NEAREST_FIRST else len(_NEAREST_FIRST)
+def _rank(client_server: ClientServer) -> int:
+    return _NEAREST_FIRST.index(client_server.scope) if client_server.scope in _NEAREST_FIRST else len(_NEAREST_FIRST)
 
 
-def _project_of(sighting: Sighting) -> str:
-    """Return the project that an entry of a file of many projects is for; nothing for an entry of all."""
-    return str(sighting.where[1]) if len(sighting.where) > 2 and sighting.where[0] == _PROJECTS else ""
+def _project_of(client_server: ClientServer) -> str:
+    """Return the project of an entry in a file that configures several; "" for an entry of all projects."""
+    return str(client_server.where[1]) if len(client_server.where) > 2 and client_server.where[0] == _PROJECTS else ""

@@ -1,4 +1,4 @@
-"""Examine cases: return a diagnosis of each, and findings about no client. Nothing is started or written."""
+"""Examine cases: a diagnosis of each client, and findings that concern no single client."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from truename.clients.doctor.file_findings import about_files
-from truename.clients.doctor.tool_findings import about_kept, about_limits, about_lists, about_tools
+from truename.clients.doctor.file_findings import check_files
+from truename.clients.doctor.tool_findings import check_kept_names, check_limits, check_lists, check_tools
 from truename.conventions import Severity
 
 if TYPE_CHECKING:
@@ -25,18 +25,18 @@ _WORST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What is the matter with one client: its case, and the findings, the worst first."""
+    """The findings about one client, the worst first."""
 
     case: ClientCase
     findings: tuple[Finding, ...]
 
     def count(self, severity: Severity) -> int:
-        """How many findings there are of this severity."""
+        """Return the number of findings of a severity."""
         return sum(one.rule.severity is severity for one in self.findings)
 
     @property
     def tools(self) -> int:
-        """How many tools the client's servers list, as far as they were asked."""
+        """The number of tools of the client's servers that were asked."""
         return self.case.lists.tools
 
     @cached_property
@@ -47,29 +47,29 @@ class Diagnosis:
 
     @property
     def unread(self) -> int:
-        """How many of them stand in files that the client refuses, so that it has none of them."""
+        """The number of tools of servers in files that the client refuses."""
         return sum(len(one.definitions or ()) for one in self.case.lists.servers if one.key in self._refused)
 
     @property
     def lost(self) -> int:
-        """How many of them can't be called from the client for certain: by their names, or because it has no file."""
-        names = (fate for fate in self.case.bare.lost if fate.loss != "unknown")
+        """The number of tools that the client certainly can't call: by their names, or because it refuses the file."""
+        names = (fate for fate in self.case.direct.lost if fate.loss != "unknown")
         return self.unread + sum(fate.server not in self._refused for fate in names)
 
     @property
     def uncertain(self) -> int:
-        """How many share a name in a way whose end is not known."""
-        return sum(fate.loss == "unknown" and fate.server not in self._refused for fate in self.case.bare.lost)
+        """The number of tools that share a name, where it is unknown which one a call runs."""
+        return sum(fate.loss == "unknown" and fate.server not in self._refused for fate in self.case.direct.lost)
 
     @property
     def lost_through(self) -> int:
-        """How many could not be called if the client had them from the gateway."""
+        """The number of tools that the client could not call through the gateway."""
         return self.case.lost_through
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorReport:
-    """A whole examination: the diagnosis of each client, and what is the matter whatever the client."""
+    """The result of an examination: a diagnosis of each client, and findings that concern no single client."""
 
     diagnoses: tuple[Diagnosis, ...]
     general: tuple[Finding, ...] = ()
@@ -81,15 +81,15 @@ class DoctorReport:
 
 
 def examine(cases: Iterable[ClientCase], general: Iterable[Finding] = ()) -> DoctorReport:
-    """Examine each case, and each set of lists once.
+    """Examine each case, and each set of lists once. Starts and writes nothing.
 
-    A case whose servers were not asked gets what its files alone tell. ``general`` are findings made elsewhere, such
-    as servers that did not start.
+    A case whose servers were not asked gets only findings about its files. ``general`` are findings made elsewhere,
+    such as servers that did not start.
     """
     cases = tuple(cases)
     lists = {id(case.lists): case.lists for case in cases}
-    # Clients that have the same servers have the same lists.
-    about = {(one.rule.code, one.fact): one for several in lists.values() for one in about_lists(several)}
+    # Cases with the same servers have the same findings about lists.
+    about = {(one.rule.code, one.fact): one for several in lists.values() for one in check_lists(several)}
     seen: set[object] = set()
     return DoctorReport(
         diagnoses=tuple(Diagnosis(case=case, findings=_sorted(_new(_of(case), seen))) for case in cases),
@@ -98,11 +98,11 @@ def examine(cases: Iterable[ClientCase], general: Iterable[Finding] = ()) -> Doc
 
 
 def _of(case: ClientCase) -> Iterator[Finding]:
-    return chain(about_files(case.files, case.dialect), about_tools(case), about_limits(case), about_kept(case))
+    return chain(check_files(case.files, case.dialect), check_tools(case), check_limits(case), check_kept_names(case))
 
 
 def _new(findings: Iterable[Finding], seen: set[object]) -> Iterator[Finding]:
-    """Leave out what was told of the same client before: its cases in other projects share most of their servers."""
+    """Drop findings already reported for the same client: its cases in other projects share most servers."""
     for one in findings:
         mark = (one.rule.code, one.client, one.server, one.tools, one.location, "" if one.tools else one.fact)
         if mark not in seen:

@@ -1,4 +1,4 @@
-"""Find what is wrong with a client's files: text it refuses, servers it ignores, secrets in plain text."""
+"""Check a client's files: text that it refuses, servers that it ignores, secrets in plain text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from truename.clients.doctor.rules import RULES
 from truename.clients.server_entries import speaks_http
 from truename.config.servers import misspelt, strange
 from truename.conventions import Finding, Location
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from truename.clients import FoundFile, Sighting
+    from truename.clients import ClientServer, FoundFile
     from truename.config import ServerConfig
     from truename.conventions.findings import Confidence
     from truename.dialects import Dialect
     from truename.editing import Document
 
-__all__ = ["MASK", "about_files", "dotted", "literal_secrets", "masked", "place", "would_start"]
+__all__ = ["MASK", "check_files", "dotted", "literal_secrets", "location_of", "masked", "would_start"]
 
 MASK: Final = "***"
 _DEEPEST: Final = 8
@@ -34,7 +34,7 @@ _NAME: Final = re.compile(
     r"token(?!iz)|secret|passw|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth(?:orization|_|\Z)|bearer",
     re.IGNORECASE,
 )
-# Whose values are names or places of secrets, not secrets.
+# Endings of names whose values are names or locations of secrets.
 _HARMLESS: Final = re.compile(
     r"(?:_|-)?(?:file|path|url|uri|env|var|name|helper|type|provider|limit|count)\Z", re.IGNORECASE
 )
@@ -42,13 +42,13 @@ _VALUE: Final = re.compile(
     r"(?:Bearer |Basic |token )?(?:gh[opsur]_|github_pat_|glpat-|sk-|sk_|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|"
     r"pypi-|dop_v1_|shpat_|secret_|ntn_|lin_api_|eyJ)[A-Za-z0-9_./+=-]{12,}",
 )
-# ${VAR}, $VAR, %VAR%, {env:VAR}, {{VAR}}, $(...), op://..., and what stands in for a value in documentation.
+# ${VAR}, $VAR, %VAR%, {env:VAR}, {{VAR}}, $(...), op://..., and placeholders of documentation.
 _REFERENCE: Final = re.compile(
     r"\$\{|\$\(|\$[A-Za-z_]|%\w+%|\{env:|\{file:|\{\{|\b(?:op|vault|keychain|keyring|secret)://|<[^<>]*>|\bYOUR[_-]|\.\.\.|x{4,}",
     re.IGNORECASE,
 )
 _LOGIN: Final = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
-# A parameter of an address that is called so: ?access_token=..., and the user's key in front of an @ is _LOGIN's.
+# A URL parameter with the name of a secret: ?access_token=...
 _PARAMETER: Final = re.compile(
     r"(?<=[?&;])([^=&#?\s]{0,40}(?:token|secret|passw|key|credential|signature|auth)[^=&#?\s]{0,40}=)([^&#\s'\"]+)",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ _OPTION: Final = re.compile(r"(--?[A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SecretLeaf:
-    """A text in an entry: the path to it from the entry, and what it is called."""
+    """A string in an entry: its path relative to the entry, and the name of its key or option."""
 
     where: tuple[str | int, ...]
     name: str
@@ -66,7 +66,7 @@ class SecretLeaf:
 
 
 def literal_secrets(entry: Any) -> Iterator[SecretLeaf]:
-    """Return the texts of an entry that look like secrets written out, by their names or their shapes.
+    """Return the strings of an entry that look like secrets in plain text, by their names or their forms.
 
     >>> entry = {"env": {"API_KEY": "k3y-9f2c", "KEY_FILE": "/x", "TOKEN": "${TOKEN}"}, "args": ["--token", "s3cret"]}
     >>> [leaf.name for leaf in literal_secrets(entry)]
@@ -76,7 +76,7 @@ def literal_secrets(entry: Any) -> Iterator[SecretLeaf]:
 
 
 def masked(text: str, name: str = "") -> str:
-    """Return a text with nothing in it that looks like a secret.
+    """Mask everything in a text that looks like a secret.
 
     >>> masked("--api-key=abc123"), masked("ghp_0123456789abcdef0123"), masked("stdio")
     ('--api-key=***', '***', 'stdio')
@@ -90,7 +90,7 @@ def masked(text: str, name: str = "") -> str:
 
 
 def would_start(server: ServerConfig) -> str:
-    """Return what starting this server would do, on one line and without secrets: the command line, or the address."""
+    """Return the command line that would be started, or the URL that would be connected, with secrets masked."""
     if server.url is not None:
         headers = f" (headers {', '.join(server.headers)})" if server.headers else ""
         return f"{server.type.upper()} {_address(server.url)}{headers}"
@@ -155,20 +155,20 @@ def _quoted(word: str) -> str:
 
 
 _PLACE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
-# What a document notes -> the rule, what is there, what to do.
+# Kind of quirk -> rule, fact, remedy.
 _QUIRKS: Final = {
-    "comment": ("comment_refused", "it has a comment, which {client} does not read", "Remove the comment."),
+    "comment": ("comment_refused", "it has a comment, which {client} does not accept", "Remove the comment."),
     "trailing-comma": (
         "trailing_comma_refused",
-        "a comma stands behind the last item, which {client} does not read",
+        "it has a trailing comma, which {client} does not accept",
         "Remove the comma.",
     ),
     "bom": (
         "byte_order_mark_refused",
-        "it begins with a byte order mark, which {client} does not read",
+        "it begins with a byte order mark, which {client} does not accept",
         "Save it as UTF-8 without one.",
     ),
-    "duplicate-key": ("duplicate_key", "one key stands twice in one object", "Remove or rename one of the two."),
+    "duplicate-key": ("duplicate_key", "an object has the same key twice", "Remove or rename one of the two."),
 }
 _WORDS: Final = {"comment": "comment", "trailing-comma": "trailing comma", "bom": "byte order mark"}
 _TOLD_OF_ONE_KIND: Final = 3
@@ -176,17 +176,17 @@ _LONGEST_KEY: Final = 80
 _LOOPBACK_NAMES: Final = ("localhost", "host.docker.internal")
 
 
-def about_files(files: Sequence[FoundFile], dialect: Dialect) -> Iterator[Finding]:
-    """Tell what is wrong with these files of one client and with the entries in them. Starts nothing."""
+def check_files(files: Sequence[FoundFile], dialect: Dialect) -> Iterator[Finding]:
+    """Yield findings about one client's files and the entries in them. Starts nothing."""
     for found in files:
         yield from _about_reading(found)
-        for sighting in found.servers:
-            yield from _about_entry(found, sighting, dialect)
+        for client_server in found.servers:
+            yield from _about_entry(found, client_server, dialect)
     yield from _about_scopes(files)
 
 
-def place(found: FoundFile, where: tuple[str | int, ...] = ()) -> Location:
-    """Return a place in a file, with line and column where the file could be read."""
+def location_of(found: FoundFile, where: tuple[str | int, ...] = ()) -> Location:
+    """Return the location of a path in a file, with line and column if the file could be parsed."""
     line, column = 0, 0
     if found.document is not None and where:
         try:
@@ -197,7 +197,7 @@ def place(found: FoundFile, where: tuple[str | int, ...] = ()) -> Location:
 
 
 def dotted(where: Sequence[str | int]) -> str:
-    """Return a path into a file as people read it, printable and not too long."""
+    """Return a path into a file as a dotted text, printable and bounded."""
     return excerpt(".".join(map(str, where))[:_LONGEST_KEY])[1:-1] if where else ""
 
 
@@ -206,9 +206,9 @@ def _about_reading(found: FoundFile) -> Iterator[Finding]:
         at = _PLACE.search(found.problem.key)
         line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
         location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
-        said = found.problem.problem
-        how = said.removeprefix("it can't be read") if said.startswith("it can't be read") else f": {said}"
-        fact = f"{found.path.name} can't be read{how}."
+        problem = found.problem.problem
+        reason = problem.removeprefix("it can't be read") if problem.startswith("it can't be read") else f": {problem}"
+        fact = f"{found.path.name} can't be read{reason}."
         yield _finding("unreadable_file", found, location, fact, found.problem.remedy)
     if found.document is None:
         return
@@ -227,55 +227,55 @@ def _about_reading(found: FoundFile) -> Iterator[Finding]:
 
 
 def _known(found: FoundFile, kind: str) -> str:
-    """Return what is noted in the table of what the client does then; some move the file away."""
+    """Return the table's note on how the client treats such a file; some clients move it away."""
     notes = (note for note in found.file.notes if kind in _WORDS and _WORDS[kind] in note.lower())
     return f" {note}" if (note := next(notes, "")) else ""
 
 
-def _about_entry(found: FoundFile, sighting: Sighting, dialect: Dialect) -> Iterator[Finding]:
-    server, key = sighting.server, excerpt(sighting.server.key, 64)
-    here = place(found, sighting.where)
-    if machine(dialect.mangling).ignores(server.key):
-        fact = f"{found.file.title} never connects the server {key}: its key has characters that it ignores."
+def _about_entry(found: FoundFile, client_server: ClientServer, dialect: Dialect) -> Iterator[Finding]:
+    server, key = client_server.server, excerpt(client_server.server.key, 64)
+    here = location_of(found, client_server.where)
+    if compile_transformation(dialect.mangling).ignores(server.key):
+        fact = f"{found.file.title} never connects to {key}: it does not accept all characters of this key."
         yield _finding(
             "server_ignored", found, here, fact, "Use letters, digits, _ and - in the key.", server=server.key
         )
     if server.disabled:
         return
     if server.command is None and server.url is None:
-        fact = f"The entry {key} says neither what to start nor where to connect."
-        yield _finding(
-            "server_not_understood", found, here, fact, "Give it a command or an address.", server=server.key
-        )
+        fact = f"The entry {key} has neither a command nor a URL."
+        yield _finding("server_not_understood", found, here, fact, "Give it a command or a URL.", server=server.key)
     if server.url is not None and not speaks_http(found.file.shape):
-        fact = f"{found.file.title} can't connect {key}: it takes commands only, not addresses."
-        remedy = f"`truename connect {found.file.client}` puts a command in between."
+        fact = f"{found.file.title} can't connect to {key}: it accepts only commands, not URLs."
+        remedy = f"`truename connect {found.file.client}` gives it a command that connects to the URL."
         yield _finding("server_ignored", found, here, fact, remedy, server=server.key)
     if server.url is not None and _is_open(server.url):
         fact = f"{key} is reached over the network without TLS."
         yield _finding("unencrypted_server", found, here, fact, "Use https, or a tunnel.", server=server.key)
-    yield from _about_keys(found, sighting)
-    yield from _about_secrets(found, sighting)
+    yield from _about_keys(found, client_server)
+    yield from _about_secrets(found, client_server)
 
 
-def _about_keys(found: FoundFile, sighting: Sighting) -> Iterator[Finding]:
-    entry = _at(found.document, sighting.where)
+def _about_keys(found: FoundFile, client_server: ClientServer) -> Iterator[Finding]:
+    entry = _at(found.document, client_server.where)
     for word in strange(entry) if isinstance(entry, dict) else ():
         if meant := misspelt(word):
-            fact = f"{excerpt(sighting.server.key, 64)} has the key {excerpt(word, 64)}, which has no effect."
-            here = place(found, (*sighting.where, word))
-            yield _finding("unknown_key", found, here, fact, f"Did you mean {meant!r}?", server=sighting.server.key)
+            fact = f"{excerpt(client_server.server.key, 64)} has the key {excerpt(word, 64)}, which has no effect."
+            here = location_of(found, (*client_server.where, word))
+            yield _finding(
+                "unknown_key", found, here, fact, f"Did you mean {meant!r}?", server=client_server.server.key
+            )
 
 
-def _about_secrets(found: FoundFile, sighting: Sighting) -> Iterator[Finding]:
-    leaves = list(literal_secrets(_at(found.document, sighting.where)))
+def _about_secrets(found: FoundFile, client_server: ClientServer) -> Iterator[Finding]:
+    leaves = list(literal_secrets(_at(found.document, client_server.where)))
     if not leaves:
         return
     names = ", ".join(dict.fromkeys(excerpt(leaf.name or "a text", 40) for leaf in leaves))
-    fact = f"{excerpt(sighting.server.key, 64)} has what looks like a secret in plain text: {names}."
-    remedy = "Put it into an environment variable, and write a reference to that."
-    here = place(found, (*sighting.where, *leaves[0].where))
-    yield _finding("literal_secret", found, here, fact, remedy, server=sighting.server.key)
+    fact = f"{excerpt(client_server.server.key, 64)} seems to have a secret in plain text: {names}."
+    remedy = "Move it to an environment variable, and write a reference to the variable."
+    here = location_of(found, (*client_server.where, *leaves[0].where))
+    yield _finding("literal_secret", found, here, fact, remedy, server=client_server.server.key)
 
 
 def _at(document: Document | None, where: Sequence[str | int]) -> Any:
@@ -303,35 +303,35 @@ def _is_open(url: str) -> bool:
 
 
 def _about_scopes(files: Sequence[FoundFile]) -> Iterator[Finding]:
-    """Tell of servers that several files of the client configure; projects other than one's own don't meet."""
-    seen: defaultdict[str, list[tuple[FoundFile, Sighting]]] = defaultdict(list)
+    """Yield a finding for each server that several files of the client configure."""
+    seen: defaultdict[str, list[tuple[FoundFile, ClientServer]]] = defaultdict(list)
     for found in files:
-        for sighting in found.servers:
-            if all(not _apart(sighting, other) for _, other in seen[sighting.server.key]):
-                seen[sighting.server.key].append((found, sighting))
-    for key, sightings in seen.items():
-        if len(sightings) > 1:
-            yield _several(key, sightings)
+        for client_server in found.servers:
+            if all(not _apart(client_server, other) for _, other in seen[client_server.server.key]):
+                seen[client_server.server.key].append((found, client_server))
+    for key, client_servers in seen.items():
+        if len(client_servers) > 1:
+            yield _several(key, client_servers)
 
 
-def _apart(one: Sighting, other: Sighting) -> bool:
-    """Whether two entries are never read together, being those of two projects in one file."""
+def _apart(one: ClientServer, other: ClientServer) -> bool:
+    """Return whether two entries belong to two projects in one file, which are never used together."""
     return one.path == other.path and one.where[:-1] != other.where[:-1]
 
 
-def _several(key: str, sightings: Sequence[tuple[FoundFile, Sighting]]) -> Finding:
-    first = sightings[0][1].server
-    same = all(sighting.server == first for _, sighting in sightings)
-    where = " and ".join(f"{found.path} ({sighting.scope})" for found, sighting in sightings[:3])
-    found, sighting = sightings[-1]
+def _several(key: str, client_servers: Sequence[tuple[FoundFile, ClientServer]]) -> Finding:
+    first = client_servers[0][1].server
+    same = all(client_server.server == first for _, client_server in client_servers)
+    where = " and ".join(f"{found.path} ({client_server.scope})" for found, client_server in client_servers[:3])
+    found, client_server = client_servers[-1]
     fact = f"{excerpt(key, 64)} is configured {'alike' if same else 'differently'} in {where}."
     remedy = "Keep one of them." if same else "Keep one of them, or give one another key."
     rule = "repeated_server" if same else "shadowed_server"
-    return _finding(rule, found, place(found, sighting.where), fact, remedy, server=key)
+    return _finding(rule, found, location_of(found, client_server.where), fact, remedy, server=key)
 
 
-def _finding(rule: str, found: FoundFile, location: Location, *said: str, server: str = "") -> Finding:
-    fact, remedy = said
+def _finding(rule: str, found: FoundFile, location: Location, *texts: str, server: str = "") -> Finding:
+    fact, remedy = texts
     return Finding(
         rule=RULES[rule],
         fact=fact,

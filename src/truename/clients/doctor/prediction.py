@@ -1,7 +1,7 @@
-"""Predict, for each tool of a client's servers, what the model sees and what a call runs.
+"""Predict, for each tool of a client's servers, which name the model sees and which tool a call runs.
 
-A prediction can be laid beside what was seen when the client was run: tool by tool, `Fate.shown` is the name in the
-request, `Fate.reaches` the tool that ran, `Fate.loss` why a tool can't be called.
+A prediction can be compared with a run of the client: `ToolFate.shown` is the name in the request to the model,
+`ToolFate.reaches` the tool that runs, `ToolFate.loss` the reason why a tool can't be called.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from truename.dialects.dialect import SimulatedTool, simulate_lists
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from truename.dialects import Dialect
 
-__all__ = ["Key", "Prediction", "Roster", "ToolFate", "effect", "predict"]
+__all__ = ["Key", "Prediction", "Roster", "ToolFate", "affecting_fields", "predict"]
 
 Key: TypeAlias = tuple[str, str]
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ToolFate(NamedTuple):
-    """What becomes of one tool.
+    """The treatment of one tool by a client.
 
-    ``shown`` is the name under which the model sees it, None if it doesn't. ``reaches`` is the tool (server, name)
-    that a call of this name runs, None if it runs nothing. ``loss`` is empty for a tool that can be called, else why
-    not: ``refused`` (its name makes ``scope``, a tool, server or request, fail), ``falls`` (along with that),
-    ``misrouted`` (shown, but a call runs another tool or none), ``merged`` (another tool took its name), ``dropped``
-    (left out), ``unknown`` (one name with another; what the client does then is not known). ``change`` says what
-    happened to a name that can be called: ``cut``, ``respelled``, or nothing but the client's prefix.
+    ``shown`` is the name that the model sees, None if it sees none. ``reaches`` is the tool (server, name) that a call
+    of this name runs, None if it runs nothing. ``loss`` is "" for a tool that can be called, otherwise: ``refused``
+    (its name makes the ``scope``, a tool, server or request, fail), ``falls`` (it fails together with another tool),
+    ``misrouted`` (shown, but a call runs another tool or none), ``merged`` (another tool keeps the shared name),
+    ``dropped`` (left out), ``unknown`` (it shares a name, and it is unknown which tool the client keeps). ``change``
+    is ``cut`` or ``respelled`` if the name differs by more than the client's prefix.
     """
 
     server: str
@@ -47,12 +47,12 @@ class ToolFate(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The tool: its server's key and its name there."""
+        """The tool as (server key, tool name)."""
         return self.server, self.tool
 
 
 class Roster:
-    """The tools of several servers in their order, with all that is the same whatever client has them."""
+    """The tools of several servers in order, and the indexes that all clients share."""
 
     def __init__(self, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE) -> None:
         self.listed: tuple[Key, ...] = tuple((server, name) for server, names in servers for name in names)
@@ -73,14 +73,14 @@ class Roster:
         return tuple(SimulatedTool(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
 
     def entries(self, dialect: Dialect) -> tuple[SimulatedTool[Key], ...]:
-        """Return the tools under the servers as this dialect knows them; a provider knows none."""
+        """Return the tools under what the client identifies a server by: its key, its URL, or (a provider) nothing."""
         if dialect.kind == "provider":
             return self._by_nobody
         return self._by_address if dialect.mangling.part == "address" and self.addresses else self._by_key
 
     @cached_property
     def namesakes(self) -> Mapping[str, tuple[Key, ...]]:
-        """The tools that have one name; where such names are refused, the simulation has no group of them."""
+        """The tools with equal names; where a client refuses them, the simulation reports no group."""
         groups: defaultdict[str, list[Key]] = defaultdict(list)
         for key in self.keys:
             groups[key[1]].append(key)
@@ -88,7 +88,7 @@ class Roster:
 
 
 class Prediction:
-    """One client's treatment of a set of tools; ``groups`` are the tools that share a name, by that name."""
+    """The treatment of a set of tools by one client."""
 
     def __init__(self, dialect: Dialect, roster: Roster) -> None:
         self._roster = roster
@@ -97,7 +97,7 @@ class Prediction:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[Key, ...]]:
-        """The tools that share a name, by that name."""
+        """The tools that share a name in this client, by that name."""
         merged = self._judge.simulation.merged
         groups = {text: tuple(dict.fromkeys(keys)) for text, keys in merged.items()}
         if self._judge.provider:
@@ -111,7 +111,7 @@ class Prediction:
 
     @cached_property
     def fates(self) -> tuple[ToolFate, ...]:
-        """What becomes of each tool, in the order of the lists."""
+        """The fate of each tool, in the order of the lists."""
         return tuple(map(self._judge.fate, self._roster.keys))
 
     @cached_property
@@ -122,7 +122,7 @@ class Prediction:
 
     @cached_property
     def changed(self) -> tuple[ToolFate, ...]:
-        """The tools that can be called, but under a name that was cut or spelled otherwise."""
+        """The tools that can be called, but under a name that was cut or respelled."""
         shown = self._judge.simulation.shown
         odd = (key for key, text in shown.items() if not text.endswith(key[1]))
         return tuple(fate for fate in map(self._judge.fate, odd) if fate.change)
@@ -133,8 +133,8 @@ class Prediction:
         return {fate.key: fate for fate in self.fates}
 
 
-def effect(dialect: Dialect) -> tuple[object, ...]:
-    """Return all of a dialect that has an effect on a prediction: dialects that agree in it share one."""
+def affecting_fields(dialect: Dialect) -> tuple[object, ...]:
+    """Return the fields of a dialect that affect a prediction: dialects with equal fields share one."""
     rules = (dialect.mangling, dialect.chars, dialect.first, dialect.last, dialect.words, dialect.max_length)
     return (*rules, dialect.reserved, dialect.unknown, dialect.kind == "provider")
 
@@ -142,10 +142,10 @@ def effect(dialect: Dialect) -> tuple[object, ...]:
 def predict(
     dialect: Dialect, servers: Iterable[tuple[str, Iterable[str]]], addresses: Mapping[str, str] = _NOWHERE
 ) -> Prediction:
-    """Return what this client, framework or provider does with the tools of these servers, in their order.
+    """Predict how a client, framework or provider treats the tools of these servers.
 
-    A name that a server lists twice counts once. A provider knows no servers: all tools stand in one request. Some
-    clients know a server by its address; ``addresses`` are those of servers, by key, as far as they are known.
+    A name that a server lists twice counts once. For a provider all tools are in one request, without servers.
+    ``addresses`` are the known URLs of servers by key, for clients that identify a server by its URL.
 
     >>> from truename import dialects
     >>> seen = predict(dialects.get("google-adk"), [("one", ["search"]), ("two", ["search"])])
@@ -156,7 +156,7 @@ def predict(
 
 
 def _joining(dialect: Dialect, servers: int) -> Dialect:
-    """Return the dialect as it joins names of so many servers."""
+    """Return the dialect with the way in which it joins server and tool names for this number of servers."""
     rules = dialect.mangling
     if not rules.several or servers < 2:
         return dialect
@@ -164,7 +164,7 @@ def _joining(dialect: Dialect, servers: int) -> Dialect:
 
 
 class _SimulatedServer:
-    """One simulation, asked tool by tool."""
+    """A simulation of one client that answers for single tools."""
 
     def __init__(self, dialect: Dialect, roster: Roster) -> None:
         entries = roster.entries(dialect)
@@ -175,7 +175,7 @@ class _SimulatedServer:
         self._refused = frozenset(outcome.refused)
         self._known = roster.addresses if rules.part == "address" else _NOWHERE
         self._limit = joining.known_length
-        self._engine = machine(rules)
+        self._engine = compile_transformation(rules)
         self._behind = rules.join.startswith("{tool}") and rules.join != "{tool}"
         equal = roster.namesakes.values() if self.provider and rules.duplicate == "unknown" else ()
         self._uncertain = {key for keys in equal for key in keys}
@@ -211,7 +211,7 @@ class _SimulatedServer:
         return ToolFate(key[0], key[1], None, self.simulation.winner(text), "merged" if known else "unknown")
 
     def _change(self, key: Key, shown: str) -> str:
-        """Tell what happened to the tool's own part of the name; what is put in front or behind is no change."""
+        """Return how the tool's own name was changed ("cut", "respelled" or ""), ignoring prefixes and suffixes."""
         server, tool = key
         if shown.endswith(tool) or (self._behind and shown.startswith(tool)):
             return ""

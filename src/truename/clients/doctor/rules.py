@@ -1,7 +1,7 @@
-"""Define the doctor's rules: a stable code, what is found, and why it matters.
+"""The doctor's rules: a stable code, the finding, and why it matters.
 
-Codes are never used again: TN00x are about files, TN01x about servers, TN02x about what a client makes of names, TN03x
-about lists of tools, TN04x about tool names that a client keeps.
+Codes are never reused: TN00x are about files, TN01x about servers, TN02x about how a client treats names, TN03x
+about lists of tools, TN04x about tool names in a client's files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TABLE: Final = (
      "The client uses one of the two, most often the last, and does not report the other."),
     ("TN010", "server_ignored", _E, "The client never connects a server with this key, or of this kind.",
      "All its tools are missing, and nothing is reported."),
-    ("TN011", "server_not_understood", _W, "The entry says neither what to start nor where to connect.",
+    ("TN011", "server_not_understood", _W, "The entry has neither a command nor a URL.",
      "The client ignores it or fails on it, and its tools are missing."),
     ("TN012", "shadowed_server", _W, "Several files of one client configure different servers under one key.",
      "Only one of them is used; which one depends on the directory in which the client is started."),
@@ -39,7 +39,7 @@ _TABLE: Final = (
      "A change in one of them may have no effect."),
     ("TN014", "server_failed", _E, "The server could not be started, or did not list its tools.",
      "Clients that start it in the same way do not get its tools."),
-    ("TN015", "literal_secret", _N, "The file holds what looks like a secret, in plain text.",
+    ("TN015", "literal_secret", _N, "The file seems to contain a secret in plain text.",
      "Whoever reads the file, a copy of it or a commit has the secret."),
     ("TN016", "unencrypted_server", _N, "The server is reached over the network without TLS.",
      "Anyone on the network path can read calls and credentials, and change the tools."),
@@ -86,7 +86,7 @@ RULES: Final[Mapping[str, Rule]] = {
     name: Rule(code=code, name=name, severity=severity, what=what, why=why)
     for code, name, severity, what, why in _TABLE
 }
-# (loss, scope) of a fate -> its rule; a tool that falls with another is told with that one.
+# (loss, scope) of a fate -> its rule; a tool that fails together with another is reported with that one.
 BY_LOSS: Final[Mapping[tuple[str, str], Rule]] = {
     ("refused", "request"): RULES["request_fails"],
     ("refused", "server"): RULES["server_fails"],

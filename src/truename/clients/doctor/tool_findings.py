@@ -1,4 +1,4 @@
-"""Find what is wrong with a client's tools: lost or clashing names, heavy lists, kept names that match nothing."""
+"""Check a client's tools: lost or clashing names, long lists, tool names in its files that match nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import estimated_tokens
-from truename.clients.doctor.file_findings import dotted, place
+from truename.clients.doctor.file_findings import dotted, location_of
 from truename.clients.doctor.rules import BY_LOSS, RULES
-from truename.clients.kept_names import matches, respelled
+from truename.clients.kept_names import matches, respell
 from truename.conventions import Finding, Location
-from truename.dialects.transformation import machine
+from truename.dialects.transformation import compile_transformation
 from truename.errors import excerpt
 from truename.identity import fold
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truename.conventions import Rule
     from truename.conventions.findings import Confidence
 
-__all__ = ["BUDGET", "about_kept", "about_limits", "about_lists", "about_tools"]
+__all__ = ["BUDGET", "check_kept_names", "check_limits", "check_lists", "check_tools"]
 
 _MOST: Final = 4
 _WORST_FIRST: Final = {loss: number for number, loss in enumerate(BY_LOSS)}
@@ -39,9 +39,9 @@ _CHANGES: Final = {"cut": "name_cut", "respelled": "name_respelled"}
 _CHANGED: Final = {"cut": "is too long for {client}, which shows", "respelled": "is shown by {client} as"}
 
 
-def about_tools(case: ClientCase) -> Iterator[Finding]:
-    """Tell everything that this client does to the tools of the case, as far as the lists are known."""
-    prediction = case.bare
+def check_tools(case: ClientCase) -> Iterator[Finding]:
+    """Yield findings about how the client treats the names of its tools."""
+    prediction = case.direct
     alone, clashing = _parted(case)
     yield from _ignored(case)
     for (rule, server, why), fates in _grouped(case, alone).items():
@@ -51,7 +51,7 @@ def about_tools(case: ClientCase) -> Iterator[Finding]:
     changes: defaultdict[tuple[str, str], list[ToolFate]] = defaultdict(list)
     told = {key for text in clashing for key in prediction.groups[text]}
     for fate in prediction.changed:
-        # The one that is kept of several is told with them.
+        # The tool that is kept of a clash is reported with the clash.
         if fate.key in told:
             continue
         changes[fate.change, fate.server].append(fate)
@@ -61,7 +61,7 @@ def about_tools(case: ClientCase) -> Iterator[Finding]:
 
 
 def confidence(case: ClientCase) -> Confidence:
-    """Return whether the client was run, or its code or documents read."""
+    """Return "run" if the client was run, "read" if its code or documentation was read."""
     return "run" if case.dialect.confidence == "run" else "read"
 
 
@@ -78,11 +78,11 @@ def listed(names: Sequence[str], most: int = _MOST) -> str:
 
 
 def _parted(case: ClientCase) -> tuple[list[ToolFate], dict[str, list[ToolFate]]]:
-    """Part the lost tools: those lost by their own names, and those that became one name with others."""
-    names = {key: text for text, keys in case.bare.groups.items() for key in keys}
+    """Split the lost tools into those lost by their own names, and those that share a name with others."""
+    names = {key: text for text, keys in case.direct.groups.items() for key in keys}
     alone: list[ToolFate] = []
     clashing: defaultdict[str, list[ToolFate]] = defaultdict(list)
-    for fate in case.bare.lost:
+    for fate in case.direct.lost:
         if fate.key in names and fate.loss != "falls":
             clashing[names[fate.key]].append(fate)
         elif fate.loss != "falls" and not _ignores(case, fate.server):
@@ -91,23 +91,21 @@ def _parted(case: ClientCase) -> tuple[list[ToolFate], dict[str, list[ToolFate]]
 
 
 def _ignored(case: ClientCase) -> Iterator[Finding]:
-    """Tell of servers that are never connected; what is in a file is told with the file."""
+    """Yield findings about servers that the client never connects to; those in files are reported with the file."""
     for server in () if case.files else case.lists.servers:
         if _ignores(case, server.key):
             number = _tools(len(server.definitions or ()))
-            fact = (
-                f"{case.called} never connects a server with the key {excerpt(server.key, 64)}, so {number} are lost."
-            )
+            fact = f"{case.called} never connects to a server called {excerpt(server.key, 64)}; {number} are lost."
             finding = _found(case, RULES["server_ignored"], server.key, server.definitions or (), fact)
             yield replace(finding, remedy="Use letters, digits, _ and - in the key.")
 
 
 def _ignores(case: ClientCase, server: str) -> bool:
-    return machine(case.dialect.mangling).ignores(server)
+    return compile_transformation(case.dialect.mangling).ignores(server)
 
 
 def _grouped(case: ClientCase, fates: Iterable[ToolFate]) -> dict[tuple[Rule, str, str], list[ToolFate]]:
-    """Group tools by what is wrong with them, where, and why in a few words."""
+    """Group tools by rule, server and cause."""
     twice = {(server.key, name) for server in case.lists.servers for name in server.repeated}
     groups: defaultdict[tuple[Rule, str, str], list[ToolFate]] = defaultdict(list)
     for fate in fates:
@@ -117,14 +115,14 @@ def _grouped(case: ClientCase, fates: Iterable[ToolFate]) -> dict[tuple[Rule, st
 
 
 def _cause(case: ClientCase, fate: ToolFate) -> str:
-    """Return the kind of reason for which a tool is left out: tools of one kind are told together."""
+    """Return the code of the reason why a tool is left out, by which findings are grouped."""
     reasons = case.dialect.check(fate.tool, fate.server) if fate.loss == "dropped" else ()
     return reasons[0].code if reasons else ""
 
 
 def _fails(case: ClientCase, fates: Sequence[ToolFate], why: str) -> str:
     what = _FAILS[fates[0].scope][len(fates) > 1].format(client=case.called)
-    fallen = [fate for fate in case.bare.lost if fate.loss == "falls" and _falls_with(fate, fates[0])]
+    fallen = [fate for fate in case.direct.lost if fate.loss == "falls" and _falls_with(fate, fates[0])]
     along = f", and {_tools(len(fallen))} with it" if fallen else ""
     return f"{_named(fates)}{why and ','}{why} {what}{_reason(case, fates[0]) if not why else ''}{along}."
 
@@ -155,7 +153,7 @@ _FACTS: Final[Mapping[str, Callable[[ClientCase, Sequence[ToolFate], str], str]]
     "tool_refused": _fails,
     "tool_dropped": _dropped,
     "wrong_tool": _unanswered,
-    # A name that clashes only with copies of itself, where it is not known which copy is kept.
+    # A name that clashes only with duplicates of itself, where it is unknown which one is kept.
     "clash_of_unknown_end": _dropped,
     "tools_merged": _dropped,
 }
@@ -163,12 +161,12 @@ _FACTS: Final[Mapping[str, Callable[[ClientCase, Sequence[ToolFate], str], str]]
 
 def _clash(case: ClientCase, text: str, fates: Sequence[ToolFate]) -> Finding:
     worst = min(fates, key=lambda fate: _WORST_FIRST[fate.loss, fate.scope])
-    keys = case.bare.groups[text]
+    keys = case.direct.groups[text]
     servers = dict.fromkeys(server for server, _ in keys)
     server = next(iter(servers)) if len(servers) == 1 else ""
     rule = BY_LOSS[worst.loss, worst.scope]
     tools = list(dict.fromkeys(tool for _, tool in keys))
-    # Of several servers the place is that of the first: there the way out begins.
+    # Of several servers, the location is the first one's.
     at = _place(case, keys[0][0])
     become = "is one name" if tools == [text] else f"become {excerpt(text)}"
     fact = f"{_sources(keys)} {become} in {case.called}{_end(case, worst)}."
@@ -190,7 +188,7 @@ def _end(case: ClientCase, worst: ToolFate) -> str:
         return f", and the whole {worst.scope} fails"
     if worst.loss == "unknown":
         race = "race" in (case.dialect.mangling.equal, case.dialect.mangling.across)
-        return "; which of them a call runs " + ("depends on which server is ready first" if race else "is not known")
+        return "; which of them a call runs " + ("depends on which server is ready first" if race else "is unknown")
     if worst.reaches is None:
         return ", and a call runs nothing"
     server, tool = worst.reaches
@@ -245,8 +243,8 @@ BUDGET: Final = 10_000
 _SEARCHED: Final = "list fewer tools, or let the client search them"
 
 
-def about_lists(lists: ServerLists) -> Iterator[Finding]:
-    """Tell what is wrong with the lists, whatever the client."""
+def check_lists(lists: ServerLists) -> Iterator[Finding]:
+    """Yield findings about the lists of tools that do not depend on the client."""
     for server in lists.servers:
         yield from _about(server)
     for name, tools in lists.catalog.conflicts().items():
@@ -255,20 +253,20 @@ def about_lists(lists: ServerLists) -> Iterator[Finding]:
         yield Finding(
             rule=RULES["shared_name"],
             fact=f"{len(servers):,} servers have {excerpt(name, 64)}: {listed(servers)}.",
-            remedy="`truename names` shows the names that tell them apart.",
+            remedy="`truename names` shows unique names for them.",
             location=lists.places.get(servers[0]),
             tools=spelled,
         )
     yield from _about_weight(lists)
 
 
-def about_limits(case: ClientCase) -> Iterator[Finding]:
-    """Tell whether there are more tools than the client or provider takes."""
+def check_limits(case: ClientCase) -> Iterator[Finding]:
+    """Yield a finding if there are more tools than the client or provider accepts."""
     most, there = case.dialect.max_tools, case.lists.tools
     if most is not None and there > most:
         yield Finding(
             rule=RULES["too_many_tools"],
-            fact=f"{case.called} takes {most:,} tools, and there are {there:,}.",
+            fact=f"{case.called} accepts {most:,} tools, and there are {there:,}.",
             remedy="Disable servers that it does not need.",
             client=case.name,
             confidence=confidence(case),
@@ -280,7 +278,7 @@ def _about(server: ExaminedServer) -> Iterator[Finding]:
         yield Finding(
             rule=RULES["tool_listed_twice"],
             fact=f"{excerpt(server.key, 64)} lists {excerpt(name, 64)} twice.",
-            remedy="Behind `truename serve` it is there once; tell the server's author.",
+            remedy="`truename serve` lists it once; report it to the server's author.",
             location=server.location,
             server=server.key,
             tools=(name,),
@@ -291,7 +289,7 @@ def _about(server: ExaminedServer) -> Iterator[Finding]:
         yield Finding(
             rule=RULES["unusable_name"],
             fact=f"{number:,} of the tools of {excerpt(server.key, 64)} {has} no usable name.",
-            remedy="Tell the server's author; Truename leaves such tools out.",
+            remedy="Report it to the server's author; Truename leaves such tools out.",
             location=server.location,
             server=server.key,
         )
@@ -308,14 +306,14 @@ def _about_weight(lists: ServerLists) -> Iterator[Finding]:
     yield Finding(
         rule=RULES["heavy_definitions"],
         fact=f"The definitions of {tools} about {total:,} tokens a request{most}.",
-        remedy=f"To be read at each turn, {BUDGET:,} is much: {_SEARCHED}.",
+        remedy=f"The model reads them at each turn, and {BUDGET:,} is a sensible limit: {_SEARCHED}.",
     )
 
 
-# Keys of servers that stand in no file: connectors of an account, servers that plugins bring.
+# Keys of servers that are in no file: connectors of an account, servers of plugins.
 _FROM_ELSEWHERE: Final = re.compile(r"claude[._]ai[ _]|plugin[_:]")
 _WILD: Final = re.compile(r"[*?\[]")
-# Below this, two names are words of one family (delete_issue, create_issue), and a guess would do harm.
+# Less similar names are often related tools (delete_issue, create_issue), for which a suggestion would do harm.
 _ALIKE: Final = 0.85
 _EFFECTS: Final = {
     "allow": "allows",
@@ -328,14 +326,14 @@ _EFFECTS: Final = {
 
 
 class _KeptName(NamedTuple):
-    """A kept name and the file in which it was found."""
+    """A tool name and the file in which it was found."""
 
     found: FoundFile
     name: KeptName
 
 
-def about_kept(case: ClientCase) -> Iterator[Finding]:
-    """Tell of kept names that match none of the client's tools, or stand for several of which one is run."""
+def check_kept_names(case: ClientCase) -> Iterator[Finding]:
+    """Yield findings about tool names in the client's files that match no tool, or several of which only one is run."""
     servers = _servers(case)
     strangers: defaultdict[tuple[str, str], list[_KeptName]] = defaultdict(list)
     for kept in _of(case.files):
@@ -353,7 +351,7 @@ def _of(files: Iterable[FoundFile]) -> Iterator[_KeptName]:
     seen: set[tuple[object, ...]] = set()
     for found in files:
         for name in found.kept:
-            # A file that is of two scopes is found twice.
+            # A file of two scopes is returned twice.
             mark = (name.path, name.where, name.text)
             if mark not in seen:
                 seen.add(mark)
@@ -361,7 +359,7 @@ def _of(files: Iterable[FoundFile]) -> Iterator[_KeptName]:
 
 
 def _servers(case: ClientCase) -> Mapping[str, ExaminedServer | None]:
-    """Return every server that the client's files configure, switched off or of another project too (then None)."""
+    """Return every server in the client's files; None for those that were not asked."""
     known: dict[str, ExaminedServer | None] = {one.server.key: None for found in case.files for one in found.servers}
     known.update({server.key: server for server in case.lists.servers if server.definitions is not None})
     return known
@@ -371,7 +369,7 @@ def _about_one(case: ClientCase, kept: _KeptName, mine: Mapping[str, ExaminedSer
     asked = {key: server for key, server in mine.items() if server is not None}
     if len(asked) < len(mine):
         return
-    fates = case.bare.by_key
+    fates = case.direct.by_key
     meant = [
         (key, tool)
         for key, server in asked.items()
@@ -381,20 +379,18 @@ def _about_one(case: ClientCase, kept: _KeptName, mine: Mapping[str, ExaminedSer
     if not meant:
         yield _unmatched(case, kept, asked)
     elif len(meant) > 1 and not _WILD.search(kept.name.text):
-        together = [keys for keys in case.bare.groups.values() if set(meant) <= set(keys)]
+        together = [keys for keys in case.direct.groups.values() if set(meant) <= set(keys)]
         reached = fates[meant[0]].reaches
         if together and reached is not None:
             tools = [tool for _, tool in meant]
-            fact = (
-                f"{excerpt(kept.name.text)} stands for {listed(tools)}, and {case.called} runs {excerpt(reached[1])}."
-            )
+            fact = f"{excerpt(kept.name.text)} matches {listed(tools)}, and {case.called} runs {excerpt(reached[1])}."
             yield _finding(case, kept, RULES["kept_name_elsewhere"], fact, _connect(case))
 
 
 def _unmatched(case: ClientCase, kept: _KeptName, asked: Mapping[str, ExaminedServer]) -> Finding:
     owners = {name: key for key, server in asked.items() for name in server.definitions or ()}
     near = difflib.get_close_matches(kept.name.tool or "", owners, 1, _ALIKE)
-    meant = respelled(kept.name, kept.name.server or owners[near[0]], near[0]) if near else ""
+    meant = respell(kept.name, kept.name.server or owners[near[0]], near[0]) if near else ""
     remedy = f"Did you mean {excerpt(meant)}?" if near else "Remove it, or correct it."
     doing = _EFFECTS.get(kept.name.effect, "means")
     fact = f"{excerpt(kept.name.text)} {doing} no tool: {listed(list(asked))} has no tool of that name."
@@ -408,21 +404,21 @@ def _stranger(case: ClientCase, server: str, several: list[_KeptName], known: It
     fact = f"{names} {verb} {whose} no file of {case.called} configures."
     near = difflib.get_close_matches(server, known, 1, _ALIKE)
     if near:
-        # A slip of the pen: what it should deny or allow is there.
+        # Probably misspelt: the server that it should allow or deny exists.
         remedy = f"Did you mean the server {excerpt(near[0], 64)}?"
         return _finding(case, several[0], RULES["kept_name_unmatched"], fact, remedy)
     return _finding(case, several[0], RULES["kept_name_of_no_server"], fact, "Remove what is no longer used.")
 
 
 def _connect(case: ClientCase) -> str:
-    return f"{case.remedy} gives each tool a name of its own, and carries the list over."
+    return f"{case.remedy} gives each tool a unique name, and updates the list."
 
 
-def _finding(case: ClientCase, kept: _KeptName, rule: Rule, *said: str) -> Finding:
-    fact, remedy = said
+def _finding(case: ClientCase, kept: _KeptName, rule: Rule, *texts: str) -> Finding:
+    fact, remedy = texts
     name = kept.name
     here = (
-        place(kept.found, name.where)
+        location_of(kept.found, name.where)
         if name.path == kept.found.path
         else Location(file=str(name.path), key=dotted(name.where))
     )

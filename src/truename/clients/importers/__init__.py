@@ -1,4 +1,4 @@
-"""Configurations of other gateways, read as ours: servers, renames, and a list of all that can't be carried over."""
+"""Import the configurations of other gateways: servers, renames, and findings for all that can't be imported."""
 
 from truename.clients.importers.kinds import KINDS, detect, read_peer
 from truename.clients.importers.overrides import OverrideNames, names_of

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ _DEFAULT_PATHS: Final = {"mcp": "/mcp", "sse": "/sse"}
 
 
 def agentgateway(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read all targets, each a server; every CEL rule and policy beside them is told.
+    """Import each target as a server; CEL rules and policies become findings.
 
-    Surprising: tool names inside a CEL expression are code, so no expression is read, each one is shown.
+    CEL expressions are code, so tool names in them are not extracted: each expression is reported as it is.
     """
     reading = ConfigReading("agentgateway", "agentgateway", path, "literal")
     top = TakenKeys(values, "")
@@ -83,7 +83,7 @@ def _target(taken: TakenKeys, number: int, reading: ConfigReading) -> None:
         reading.leave("server", fact, taken.where("openapi"), server=key)
         taken.ignore("openapi")
     else:
-        fact = f"{excerpt(key)} is of a kind that is not known."
+        fact = f"{excerpt(key)} is a target of an unknown kind."
         reading.leave("server", fact, taken.where(""), server=key)
     _policies(taken.inside("policies"), reading, key)
     reading.rest(taken, server=key)
@@ -109,7 +109,7 @@ def _remote(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConfig 
 
 
 def _url(address: TakenKeys, default: str) -> str | None:
-    """Put an address together: ``host`` may be all of it, or have port and path beside it."""
+    """Build a URL: ``host`` may be the whole URL, or only the host beside ``port`` and ``path``."""
     host = address.text("host")
     if host is None or "://" in host:
         return host
@@ -119,16 +119,16 @@ def _url(address: TakenKeys, default: str) -> str | None:
 
 
 def _policies(policies: TakenKeys, reading: ConfigReading, server: str = "") -> None:
-    """Tell each policy, and each rule of an authorization by itself."""
+    """Report each policy, and each authorization rule by itself."""
     for name in ("mcpAuthorization", "authorization"):
         guard = policies.inside(name)
         for number, rule in enumerate(guard.items("rules")):
-            said = excerpt(rule if isinstance(rule, str) else str(rule)[:200], 200)
-            fact = f"The rule {said} is not carried over."
+            text = excerpt(rule if isinstance(rule, str) else str(rule)[:200], 200)
+            fact = f"The rule {text} was not imported."
             reading.leave("access", fact, f"{guard.where('rules')}[{number}]", server=server)
         reading.rest(guard, server=server)
     policies.ignore("cors")
     for name in policies.untaken():
-        fact = f"The policy {excerpt(name)} is not carried over."
+        fact = f"The policy {excerpt(name)} was not imported."
         rule = "kept-elsewhere" if name == "backendAuth" else "access"
         reading.leave(rule, fact, policies.where(name), server=server)

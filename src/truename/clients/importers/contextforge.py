@@ -1,4 +1,4 @@
-"""ContextForge: the JSON of ``GET /export``; its gateways are our servers, its servers are bundles of tools."""
+"""Import ContextForge's ``GET /export``; its gateways are MCP servers, its servers are selections of tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.config.templates import variable_name
 from truename.errors import excerpt
 
@@ -22,9 +22,9 @@ _WHOLE: Final = {"servers": "filter", "prompts": "setting", "resources": "settin
 
 
 def contextforge(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read the gateways, and other names of their tools; tools over REST and encrypted values are told.
+    """Import gateways as servers, and custom names of tools; REST tools and encrypted values become findings.
 
-    Surprising: what it exports as a server is a selection of tools, and no server is made of it.
+    An exported "server" is a selection of tools, so it becomes a finding, not a server.
     """
     reading = ConfigReading("contextforge", "ContextForge", path)
     top = TakenKeys(values, "")
@@ -38,7 +38,7 @@ def contextforge(values: dict[str, Any], path: Path) -> ImportedConfig:
         for number, entry in enumerate(entities.items(name)):
             taken = TakenKeys(entry, f"entities.{name}[{number}]")
             what = excerpt(taken.text("name") or taken.text("uri") or str(number + 1))
-            reading.leave(rule, f"{name[:-1].capitalize()} {what} is not carried over.", taken.where(""))
+            reading.leave(rule, f"{name[:-1].capitalize()} {what} was not imported.", taken.where(""))
     reading.rest(entities)
     top.ignore("version", "exported_at", "exported_by", "source_gateway", "encryption_method", "metadata")
     reading.rest(top)
@@ -60,7 +60,7 @@ def _gateway(taken: TakenKeys, number: int, reading: ConfigReading, keys: dict[s
     kind = taken.text("auth_type") or ""
     headers = {"Authorization": f"Bearer ${{{_variable(key)}}}"} if kind == "bearer" else {}
     if kind or "auth_value" in taken:
-        fact = f"What {excerpt(key)} signs in with ({excerpt(kind or 'unknown')}) is encrypted in the export."
+        fact = f"The credentials of {excerpt(key)} ({excerpt(kind or 'unknown')}) are encrypted in the export."
         reading.leave("kept-elsewhere", fact, taken.where("auth_value"), server=key)
     taken.ignore("auth_value", "auth_token", "auth_password", "auth_username", "description", "slug", "id", "tags")
     taken.ignore("health_check", "is_active", "enabled", "capabilities", "metadata", "created_at", "updated_at")

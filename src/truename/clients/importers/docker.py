@@ -1,4 +1,4 @@
-"""Docker's MCP Toolkit: its directory of YAML files (registry, config, tools), or a catalogue of servers."""
+"""Import Docker's MCP Toolkit: its directory of YAML files (registry, config, tools), or a catalogue of servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, read_plain
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _ABOUT: Final = (
 
 
 def docker(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read which servers are switched on: each is run through ``docker mcp gateway run``, with what Docker knows of it.
+    """Import the enabled servers: each becomes ``docker mcp gateway run``, which uses Docker's own settings.
 
-    A catalogue says how each server is started, which becomes ``docker run`` or its address. Surprising: secrets and
-    the new profiles are in Docker's own stores, and stay there.
+    In a catalogue, an image becomes ``docker run`` and a remote server its URL. Secrets and profiles stay in Docker's
+    own stores.
     """
     reading = ConfigReading("docker", "Docker MCP Toolkit", path)
     top = TakenKeys(values, "")
@@ -63,7 +63,7 @@ def _remote(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConfig:
     headers = MappingProxyType(remote.pairs("headers"))
     url = remote.text("url") or ""
     reading.rest(remote, server=key)
-    # Which variables its headers refer to stands in the headers.
+    # The headers name the variables that they refer to.
     taken.ignore("secrets")
     return ServerConfig(key=key, url=url, headers=headers, type=kind)
 
@@ -74,7 +74,7 @@ def _contained(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConf
     names = (word for name in env for word in ("-e", name))
     arguments = ("run", "-i", "--rm", *volumes, *names, taken.text("image") or "", *taken.texts("command"))
     if any("{{" in word for word in (*arguments, *env.values())):
-        fact = f"{excerpt(key)} has places that Docker fills in from its config.yaml."
+        fact = f"{excerpt(key)} has placeholders that Docker fills in from its config.yaml."
         reading.leave("kept-elsewhere", fact, taken.where("command"), server=key)
     taken.ignore("config")
     return ServerConfig(key=key, command="docker", args=arguments, env=MappingProxyType(env))
@@ -92,12 +92,12 @@ def _variables(taken: TakenKeys) -> Iterator[tuple[str, str]]:
 
 
 def _beside(path: Path, reading: ConfigReading) -> None:
-    """Tell what the files beside the registry say: which tools are on, and what each server is configured with."""
+    """Report the files beside the registry: enabled tools (tools.yaml) and settings of servers (config.yaml)."""
     for key, tools in _other(path, "tools.yaml", reading):
         taken = TakenKeys({key: tools}, "tools.yaml")
         reading.filtered(taken, key, server=key)
     for key, _ in _other(path, "config.yaml", reading):
-        fact = f"{excerpt(key)} is configured in config.yaml, which Docker goes on reading."
+        fact = f"{excerpt(key)} has settings in config.yaml, which Docker continues to read."
         reading.leave("setting", fact, f"config.yaml: {key}", server=key)
 
 

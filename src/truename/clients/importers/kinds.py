@@ -30,7 +30,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayKind:
-    """A gateway: its title, what reads its file, and whether a file is one of its."""
+    """A gateway whose configuration can be imported: its title, its importer, and the test for its files."""
 
     title: str
     read: Callable[[Values, Path], ImportedConfig]
@@ -83,7 +83,7 @@ def _is_fastmcp(values: Values) -> bool:
     return project or _any_entry("transport", "auth", "sse_read_timeout", "keep_alive", "include_tags", "tools")(values)
 
 
-# In the order in which they are asked: the surest signs first.
+# Tested in this order: the most distinctive formats first.
 KINDS: Final[dict[str, GatewayKind]] = {
     "toolhive": GatewayKind(title="ToolHive", read=toolhive, is_it=_is_toolhive),
     "litellm": GatewayKind(title="LiteLLM", read=litellm, is_it=_has("mcp_servers")),
@@ -102,18 +102,18 @@ KINDS: Final[dict[str, GatewayKind]] = {
 
 
 def detect(values: Values) -> str | None:
-    """Return which gateway wrote this, None if nothing tells."""
+    """Return the kind of gateway that wrote a configuration, None if unknown."""
     return next((name for name, kind in KINDS.items() if kind.is_it(values)), None)
 
 
 def read_peer(path: Path, kind: str | None = None) -> tuple[ImportedConfig, ...]:
-    """Read another gateway's configuration; without ``kind`` it is told by its keys.
+    """Read another gateway's configuration; without ``kind`` it is detected from the keys in the file.
 
-    A directory is Docker's, or one that has a file for each server (ToolHive's runconfigs). Nothing in a file is
-    evaluated. Raises `ConfigError` for a file that can't be read, or is nobody's that is known.
+    A directory is Docker's, or holds one file per server (ToolHive's runconfigs). Nothing in a file is evaluated.
+    Raises `ConfigError` for a file that can't be read, or that no known gateway wrote.
     """
     if kind is not None and kind not in KINDS:
-        raise _unknown(path, f"{excerpt(kind)} is no gateway that is known", f"Use one of: {', '.join(KINDS)}.")
+        raise _unknown(path, f"{excerpt(kind)} is not a known gateway", f"Use one of: {', '.join(KINDS)}.")
     if not path.is_dir():
         return (_read(path, kind),)
     registry = path / docker_files.NAMES[0]
@@ -130,8 +130,8 @@ def _read(path: Path, kind: str | None) -> ImportedConfig:
     found = kind or detect(values)
     if found is None:
         plain = bool(_entries(values))
-        problem = "it is a plain mcpServers file" if plain else "it is of no gateway that is known"
-        remedy = "`truename serve` takes it as it is." if plain else f"Name one: --from {', '.join(KINDS)}."
+        problem = "it is a plain mcpServers file" if plain else "no known gateway has this format"
+        remedy = "`truename serve` can use it unchanged." if plain else f"Name one: --from {', '.join(KINDS)}."
         raise _unknown(path, problem, remedy)
     return KINDS[found].read(values, path)
 

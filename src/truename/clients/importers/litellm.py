@@ -1,4 +1,4 @@
-"""LiteLLM's proxy: ``mcp_servers`` of its config.yaml."""
+"""Import ``mcp_servers`` of LiteLLM's config.yaml."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _RULES: Final = {
 
 
 def litellm(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read the servers, their display names (a rename table) and aliases. What concerns models is told as left.
+    """Import servers, display names of tools and aliases; settings about models become findings.
 
-    Surprising: an address without a transport is spoken to over SSE, LiteLLM's default.
+    A URL without a transport uses SSE, LiteLLM's default.
     """
     reading = ConfigReading("litellm", "LiteLLM", path)
     top = TakenKeys(values, "")
@@ -84,7 +84,7 @@ def _server(key: str, taken: TakenKeys, reading: ConfigReading) -> None:
 
 
 def _bare(tool: str, key: str) -> str:
-    """Return a tool's own name: its keys may carry the server's prefix."""
+    """Return a tool's own name without the server's prefix, if it has one."""
     return tool.removeprefix(f"{key}-")
 
 
@@ -96,13 +96,13 @@ def _sent(taken: TakenKeys) -> Mapping[str, str]:
         name, form = _HEADERS[kind]
         headers[name] = form.format(token)
     elif kind is not None and kind != "none":
-        # Nothing here can sign in: the rest of the keys tells what LiteLLM did.
+        # Truename can't authenticate this way, so the key is reported with the rest.
         taken.give_back("auth_type")
     return headers
 
 
 def _referring(value: Any) -> Any:
-    """Write LiteLLM's ``os.environ/NAME`` as a reference."""
+    """Replace LiteLLM's ``os.environ/NAME`` by ``${NAME}``, at any depth."""
     if isinstance(value, str):
         return _ENVIRON.sub(r"${\1}", value)
     if isinstance(value, list):

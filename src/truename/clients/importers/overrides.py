@@ -1,4 +1,4 @@
-"""Renames of another gateway as overrides of ours: tool ids with names that are legal, each its own."""
+"""Convert another gateway's renames to overrides: legal, unique names by tool id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from truename.clients.importers.reading import ImportedConfig, ImportedRename
     from truename.conventions import Finding
 
-    # By file and key there: the key that a server has here.
+    # (file, key in that file) -> the server's key in the new configuration.
     Keys = Mapping[tuple[str, str], str]
 
 __all__ = ["UNIVERSAL", "OverrideNames", "names_of"]
@@ -29,7 +29,7 @@ UNIVERSAL: Final = "universal"
 
 @dataclass(frozen=True, kw_only=True)
 class OverrideNames:
-    """What another gateway called tools and servers: names by tool id, aliases by server, and what can't be kept."""
+    """Overrides by tool id, aliases by server, and findings for names that can't be kept."""
 
     overrides: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -37,10 +37,9 @@ class OverrideNames:
 
 
 def names_of(imports: Iterable[ImportedConfig], keys: Keys, server_name: str) -> OverrideNames:
-    """Return the names by tool id, and a finding for each that can't be kept.
+    """Convert renames to overrides by tool id, with a finding for each name that can't be kept.
 
-    Ids are made as the catalogue makes them. A name that is not legal in the universal dialect (it has capitals, say),
-    or that another tool has already, is not declared.
+    A name is not kept if it is not legal in the universal dialect (as one with capitals), or another tool has it.
     """
     imports = tuple(imports)
     ids = _ids(imports, keys)
@@ -72,11 +71,11 @@ def _ids(imports: Iterable[ImportedConfig], keys: Keys) -> dict[tuple[str, str],
 
 def _problem(rename: ImportedRename, id: str | None, server_name: str, holders: Mapping[str, str]) -> str | None:
     if id is None:
-        return "it is not among the tools that were carried over"
+        return "its server was not imported"
     if reasons := dialects.get(UNIVERSAL).check(rename.name, server_name):
         return "; ".join(reason.text for reason in reasons)
     if (holder := holders.get(fold(rename.name), id)) != id:
-        return f"{holder} has that name"
+        return f"{holder} already has that name"
     return None
 
 

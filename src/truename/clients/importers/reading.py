@@ -1,4 +1,4 @@
-"""Read another gateway's configuration key by key; report every key that nobody took."""
+"""Read another gateway's configuration key by key; every key that no importer reads is reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 from truename.config.entries import FoundEntry
 from truename.config.files import decode, read_text
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.conventions import Finding, Location, Rule, Severity
 from truename.errors import ConfigError, excerpt
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRename:
-    """The other gateway shows the tool of this server under another name."""
+    """A tool that the other gateway shows under another name."""
 
     server: str
     tool: str
@@ -43,7 +43,7 @@ class ImportedRename:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedConfig:
-    """What one configuration says: nothing of it is lost without a finding in ``left``."""
+    """An imported configuration; ``left`` has a finding for everything that was not imported."""
 
     kind: str
     file: str
@@ -62,15 +62,15 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         rule.name: rule
         for rule in (
-            _rule("IM001", "server", _E, "A server can't be carried over.", "Its tools would be missing."),
-            _rule("IM002", "filter", _W, "A list hides or allows tools.", "Tools that were hidden will be seen."),
+            _rule("IM001", "server", _E, "A server can't be imported.", "Its tools are missing."),
+            _rule("IM002", "filter", _W, "A list hides or allows tools.", "Tools that were hidden become visible."),
             _rule("IM003", "rename", _W, "A name can't be kept.", "The tool gets another name than before."),
             _rule("IM004", "description", _N, "A text about a tool is replaced.", "Models read the server's own text."),
             _rule(
-                "IM005", "access", _W, "A rule says who may do what.", "Calls that were refused will be let through."
+                "IM005", "access", _W, "An access rule can't be imported.", "Calls that were refused will be allowed."
             ),
-            _rule("IM006", "kept-elsewhere", _W, "Something is in no file.", "It has to be taken over by hand."),
-            _rule("IM007", "setting", _N, "A setting has no counterpart.", "The gateway behaves otherwise there."),
+            _rule("IM006", "kept-elsewhere", _W, "A value is not in the file.", "It has to be copied by hand."),
+            _rule("IM007", "setting", _N, "A setting has no counterpart.", "The gateway behaves differently."),
         )
     }
 )
@@ -79,16 +79,16 @@ _REMEDY: Final[Mapping[str, str]] = MappingProxyType(
         "server": "Add it to the configuration by hand.",
         "filter": "Filter the tools at the server, or in the clients.",
         "rename": "Choose another name under [overrides.universal], or leave it to Truename.",
-        "description": "Say it under [tools] here, if models relied on it.",
-        "access": "Put what guards the servers in front of them, or keep them out of this gateway.",
-        "kept-elsewhere": "Look it up in the other gateway and write it here.",
-        "setting": "See whether you need it.",
+        "description": "Write it under [tools], if models rely on it.",
+        "access": "Restrict access with [policy] or profiles, or leave the server out.",
+        "kept-elsewhere": "Copy it from the other gateway by hand.",
+        "setting": "Check whether you need it.",
     }
 )
 
 
 def left(name: str, fact: str, *, file: str, where: str, server: str = "", tools: tuple[str, ...] = ()) -> Finding:
-    """Return the finding that something can't be carried over; ``name`` is a rule of `RULES`."""
+    """Return a finding about something that can't be imported; ``name`` is a rule of `RULES`."""
     return Finding(
         rule=RULES[name],
         fact=fact,
@@ -105,7 +105,7 @@ _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, False)
 
 
 class ConfigReading:
-    """One run over one file: what was found so far."""
+    """A reader of one file, which collects servers, renames and findings."""
 
     def __init__(self, kind: str, title: str, path: Path, spelling: str = "braces") -> None:
         self.kind = kind
@@ -118,7 +118,7 @@ class ConfigReading:
         self._aliases: dict[str, str] = {}
 
     def server(self, server: ServerConfig, where: str) -> None:
-        """Note a server."""
+        """Add a server."""
         self._seen.append(
             FoundEntry(
                 client=self.kind,
@@ -131,52 +131,52 @@ class ConfigReading:
         )
 
     def rename(self, server: str, tool: str, name: object, where: str) -> None:
-        """Note another name of a tool; what is no text, or the same, is none."""
+        """Add a rename; a name that is not a string, or unchanged, is ignored."""
         if isinstance(name, str) and name and name != tool:
             self._renames.append(ImportedRename(server=server, tool=tool, name=name, where=where))
 
     def alias(self, server: str, alias: str) -> None:
-        """Note the short name by which a server's tools begin."""
+        """Add the short name with which the names of a server's tools begin."""
         if alias != server:
             self._aliases[server] = alias
 
     def leave(self, rule: str, fact: str, where: str, *, server: str = "", tools: tuple[str, ...] = ()) -> None:
-        """Note what can't be carried over."""
+        """Add a finding about something that can't be imported."""
         self._left.append(left(rule, fact, file=str(self.path), where=where, server=server, tools=tools))
 
     def filtered(self, taken: TakenKeys, *names: str, server: str) -> None:
-        """Note lists of tools that are shown or hidden."""
+        """Add a finding for each list of shown or hidden tools."""
         for name in names:
             tools = taken.names(name)
             if tools:
-                what = f"{excerpt(server)} has a list of tools, {name} ({_listed(tools)}), that is not carried over."
+                what = f"The list {name} of {excerpt(server)} ({_listed(tools)}) was not imported."
                 self.leave("filter", what, taken.where(name), server=server, tools=tools)
 
     def descriptions(self, taken: TakenKeys, *names: str, server: str) -> None:
-        """Note texts that replace a tool's own, whose keys are names of tools."""
+        """Add a finding for each replaced description; the objects' keys are names of tools."""
         for name in names:
             for tool in taken.object(name):
                 self.description(tool, f"{taken.where(name)}.{tool}", server=server)
 
     def description(self, tool: str, where: str, *, server: str) -> None:
-        """Note that a text replaces the one of a tool."""
-        fact = f"The description of tool {excerpt(tool)} of {excerpt(server)} is not carried over."
+        """Add a finding about a replaced description of a tool."""
+        fact = f"The description of tool {excerpt(tool)} of {excerpt(server)} was not imported."
         self.leave("description", fact, where, server=server, tools=(tool,))
 
     def switched_off(self, tool: str, where: str, *, server: str) -> None:
-        """Note that a tool is hidden there."""
-        fact = f"Tool {excerpt(tool)} of {excerpt(server)} is switched off there, and will be seen here."
+        """Add a finding about a disabled tool."""
+        fact = f"Tool {excerpt(tool)} of {excerpt(server)} was disabled, and becomes visible."
         self.leave("filter", fact, where, server=server, tools=(tool,))
 
     def rest(self, taken: TakenKeys, *, server: str = "", rules: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Note all that nobody took; ``rules`` says which keys are more than a setting."""
+        """Add a finding for each key that was not read; ``rules`` maps keys to rules other than ``setting``."""
         whose = f" of {excerpt(server)}" if server else ""
         for name in taken.untaken():
-            fact = f"{excerpt(name)}{whose} is not carried over."
+            fact = f"{excerpt(name)}{whose} was not imported."
             self.leave(rules.get(name, "setting"), fact, taken.where(name), server=server)
 
     def result(self) -> ImportedConfig:
-        """Return all that was found."""
+        """Return the collected configuration."""
         return ImportedConfig(
             kind=self.kind,
             file=str(self.path),
@@ -188,9 +188,9 @@ class ConfigReading:
 
 
 class TakenKeys:
-    """One object of the file; every key that is asked for counts as taken.
+    """An object of the file that records which of its keys were read.
 
-    What is of another kind than asked for does not: it is told with the `rest`.
+    A key whose value has another type than requested stays unread, so it is reported by `ConfigReading.rest`.
     """
 
     def __init__(self, values: object, where: str) -> None:
@@ -206,21 +206,21 @@ class TakenKeys:
         return self._values.get(name) not in _EMPTY
 
     def ignore(self, *names: str) -> None:
-        """Count keys as taken that say nothing (titles, schemas, dates)."""
+        """Mark keys as read whose values do not matter (titles, schemas, dates)."""
         self._taken.update(names)
 
     def give_back(self, name: str) -> None:
-        """Count a key as not taken after all."""
+        """Mark a key as unread again."""
         self._taken.discard(name)
 
     def untaken(self) -> Iterator[str]:
-        """Yield the keys that nobody took and that say something."""
+        """Yield the unread keys whose values are not empty."""
         for name, value in self._values.items():
             if name not in self._taken and value not in _EMPTY:
                 yield str(name)
 
     def text(self, name: str) -> str | None:
-        """Return a text."""
+        """Return a string, None if it is missing or empty."""
         value = self._values.get(name)
         if isinstance(value, str):
             self._taken.add(name)
@@ -228,7 +228,7 @@ class TakenKeys:
         return None
 
     def truth(self, name: str) -> bool | None:
-        """Return a truth value, None if there is none."""
+        """Return a boolean, None if there is none."""
         value = self._values.get(name)
         if isinstance(value, bool):
             self._taken.add(name)
@@ -236,7 +236,7 @@ class TakenKeys:
         return None
 
     def number(self, name: str) -> float | None:
-        """Return a number above nought."""
+        """Return a positive number, None if there is none."""
         value = self._values.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
             self._taken.add(name)
@@ -244,7 +244,7 @@ class TakenKeys:
         return None
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts; numbers are taken as their text."""
+        """Return a list of strings; numbers are converted."""
         value = self._values.get(name)
         if not isinstance(value, list) or not all(isinstance(item, str | int | float) for item in value):
             return ()
@@ -252,7 +252,7 @@ class TakenKeys:
         return tuple(map(_said_reading, value))
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return names of tools: a list of them, or the keys of an object."""
+        """Return names of tools: the items of a list, or the keys of an object."""
         value = self._values.get(name)
         if isinstance(value, dict):
             self._taken.add(name)
@@ -260,14 +260,14 @@ class TakenKeys:
         return self.texts(name)[:_MOST_TOOLS]
 
     def pairs(self, name: str) -> dict[str, str]:
-        """Return an object of texts; it counts as taken only if there is nothing else in it."""
+        """Return an object of strings; it is marked as read only if it has no other values."""
         found = self.object(name)
         if not all(value is None or isinstance(value, str | int | float) for value in found.values()):
             self._taken.discard(name)
         return {key: _said_reading(value) for key, value in found.items() if isinstance(value, str | int | float)}
 
     def object(self, name: str) -> dict[str, Any]:
-        """Return an object, empty if there is none."""
+        """Return an object; empty if there is none."""
         value = self._values.get(name)
         if not isinstance(value, dict):
             return {}
@@ -275,7 +275,7 @@ class TakenKeys:
         return {str(key): item for key, item in value.items()}
 
     def items(self, name: str) -> list[Any]:
-        """Return a list of anything, empty if there is none."""
+        """Return a list of any values; empty if there is none."""
         value = self._values.get(name)
         if not isinstance(value, list):
             return []
@@ -283,7 +283,7 @@ class TakenKeys:
         return value
 
     def inside(self, name: str) -> TakenKeys:
-        """Return the object inside as one to take from."""
+        """Return a nested object as `TakenKeys`."""
         return TakenKeys(self.object(name), self.where(name))
 
 
@@ -296,7 +296,7 @@ def _listed(tools: tuple[str, ...]) -> str:
     return shown if len(tools) <= _SHOWN else f"{shown} and {len(tools) - _SHOWN:,} more"
 
 
-# The pure Python reader of YAML takes about a second for each of these.
+# The pure Python parser of YAML takes about a second for each of these limits.
 _MAX_YAML: Final = 2 * 1024 * 1024
 _MAX_MERGED: Final = 10_000
 _MAX_DEPTH: Final = 100
@@ -304,7 +304,7 @@ _MOST_VALUES: Final = 500_000
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values only, as the safe loader; no key twice, and no merges that grow without bound."""
+    """A safe loader that also refuses duplicate keys, deep nesting and merges that grow without bound."""
 
     merged = 0
     depth = 0
@@ -329,14 +329,14 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in seen:
                     mark = key.start_mark
-                    what = f"{excerpt(key.value)} stands there twice (line {mark.line + 1})"
+                    what = f"the key {excerpt(key.value)} is duplicate (line {mark.line + 1})"
                     raise yaml.YAMLError(what)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def read_plain(path: Path) -> dict[str, Any]:
-    """Return the one object that the file holds. Raises `ConfigError` for what is no JSON or YAML object."""
+    """Parse a file that holds one JSON or YAML object. Raises `ConfigError` for anything else."""
     text = read_text(path)
     if text.lstrip().startswith(("{", "//", "/*")):
         return decode(text, str(path), toml=False)
@@ -346,18 +346,18 @@ def read_plain(path: Path) -> dict[str, Any]:
         found = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
         _measure(found, {})
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _fault(path, f"it is not YAML ({_said_source(error)})", "Mend the file there.") from None
+        raise _fault(path, f"it is not YAML ({_said_source(error)})", "Fix the file there.") from None
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise _fault(path, "it is not an object with named keys", "Give a gateway's configuration file.")
     return found
 
 
 def _measure(value: Any, known: dict[int, int]) -> int:
-    """Return how large a value is with its aliases written out; one that contains itself never ends."""
+    """Return the number of values with aliases expanded. Raises `YAMLError` for too many, or a value inside itself."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
-        # Until it is known, its own size: what meets it inside meets itself.
+        # While it is being measured, the value counts as too large: meeting it again means that it contains itself.
         known[id(value)] = _MOST_VALUES
         items = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_measure(item, known) for item in items)
@@ -390,7 +390,7 @@ _LOCAL: Final = frozenset({"", "stdio", "local"})
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Return the header that carries a token."""
+    """Return the Authorization header for a bearer token."""
     return {"Authorization": token if token.lower().startswith("bearer ") else f"Bearer {token}"}
 
 
@@ -406,9 +406,9 @@ def read_server(
     headers: Mapping[str, str] = MappingProxyType({}),
     disabled: bool = False,
 ) -> ServerConfig | None:
-    """Return the server, or None with a finding that says why it is none.
+    """Read a server's entry; return None, with a finding, if it can't be imported.
 
-    ``seconds`` is the unit of its timeout, ``remote`` what an address without a type is spoken to over.
+    ``seconds`` is the unit of its timeout, ``remote`` the transport of a URL without a type.
     """
     named = (taken.text(kind) or taken.text("type") or taken.text("transport") or "").lower()
     url = taken.text("url") or taken.text("httpUrl") or taken.text("serverUrl")
@@ -417,7 +417,7 @@ def read_server(
     timeout = taken.number("timeout")
     off = taken.truth("disabled") is True or taken.truth("enabled") is False or disabled
     if named not in _LOCAL and named not in _TYPES:
-        fact = f"Server {excerpt(key)} is of type {excerpt(named)}, which is no MCP transport that is known."
+        fact = f"Server {excerpt(key)} is of type {excerpt(named)}, which is not a known MCP transport."
         reading.leave("server", fact, taken.where(kind), server=key)
         return None
     if command is None and url is None:

@@ -1,4 +1,4 @@
-"""The gateways whose file is ``mcpServers`` with keys of their own: FastMCP, mcphub, 1mcp, MetaMCP, ubie, mcpproxy."""
+"""Import gateways that extend the ``mcpServers`` form: FastMCP, mcphub, 1mcp, MetaMCP, ubie, mcpproxy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, bearer, read_server
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ _ELSEWHERE: Final = {"oauth": "kept-elsewhere"}
 
 
 def fastmcp(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """FastMCP: MCPConfig with ``transport``, ``auth``, and ``tools`` that may rename; or a fastmcp.json project."""
+    """Import FastMCP's MCPConfig (``transport``, ``auth``, renames in ``tools``), or a fastmcp.json project."""
     reading = ConfigReading("fastmcp", "FastMCP", path)
     if "source" in values and _SERVERS not in values:
-        # A project of one server: FastMCP itself runs it.
+        # A project is one server, which FastMCP itself runs.
         arguments = ("run", str(path.absolute()), "--transport", "stdio")
         reading.server(ServerConfig(key=path.absolute().parent.name, command="fastmcp", args=arguments), "source")
         top = TakenKeys(values, "")
@@ -47,7 +47,7 @@ def fastmcp(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def mcphub(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """mcphub: ``mcp_settings.json``; its users, groups and keys are its own."""
+    """Import mcphub's ``mcp_settings.json``; its users, groups and keys become findings."""
     reading = ConfigReading("mcphub", "mcphub", path, "dollar")
     for key, taken in _entries(
         values,
@@ -67,18 +67,18 @@ def mcphub(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def onemcp(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """1mcp: ``mcp.json`` with defaults for all servers, and templates that need a client's context."""
+    """Import 1mcp's ``mcp.json`` with its defaults for all servers; templates become findings."""
     reading = ConfigReading("1mcp", "1mcp", path, "project")
     defaults = values.get("serverDefaults")
     values = {name: value for name, value in values.items() if name != "serverDefaults"}
     common = defaults if isinstance(defaults, dict) else {}
     for template in TakenKeys(values, "").object("mcpTemplates"):
-        fact = f"Template {excerpt(template)} is filled in from a client's context, which does not exist here."
+        fact = f"Template {excerpt(template)} needs a client's context, which Truename does not have."
         reading.leave("server", fact, f"mcpTemplates.{template}", server=template)
     for key, taken in _entries(values, reading, ignored=("mcpTemplates", "version"), common=common):
         filled = taken.text("disabled")
         if filled is not None:
-            fact = f"Whether {excerpt(key)} is switched off depends on a client's context; it is switched off here."
+            fact = f"{excerpt(key)} is enabled depending on a client's context; it was imported as disabled."
             reading.leave("setting", fact, taken.where("disabled"), server=key)
         server = read_server(key, taken, reading, seconds=_MILLISECONDS, disabled=filled is not None)
         asked = taken.number("requestTimeout")
@@ -95,20 +95,20 @@ def onemcp(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def metamcp(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """MetaMCP: the JSON that its page exports; namespaces and their renames are in its database only."""
+    """Import the JSON that MetaMCP's page exports; its namespaces and renames are only in its database."""
     reading = ConfigReading("metamcp", "MetaMCP", path)
     for key, taken in _entries(values, reading):
         token = taken.text("bearerToken")
         server = read_server(key, taken, reading, headers=bearer(token) if token else {})
         taken.ignore("description")
         _finish(reading, key, taken, server)
-    fact = "MetaMCP keeps namespaces, switched-off tools and its overrides of tool names in its database only."
+    fact = "MetaMCP keeps namespaces, disabled tools and overrides of tool names only in its database."
     reading.leave("kept-elsewhere", fact, "")
     return reading.result()
 
 
 def ubie(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read the file of ubie's mcp-proxy: ``_extensions.tools.allow`` and ``deny`` beside each server."""
+    """Import ubie's mcp-proxy; its lists ``_extensions.tools.allow`` and ``deny`` become findings."""
     reading = ConfigReading("ubie", "ubie mcp-proxy", path)
     for key, taken in _entries(values, reading):
         server = read_server(key, taken, reading)
@@ -122,7 +122,7 @@ def ubie(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def mcpproxy(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """mcpproxy-go: ``mcpServers`` is a list; servers in quarantine stay switched off."""
+    """Import mcpproxy-go, whose ``mcpServers`` is a list; quarantined servers are imported as disabled."""
     reading = ConfigReading("mcpproxy", "mcpproxy", path)
     top = TakenKeys(values, "")
     for number, entry in enumerate(top.items(_SERVERS)):
@@ -130,7 +130,7 @@ def mcpproxy(values: dict[str, Any], path: Path) -> ImportedConfig:
         key = taken.text("name") or f"server-{number + 1}"
         quarantined = taken.truth("quarantined") is True
         if quarantined:
-            fact = f"{excerpt(key)} is in quarantine there; it is switched off here."
+            fact = f"{excerpt(key)} is quarantined; it was imported as disabled."
             reading.leave("access", fact, taken.where("quarantined"), server=key)
         server = read_server(key, taken, reading, cwd="working_dir", kind="protocol", disabled=quarantined)
         taken.ignore("created", "updated", "created_at", "updated_at")
@@ -148,7 +148,7 @@ def _entries(
     common: dict[str, Any] | None = None,
     rules: dict[str, str] | None = None,
 ) -> Iterator[tuple[str, TakenKeys]]:
-    """Yield the entries; afterwards what stands beside them is told."""
+    """Yield the entries; then report the other top-level keys."""
     top = TakenKeys(values, "")
     top.ignore("$schema", *ignored)
     for key, entry in top.object(_SERVERS).items():
@@ -167,12 +167,12 @@ def _finish(reading: ConfigReading, key: str, taken: TakenKeys, server: ServerCo
 
 
 def _sign_in(reading: ConfigReading, key: str, taken: TakenKeys, name: str) -> None:
-    fact = f"{excerpt(key)} signs in with OAuth; what it was given is in no configuration."
+    fact = f"{excerpt(key)} uses OAuth; its tokens are not in the configuration."
     reading.leave("kept-elsewhere", fact, taken.where(name), server=key)
 
 
 def _transforms(reading: ConfigReading, key: str, taken: TakenKeys) -> None:
-    """Take FastMCP's ``tools``: a new name is a rename, everything else about a tool is told."""
+    """Import the renames in FastMCP's ``tools``; other changes of tools become findings."""
     tools = taken.inside("tools")
     for tool in taken.object("tools"):
         change = tools.inside(tool)
@@ -187,7 +187,7 @@ def _transforms(reading: ConfigReading, key: str, taken: TakenKeys) -> None:
 
 
 def _toggles(reading: ConfigReading, key: str, taken: TakenKeys, name: str) -> None:
-    """Take mcphub's ``tools``: switched on or off, with a text of their own."""
+    """Report mcphub's ``tools``: disabled tools and replaced descriptions."""
     tools = taken.inside(name)
     for tool in taken.object(name):
         change = tools.inside(tool)
@@ -200,6 +200,6 @@ def _toggles(reading: ConfigReading, key: str, taken: TakenKeys, name: str) -> N
 
 
 def _listed_env(items: tuple[str, ...]) -> dict[str, str]:
-    """Read a list of ``NAME=VALUE``, or ``NAME`` for what the gateway's own environment says."""
+    """Convert a list of ``NAME=VALUE``, or ``NAME`` (passed on from the environment), to an object."""
     pairs = (item.partition("=") for item in items)
     return {name: value if equals else f"${{{name}}}" for name, equals, value in pairs}

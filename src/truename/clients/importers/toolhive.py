@@ -1,4 +1,4 @@
-"""ToolHive: one RunConfig a server, as ``thv export`` writes it and its state directory keeps it."""
+"""Import ToolHive's RunConfig, one per server, as written by ``thv export`` or found in its state directory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.model import ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _RULES: Final = {
     "aws_sts_config": "kept-elsewhere",
     "embedded_auth_server_config": "kept-elsewhere",
 }
-# What concerns ToolHive's own proxy and containers, and means nothing where there is neither.
+# Fields about ToolHive's own proxy and containers, which have no meaning in Truename.
 _OWN: Final = (
     *(
         "schema_version",
@@ -49,10 +49,10 @@ _OWN: Final = (
 
 
 def toolhive(values: dict[str, Any], path: Path) -> ImportedConfig:
-    """Read a RunConfig: an image over stdio becomes ``docker run``, an address itself.
+    """Import a RunConfig: an image over stdio becomes ``docker run``, a remote server its URL.
 
-    Surprising: an image that speaks HTTP is reached through ToolHive's own proxy, which goes on filtering and renaming;
-    nothing of that is declared a second time.
+    An image over HTTP is reached through ToolHive's own proxy, which continues to filter and rename its tools; so its
+    filters and renames are not imported.
     """
     reading = ConfigReading("toolhive", "ToolHive", path)
     top = TakenKeys(values, "")
@@ -79,9 +79,9 @@ def toolhive(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def _secrets(top: TakenKeys) -> dict[str, str]:
-    """Return the variables that ToolHive fills in from its own store: "NAME,target=VARIABLE"."""
+    """Return references to the secrets that ToolHive keeps in its own store ("NAME,target=VARIABLE")."""
     parts = (secret.partition(",target=") for secret in top.texts("secrets"))
-    # A word that only ToolHive understands: it becomes a variable that has to be set.
+    # Only ToolHive can resolve it, so it becomes a variable that the user has to set.
     return {target or name: f"${{toolhive secret:{target or name}}}" for name, _, target in parts}
 
 
@@ -123,8 +123,6 @@ def _proxied(key: str, transport: str, top: TakenKeys, reading: ConfigReading) -
     port = int(top.number("port") or 0)
     host = top.text("host") or "127.0.0.1"
     path = "sse" if transport == "sse" else "mcp"
-    fact = (
-        f"{excerpt(key)} is reached through ToolHive, which has to run, and goes on filtering and renaming its tools."
-    )
+    fact = f"{excerpt(key)} is reached through ToolHive, which has to run and continues to filter and rename its tools."
     reading.leave("setting", fact, "image", server=key)
     return ServerConfig(key=key, url=f"http://{host}:{port}/{path}", type=_kind(transport))

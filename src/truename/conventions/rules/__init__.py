@@ -38,7 +38,7 @@ _FAMILIES: Final[tuple[tuple[Check, ...], ...]] = (
     prompt_injection.CHECKS,
     references.CHECKS,
 )
-# By code, in the order of codes.
+# All rules by code, sorted.
 CHECKS: Final[Mapping[str, Check]] = {
     one.rule.code: one for one in sorted(chain.from_iterable(_FAMILIES), key=lambda one: one.rule.code)
 }

@@ -1,4 +1,4 @@
-"""Find texts that are written to be chosen or found: praise, and keyword stuffing."""
+"""Find texts that try to influence tool selection or tool search: self-praise and keyword stuffing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from truename.conventions.findings import Severity
-from truename.conventions.rules.check import check, of
+from truename.conventions.rules.check import build_finding, check
 from truename.conventions.rules.mechanisms import Mechanism, cues, order_in, words
 from truename.errors import excerpt
 
@@ -27,7 +27,7 @@ _QUALITY: Final = (
     r"|most (?:powerful|advanced|accurate|reliable|trusted|comprehensive|complete|popular|secure|efficient|effective"
     r"|intelligent|capable|useful))"
 )
-# Praise within a field ("the most powerful search of Confluence") is a description; this has no measure.
+# Praise within a field ("the most powerful search of Confluence") is a description; these claims are unlimited.
 _BOUNDLESS: Final = (
     r"(?:in the (?:whole |entire )?world|on (?:earth|the market)|in existence|available|anywhere|ever(?: made|"
     r" built)?|of all"
@@ -47,7 +47,7 @@ _MAKER: Final = r"(?:anthropic|openai|google|microsoft|the (?:user|system|develo
 PRAISE: Final = (
     Mechanism(
         "boundless",
-        "that it is the best of all",
+        "that the tool is the best of all",
         cues(
             "best greatest finest fastest cheapest safest smartest leading ultimate number no top rated ranked most"
             " world"
@@ -67,7 +67,7 @@ PRAISE: Final = (
     ),
     Mechanism(
         "better",
-        "that it is better than others",
+        "that the tool is better than others",
         cues(
             "better faster safer cheaper superior smarter accurate reliable powerful efficient secure complete"
             " trustworthy"
@@ -81,7 +81,7 @@ PRAISE: Final = (
     ),
     Mechanism(
         "preferred",
-        "that it is to be preferred",
+        "that the model should prefer the tool",
         cues("always prefer preferred choose chosen pick picked select selected even favor favour must should"),
         (
             ("prefer", "choose", "chosen", "pick", "select", "always", "favo", "even ", "must", "should"),
@@ -100,7 +100,7 @@ PRAISE: Final = (
     ),
     Mechanism(
         "others_bad",
-        "that others are bad",
+        "that other tools are bad",
         cues("others other alternatives competing"),
         (
             ("deprecated", "unreliable", "unsafe", "outdated", "inferior", "broken", "insecure", "wrong", "fail"),
@@ -114,7 +114,7 @@ PRAISE: Final = (
     ),
     Mechanism(
         "endorsed",
-        "that somebody whom models obey wants it used",
+        "that somebody with authority over models recommends the tool",
         cues("recommended endorsed required preferred certified mandated"),
         (("recommended by", "endorsed by", "required by", "preferred by", "certified by", "mandated by"),),
         rf"\b(?:recommended|endorsed|required|preferred|certified|mandated) by {_MAKER}",
@@ -127,14 +127,14 @@ _WORD: Final = re.compile(r"[a-z][a-z'-]{2,40}")
 _ITEM: Final = re.compile(r" ?[,;|/•] ?| (?:and|or) ")
 _SEPARATORS: Final = ",;|/•"
 _LONGEST_ITEM: Final = 40
-# The label of a list that stands there for a search and says nothing to who reads.
+# The label of a list of search terms, which is of no use to readers.
 _LABEL: Final = re.compile(
     r"\b(?:key ?words?|search(?:able)? (?:terms?|words?|tags?)|seo(?: terms?)?|hash ?tags?|also (?:matches|found"
     r" (?:as|for)))"
     r" ?(?::|=|-)"
 )
 _LABELLED: Final = 8
-# A word so often, and so much of the text, is said to be counted. Real texts have it in lists of values only.
+# A word counts as repeated from this number and this share of the text; real texts only reach both in lists of values.
 _REPEATED: Final = 10
 _SHARE: Final = 0.4
 # In a row: "email email email email".
@@ -158,13 +158,13 @@ _COMMON: Final = cues(
 
 
 def stuffed(texts: ToolTexts) -> tuple[int, str] | None:
-    """Return what shows that a tool's title or description is made to be found, and where; None for an honest one.
+    """Find keyword stuffing in a tool's title or description; return its offset and a description, or None.
 
     >>> from truename.conventions.rules.texts import plain_texts
     >>> stuffed(plain_texts("Sends mail. Mail, mail, mail, mail."))
-    (12, "'mail' again and again")
+    (12, "'mail' repeated several times")
     >>> stuffed(plain_texts("Sends. Keywords: email, mail, send, inbox, message, letter, post, write"))
-    (7, 'a list of 8 words to be searched for')
+    (7, 'a list of 8 search terms')
     >>> stuffed(plain_texts("Answers in English, French, German, Spanish, Dutch, Danish, Polish, Greek.")) is None
     True
     """
@@ -172,24 +172,24 @@ def stuffed(texts: ToolTexts) -> tuple[int, str] | None:
 
 
 def _found(texts: ToolTexts) -> Iterator[tuple[int, str]]:
-    # Values of a schema are lists as a matter of course, and no search looks at them.
-    said = texts.lowered[: texts.top]
-    if (row := _IN_A_ROW.search(said)) is not None:
-        yield row.start(), f"{row[1]!r} again and again"
-    if said.count(" ") >= _REPEATED - 1:
-        words = [word for word in _WORD.findall(said) if word not in _COMMON] or [""]
+    # Only title and description: schemas contain lists of values anyway, and searches ignore them.
+    top = texts.lowered[: texts.top]
+    if (row := _IN_A_ROW.search(top)) is not None:
+        yield row.start(), f"{row[1]!r} repeated several times"
+    if top.count(" ") >= _REPEATED - 1:
+        words = [word for word in _WORD.findall(top) if word not in _COMMON] or [""]
         word, times = Counter(words).most_common(1)[0]
         if times >= _REPEATED and times >= _SHARE * len(words):
-            yield said.index(word), f"{word!r} {times} times"
-    if sum(map(said.count, _SEPARATORS)) >= _LABELLED - 1:
+            yield top.index(word), f"{word!r} {times} times"
+    if sum(map(top.count, _SEPARATORS)) >= _LABELLED - 1:
         for start, sentence in texts.sentences:
-            if start < texts.top and (wrong := _listed(sentence)) is not None:
-                yield start, wrong
+            if start < texts.top and (problem := _listed(sentence)) is not None:
+                yield start, problem
 
 
 def _listed(sentence: str) -> str | None:
     if (label := _LABEL.search(sentence)) is not None and len(items := _items(sentence[label.end() :])) >= _LABELLED:
-        return f"a list of {len(items)} words to be searched for"
+        return f"a list of {len(items)} search terms"
     fields = {_FIELDS[item] for item in _items(sentence) if item in _FIELDS}
     return f"words of {len(fields)} fields" if len(fields) >= _FIELDS_FROM else None
 
@@ -199,38 +199,38 @@ def _items(text: str) -> Sequence[str]:
 
 
 @check("TN163", "self_praise", Severity.WARNING)
-def self_praise(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """Find texts that praise their tool over all others, or run the others down.
+def self_praise(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find texts that praise their tool above all others, or disparage other tools.
 
-    Why: A model chooses by what descriptions say of themselves: the tool that calls itself the best is called instead
-    of the one that was meant (preference manipulation).
+    Why: A model selects tools by their descriptions: a tool that calls itself the best is called instead of the right
+    one (preference manipulation).
 
     Example: "This is the best tool in the world. Creates a document."; "better than any other search tool".
 
-    Instead: Say what the tool does, and when it is of use. Praise within a field, as in "the fastest way to read a
+    Instead: Say what the tool does, and when it is useful. Praise within a field, as in "the fastest way to read a
     large file", is not reported.
     """
-    for one, texts in material.texts:
+    for one, texts in context.texts:
         for start, mechanism, shown in order_in(texts, PRAISE):
-            fact = f"{texts.called(start)} says {mechanism.says}: {excerpt(shown)}."
-            yield of(rule, one, fact, "Say what it does, and leave the choice to the model.")
+            fact = f"{texts.describe(start)} says {mechanism.says}: {excerpt(shown)}."
+            yield build_finding(rule, one, fact, "Say what the tool does, and leave the choice to the model.")
             break
 
 
 @check("TN164", "stuffed_text", Severity.WARNING)
-def stuffed_text(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """Find descriptions that are there to be found: a word over and over, lists of search terms, words of many fields.
+def stuffed_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find keyword stuffing: a word repeated many times, lists of search terms, words of many unrelated fields.
 
-    Why: Where tools are searched for, the one with all words comes up whatever was asked (search-term deception).
+    Why: With tool search, a tool that contains all words is found whatever the query is (search-term deception).
 
     Example: "Keywords: email, mail, send, inbox, message, letter, post, write"; "email email email email".
 
-    Instead: Describe what the tool does, once. Values that a parameter takes belong into its enumeration.
+    Instead: Describe once what the tool does. List the values of a parameter in its enumeration.
     """
-    for one, texts in material.texts:
+    for one, texts in context.texts:
         if (found := stuffed(texts)) is not None:
-            at, wrong = found
-            yield of(rule, one, f"{texts.called(at)} has {wrong}.", "Say once what the tool does.")
+            at, problem = found
+            yield build_finding(rule, one, f"{texts.describe(at)} has {problem}.", "Describe once what the tool does.")
 
 
 CHECKS: Final = (self_praise, stuffed_text)

@@ -1,4 +1,4 @@
-"""Find characters that hide text from a reader, and letters that look like others (Unicode UTS 39, section 4)."""
+"""Find characters that hide text from readers, and letters that look like others (Unicode UTS 39, section 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.conventions.findings import Severity
-from truename.conventions.rules.check import check, of
+from truename.conventions.rules.check import build_finding, check
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -40,19 +40,19 @@ _LATIN: Final = (
 _DIGITS: Final = "٠o ۰o ٥o ۵o ०o ০o ੦o ૦o ௦o ౦o ೦o ൦o ๐o ໐o ၀o ١l ۱l"
 # fmt: on
 _TABLES: Final = (_CYRILLIC, _GREEK, _ARMENIAN, _CHEROKEE, _LATIN, _DIGITS)
-# A letter -> the ASCII letter, in lower case, that it is taken for.
+# A letter -> the lower-case ASCII letter that it looks like.
 LOOKS_LIKE: Final = {
     pair[0]: pair[1].lower() for table in _TABLES for pair in table.split() if len(pair) == 2 and pair[1].isascii()
 }
 _DISGUISED: Final = str.maketrans(LOOKS_LIKE)
-# Among ASCII characters: what a reader can't tell apart in most fonts, after folding to lower case.
+# ASCII characters that look alike in most fonts, after folding to lower case.
 _ALIKE: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s"})
 _RUNS: Final = (("rn", "m"), ("vv", "w"))
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 def unmasked(text: str) -> str:
-    """Return a text with letters that stand for ASCII letters replaced by those, in lower case.
+    """Return a text in lower case, with letters that look like ASCII letters replaced by these.
 
     >>> unmasked("sеаrch"), unmasked("ｓearch"), unmasked("größe")
     ('search', 'search', 'größe')
@@ -61,7 +61,7 @@ def unmasked(text: str) -> str:
 
 
 def skeleton(name: str) -> str:
-    """Return what a reader takes a name for: two names with one skeleton look the same.
+    """Return the visual skeleton of a name: two names with one skeleton look the same.
 
     >>> skeleton("pay_bi11") == skeleton("pay_bill"), skeleton("get_data") == skeleton("get_date")
     (True, False)
@@ -78,7 +78,8 @@ def masked_words(name: str) -> tuple[str, ...]:
     >>> masked_words("sеnd_mail"), masked_words("поиск_с_фильтром"), masked_words("größe")
     (('sеnd',), (), ())
 
-    A word wholly of another script is that script's word as long as the name has a letter that looks like no other.
+    A word wholly in another script is not reported if the name also has words with letters that look like no ASCII
+    letter.
     """
     if name.isascii():
         return ()
@@ -97,7 +98,7 @@ INVISIBLE: Final = re.compile(
 )
 _DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _OVERRIDES: Final = "\u202d\u202e"
-# Behind each of these a writer of a right-to-left text closes what was opened.
+# Marks that open an embedding, which a correct right-to-left text closes again.
 _OPENING: Final = "\u202a\u202b\u2066\u2067\u2068"
 _CLOSING: Final = "\u202c\u2069"
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -106,7 +107,7 @@ _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _JOINED: Final = re.compile("[\u0600-\u109f\u1780-\u18af\ua8e0-\ua8ff\uaa60-\uaa7f]")
 # The flags of England, Scotland and Wales.
 _FLAG: Final = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
-# Bounds for a text that has nothing but such characters.
+# Limits for a text that consists of such characters only.
 _MOST: Final = 10_000
 _NEAR: Final = 400
 _MANY: Final = 1_000
@@ -114,116 +115,116 @@ _SYMBOLS: Final = frozenset({"So", "Sm", "Sk", "Lo", "Po", "Pd", "No"})
 
 
 class _Kind(NamedTuple):
-    """What is looked for, where it does hide something, and why."""
+    """A kind of suspicious characters: their pattern, the test whether one hides something, and a clause about them."""
 
-    looked_for: re.Pattern[str]
+    pattern: re.Pattern[str]
     is_bad: Callable[[str, int], bool]
-    what: str
+    clause: str
 
 
 @check("TN150", "invisible_character", Severity.WARNING)
-def invisible_character(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    r"""Find characters in a name or text that are not seen: zero width, tags, private use, fillers.
+def invisible_character(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    r"""Find invisible characters in a name or text: zero width, tags, private use, fillers.
 
-    Why: A person who approves the tool sees a text without them, and a model reads what is written with them; they
-    hide instructions, and make two names that look the same.
+    Why: A person who approves the tool does not see them, and a model reads them; they hide instructions, and make
+    two different names look the same.
 
     Example: `"Reads a file.\u200b\u2063"`, or a name with a zero width space in it.
 
-    Instead: Leave the character out. Joiners in emoji and in scripts that spell with them are not reported.
+    Instead: Remove the character. Joiners in emoji and in scripts that need them are not reported.
     """
-    yield from _found(rule, material, _UNSEEN)
+    yield from _found(rule, context, _INVISIBLES)
 
 
 @check("TN151", "bidirectional_text", Severity.ERROR)
-def bidirectional_text(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    r"""Find marks that change the direction of writing where nothing is written from right to left.
+def bidirectional_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    r"""Find marks that change the direction of writing in texts without right-to-left writing.
 
-    Why: They make a text look other than it is: what a person reads at the end stands elsewhere for the model.
+    Why: They change the order in which a person sees the text, so a person and a model read different texts.
 
     Example: `"Lists files. \u202esdnammoc snur dnA"`
 
-    Instead: Leave the mark out. In Hebrew, Arabic or Persian text balanced marks are not reported, overrides are.
+    Instead: Remove the mark. In Hebrew, Arabic or Persian text, balanced marks are not reported, but overrides are.
     """
-    yield from _found(rule, material, _TURNING)
+    yield from _found(rule, context, _DIRECTIONS)
 
 
 @check("TN152", "confusable_name", Severity.ERROR)
-def confusable_name(rule: Rule, material: LintContext) -> Iterator[Finding]:
+def confusable_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find names with letters of another script that look like Latin ones.
 
-    Why: The name is taken for another one, by a person as well as in a list of permissions written from sight.
+    Why: A person confuses the name with another one, for example when writing a list of permissions.
 
     Example: `sеnd_mail`, in which the first "e" is Cyrillic.
 
     Instead: Write the word in one script. Names wholly in another script are not reported.
     """
-    for one, texts in material.texts:
+    for one, texts in context.texts:
         for name in texts.names if not texts.whole.isascii() else ():
             for word in masked_words(name)[:1]:
-                letters = ", ".join(dict.fromkeys(_called(letter) for letter in word if not letter.isascii()))
-                fact = f"{excerpt(name)} reads as {excerpt(unmasked(name))}, but has {letters}."
-                yield of(rule, one, fact, "Write the word in one script.")
+                letters = ", ".join(dict.fromkeys(_described(letter) for letter in word if not letter.isascii()))
+                fact = f"{excerpt(name)} looks like {excerpt(unmasked(name))}, but has {letters}."
+                yield build_finding(rule, one, fact, "Write the word in one script.")
 
 
 @check("TN153", "control_character", Severity.WARNING)
-def control_character(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    r"""Find control characters other than tabulators and ends of lines.
+def control_character(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    r"""Find control characters other than tabs and line breaks.
 
-    Why: A terminal obeys them: text is erased, overwritten or shown in the colour of its background. Some clients and
-    providers refuse the whole list for one.
+    Why: A terminal executes them: text is erased, overwritten or shown in the colour of its background. Some clients
+    and providers refuse the whole list because of one.
 
     Example: `"Clears.\x1b[8m hidden \x1b[0m"`
 
-    Instead: Leave the character out.
+    Instead: Remove the character.
     """
-    yield from _found(rule, material, _OBEYED)
+    yield from _found(rule, context, _CONTROLS)
 
 
 def concealed(text: str) -> str:
-    r"""Return what hides something in a text, in a clause for people; "" if nothing does.
+    r"""Return a clause about the first character that hides something in a text; "" if there is none.
 
     >>> concealed("Lists files.\u202esdnammoc"), concealed("Deploy \U0001f469\u200d\U0001f4bb")
-    ('it has U+202E (right-to-left override), that changes the direction of writing', '')
+    ('it has U+202E (right-to-left override), which changes the direction of writing', '')
     """
-    for looked_for, is_bad, what in _KINDS:
-        if bad := _places(text, looked_for, is_bad):
-            return f"it has {_called(text[bad[0]])}, {what}"
+    for pattern, is_bad, clause in _KINDS:
+        if bad := _places(text, pattern, is_bad):
+            return f"it has {_described(text[bad[0]])}, {clause}"
     return ""
 
 
 def revealed(text: str) -> str:
-    r"""Return a text in which the characters that hide something are written out.
+    r"""Return a text in which the characters that hide something are replaced by escape sequences.
 
     >>> revealed("Lists files.\u202esdnammoc"), revealed("Deploy \U0001f469\u200d\U0001f4bb")
     ('Lists files.\\u202esdnammoc', 'Deploy \U0001f469\u200d\U0001f4bb')
     """
     if text.isascii() and text.isprintable():
         return text
-    for looked_for, is_bad, _ in _KINDS:
-        # So many are no spelling, and are not looked at one by one.
-        many = any(islice(looked_for.finditer(text), _MANY, None))
-        bad = {found.start() for found in looked_for.finditer(text)} if many else set(_places(text, looked_for, is_bad))
+    for pattern, is_bad, _ in _KINDS:
+        # A text with very many of them is not legitimate; all are escaped without checking each.
+        many = any(islice(pattern.finditer(text), _MANY, None))
+        bad = {found.start() for found in pattern.finditer(text)} if many else set(_places(text, pattern, is_bad))
         if bad:
             text = "".join(ascii(one)[1:-1] if at in bad else one for at, one in enumerate(text))
     return text
 
 
-def _found(rule: Rule, material: LintContext, kind: _Kind) -> Iterator[Finding]:
-    looked_for, is_bad, what = kind
-    for one, texts in material.texts:
+def _found(rule: Rule, context: LintContext, kind: _Kind) -> Iterator[Finding]:
+    pattern, is_bad, clause = kind
+    for one, texts in context.texts:
         whole = texts.whole
-        if bad := _places(whole, looked_for, is_bad):
+        if bad := _places(whole, pattern, is_bad):
             more = f", and {len(bad) - 1:,} more" if len(bad) > 1 else ""
-            fact = f"{texts.called(bad[0])} has {_called(whole[bad[0]])}, {what}{more}."
-            yield of(rule, one, fact, "Leave it out, or find out why it is there.")
+            fact = f"{texts.describe(bad[0])} has {_described(whole[bad[0]])}, {clause}{more}."
+            yield build_finding(rule, one, fact, "Remove it, or find out why it is there.")
 
 
-def _places(whole: str, looked_for: re.Pattern[str], is_bad: Callable[[str, int], bool]) -> list[int]:
-    if looked_for.search(whole) is None:
+def _places(whole: str, pattern: re.Pattern[str], is_bad: Callable[[str, int], bool]) -> list[int]:
+    if pattern.search(whole) is None:
         return []
     flags = {at for flag in _FLAG.finditer(whole) for at in range(*flag.span())}
-    places = (match.start() for match in islice(looked_for.finditer(whole), _MOST))
+    places = (match.start() for match in islice(pattern.finditer(whole), _MOST))
     return [at for at in places if at not in flags and is_bad(whole, at)]
 
 
@@ -235,17 +236,17 @@ def _is_hidden(whole: str, at: int) -> bool:
     if character == "\u200d":
         return not (_is_symbol(before) and _is_symbol(after))
     if "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
-        # Behind a selector another one selects nothing: bytes can be written in them.
+        # A selector after another one selects nothing, but a sequence of them can encode bytes.
         is_first = before != "\ufe0f" and _is_symbol(before)
         return not (is_first or (character == "\ufe0f" and after == "\u20e3"))
     if character == "\u00ad":
         return not (before.isalpha() and after.isalpha())
-    # A byte order mark that a file left at the beginning of its text.
+    # A byte order mark at the beginning of a text is left over from a file.
     return not (character == "\ufeff" and whole[at - 2 : at] in ("", "\n\n"))
 
 
 def _is_symbol(character: str) -> bool:
-    """Whether a character can be part of an emoji or of an ideograph with variants."""
+    """Return whether a character can be part of an emoji, or of an ideograph with variants."""
     if not character or character.isascii():
         return False
     return character in "\ufe0f\u20e3" or unicodedata.category(character) in _SYMBOLS
@@ -259,17 +260,13 @@ def _is_turned(whole: str, at: int) -> bool:
     return not _RIGHT_TO_LEFT.search(text) or opened != sum(text.count(mark) for mark in _CLOSING)
 
 
-def _obeyed(_whole: str, _at: int) -> bool:
-    return True
-
-
-def _called(character: str) -> str:
+def _described(character: str) -> str:
     name = unicodedata.name(character, "").lower()
     return f"U+{ord(character):04X} ({name})" if name else f"U+{ord(character):04X}"
 
 
-_UNSEEN: Final = _Kind(INVISIBLE, _is_hidden, "that nobody sees")
-_TURNING: Final = _Kind(_DIRECTION, _is_turned, "that changes the direction of writing")
-_OBEYED: Final = _Kind(_CONTROL, _obeyed, "that a terminal obeys")
-_KINDS: Final = (_UNSEEN, _TURNING, _OBEYED)
+_INVISIBLES: Final = _Kind(INVISIBLE, _is_hidden, "which is invisible")
+_DIRECTIONS: Final = _Kind(_DIRECTION, _is_turned, "which changes the direction of writing")
+_CONTROLS: Final = _Kind(_CONTROL, lambda _whole, _at: True, "which a terminal executes")
+_KINDS: Final = (_INVISIBLES, _DIRECTIONS, _CONTROLS)
 CHECKS: Final = (invisible_character, bidirectional_text, confusable_name, control_character)

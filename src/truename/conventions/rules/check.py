@@ -1,4 +1,4 @@
-"""Define a check: a rule, the function that finds what breaks it, and the context that all rules share."""
+"""Define a check (a rule with the function that finds its violations) and the context that all rules share."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from truename.conventions.rules.texts import ToolMention, ToolTexts
     from truename.dialects import Dialect, Reason
 
-__all__ = ["LENGTH", "Check", "LintContext", "check", "listed", "of", "owner_of", "renaming"]
+__all__ = ["LENGTH", "Check", "LintContext", "build_finding", "build_renaming", "check", "listed", "owner_of"]
 
-# The code of the reason that a name is too long.
+# The code of the reason for a name that is too long.
 LENGTH: Final = "length"
 
 
 class Refusal(NamedTuple):
-    """A name that some clients do not take, with those clients, and what is wrong with it by client."""
+    """A declaration whose name some clients refuse, with these clients, and the reasons by client."""
 
     declaration: Declaration
     clients: Sequence[Dialect]
@@ -47,13 +47,16 @@ class Refusal(NamedTuple):
 
     @property
     def for_spelling(self) -> Sequence[Dialect]:
-        """The clients that would not take the name if it were shorter, either."""
+        """The clients that refuse the name for other reasons than its length."""
         return [one for one in self.clients if any(reason.code != LENGTH for reason in self.reasons[one.name])]
 
 
 @dataclass(frozen=True)
 class LintContext:
-    """All that is linted together. ``peers`` are tools beside which these will stand: nothing is found about them."""
+    """The declarations that are linted together, with shared indexes.
+
+    ``peers`` are other tools that clients will see together with them; there are no findings about peers.
+    """
 
     declarations: tuple[Declaration, ...]
     convention: Convention
@@ -65,16 +68,16 @@ class LintContext:
         return self.declarations + self.peers
 
     @cached_property
-    def alike(self) -> Mapping[str, Sequence[Declaration]]:
-        """Everything by its name folded: what some clients take for the same."""
+    def by_fold(self) -> Mapping[str, Sequence[Declaration]]:
+        """Declarations and peers by the fold of their name: clients may confuse those with one fold."""
         found: defaultdict[str, list[Declaration]] = defaultdict(list)
         for one in self.everything:
             found[fold(one.name)].append(one)
         return found
 
     @cached_property
-    def called(self) -> Mapping[str, Sequence[Declaration]]:
-        """Everything by what it is called, folded: by its name, and by those that clients are shown."""
+    def by_shown_name(self) -> Mapping[str, Sequence[Declaration]]:
+        """Declarations and peers by the folds of their own name and of the names that clients see."""
         found: defaultdict[str, list[Declaration]] = defaultdict(list)
         for one in self.everything:
             for name in {fold(one.name), *map(fold, one.shown)}:
@@ -83,12 +86,12 @@ class LintContext:
 
     @cached_property
     def classes(self) -> Mapping[str, Classification]:
-        """What each name says under the convention, by the name."""
+        """The classification of each name under the convention."""
         return {name: classify(name, self.convention) for name in {one.name for one in self.everything}}
 
     @cached_property
     def faults(self) -> Mapping[str, Sequence[tuple[Declaration, SpellingFault]]]:
-        """What is wrong with the spelling of names, by the name of the rule that says so."""
+        """The spelling errors of all names, by the name of the violated rule."""
         found: defaultdict[str, list[tuple[Declaration, SpellingFault]]] = defaultdict(list)
         for one in self.declarations:
             for fault in self.classes[one.name].faults:
@@ -97,7 +100,7 @@ class LintContext:
 
     @cached_property
     def refusals(self) -> Sequence[Refusal]:
-        """The declarations whose names some client of the convention does not take as they are."""
+        """The declarations whose names some client of the convention refuses."""
         clients = [dialects.get(name) for name in self.convention.clients]
         found = []
         for one in self.declarations if clients else ():
@@ -109,19 +112,19 @@ class LintContext:
 
     @cached_property
     def scopes(self) -> Sequence[Sequence[Declaration]]:
-        """Everything, parted into what has to have different names."""
+        """Declarations and peers in groups within which names must be unique."""
         if self.convention.unique == "everywhere":
             return (self.everything,) if self.everything else ()
         return tuple(self.by_server.values())
 
     @cached_property
     def own(self) -> frozenset[int]:
-        """The declarations that something may be found about, by their place in memory."""
+        """The ids (``id()``) of the declarations, to distinguish them from peers."""
         return frozenset(map(id, self.declarations))
 
     @cached_property
     def by_server(self) -> Mapping[str, Sequence[Declaration]]:
-        """Everything by its server."""
+        """Declarations and peers by their server."""
         found: defaultdict[str, list[Declaration]] = defaultdict(list)
         for one in self.everything:
             found[one.server].append(one)
@@ -129,12 +132,12 @@ class LintContext:
 
     @cached_property
     def texts(self) -> Sequence[tuple[Declaration, ToolTexts]]:
-        """Each declaration with all that a model may read of it; of peers nothing is read."""
+        """Each declaration, without peers, with all its texts that a model may read."""
         return [(one, read_texts(one)) for one in self.declarations]
 
     @cached_property
     def mentions(self) -> Sequence[tuple[Declaration, ToolTexts, Sequence[ToolMention]]]:
-        """Each declaration with the tools that its texts tell a model to use."""
+        """Each declaration, without peers, with its texts and the tools that these tell a model to use."""
         return [(one, texts, mentions(texts)) for one, texts in self.texts]
 
 
@@ -142,7 +145,7 @@ _MOST: Final = 4
 
 
 def listed(words: Sequence[str], word: str = "and") -> str:
-    """Return words in a row, the first few of many.
+    """Join words with commas and ``word``; of more than four, give the number of the rest.
 
     >>> listed(["a"]), listed(["a", "b"], "or"), listed(["a", "b", "c", "d", "e", "f"])
     ('a', 'a or b', 'a, b, c, d and 2 more')
@@ -154,7 +157,7 @@ def listed(words: Sequence[str], word: str = "and") -> str:
 
 
 def owner_of(declaration: Declaration) -> str:
-    """Return by whom a tool is declared, as far as that is known: team, server, place.
+    """Describe the origin of a declaration as far as it is known: team or server, and place in the source.
 
     >>> from truename.conventions import Declaration, Metadata
     >>> owner_of(Declaration(name="tap", metadata=Metadata(owner="core"))), owner_of(Declaration(name="tap"))
@@ -175,33 +178,33 @@ _PART: Final = re.compile(rf"^({'|'.join(_HEADINGS)}): ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule, and the function that looks for what breaks it in all that is linted together."""
+    """A rule, and the function that finds its violations in a `LintContext`."""
 
     rule: Rule
     find: Finder
 
 
 def check(code: str, name: str, severity: Severity) -> Callable[[Callable[..., Iterator[Finding]]], Check]:
-    """Make a check of a function that is given the rule and the material.
+    """Make a check from a function of the rule and the `LintContext`.
 
-    Its docstring is the rule's page: a sentence of what is found, then paragraphs that begin with ``Why:``,
-    ``Example:`` and ``Instead:``. Raises `ValueError` for one that lacks any of them.
+    The function's docstring is the rule's page: a sentence on the findings, then paragraphs that begin with ``Why:``,
+    ``Example:`` and ``Instead:``. Raises `ValueError` if one of them is missing.
     """
 
     def made(function: Callable[..., Iterator[Finding]]) -> Check:
         what, *parts = _PART.split(inspect.getdoc(function) or "")
-        told = {heading.lower(): _joined(text) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
-        if not what.strip() or len(told) != len(_HEADINGS):
-            message = f"the docstring of {code} has to say what, {', '.join(_HEADINGS)}"
+        sections = {heading.lower(): _joined(text) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
+        if not what.strip() or len(sections) != len(_HEADINGS):
+            message = f"the docstring of {code} needs a first sentence and the sections {', '.join(_HEADINGS)}"
             raise ValueError(message)
-        rule = Rule(code=code, name=name, severity=severity, what=_joined(what), **told)
-        return Check(rule, lambda material: function(rule, material))
+        rule = Rule(code=code, name=name, severity=severity, what=_joined(what), **sections)
+        return Check(rule, lambda context: function(rule, context))
 
     return made
 
 
-def of(rule: Rule, declaration: Declaration, fact: str, remedy: str, *others: Declaration) -> Finding:
-    """Return the finding that a declaration breaks a rule, together with others."""
+def build_finding(rule: Rule, declaration: Declaration, fact: str, remedy: str, *others: Declaration) -> Finding:
+    """Build the finding that a declaration, perhaps together with others, violates a rule."""
     return Finding(
         rule=rule,
         fact=fact,
@@ -212,10 +215,10 @@ def of(rule: Rule, declaration: Declaration, fact: str, remedy: str, *others: De
     )
 
 
-def renaming(rule: Rule, declaration: Declaration, fact: str, suggested: str, otherwise: str) -> Finding:
-    """Return the finding that a tool needs another name: the suggested one, or ("") what else there is to do."""
+def build_renaming(rule: Rule, declaration: Declaration, fact: str, suggested: str, otherwise: str) -> Finding:
+    """Build the finding that a tool needs another name; without a suggested name, ``otherwise`` is the remedy."""
     remedy = f"Write {excerpt(suggested)}." if suggested else otherwise
-    return replace(of(rule, declaration, fact, remedy), suggested=suggested)
+    return replace(build_finding(rule, declaration, fact, remedy), suggested=suggested)
 
 
 def _joined(text: str) -> str:

@@ -1,4 +1,4 @@
-"""List the patterns of prompt injection in texts: mechanisms, not sentences that were once seen."""
+"""Define the patterns of prompt injection in texts: general mechanisms, not single known sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from truename.conventions.rules.mechanisms import Mechanism, cues, gap, words
 
 __all__ = ["LOCATIONS", "LOCATION_STEMS", "MECHANISMS", "OUTSIDE"]
 
-# An order, not a description: the verb begins a clause, or stands behind "you", "must", "then" and their like.
+# The context of an imperative, as opposed to a description: the verb begins a clause, or follows "you", "must", "then".
 ORDER: Final = (
     r"(?:\A|[,;:.!?>\])\"'`*(-] ?|\b(?:you|must|should|please|and|then|now|to|will|shall|instead|first|always|also|or"
     r"|may|can|so|but|rather|only|just|silently|secretly|quietly|afterwards|finally|next|not) )[\"'`*(]{0,3}"
@@ -18,7 +18,7 @@ IGNORE: Final = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|neglect|pay no attention to"
     r"|(?:do not|don't|stop|no longer|never) (?:follow|obey)(?:ing)?)"
 )
-# Verbs that authors of harmless tools use of prompts, too: they need a word that aims them at the reader.
+# Verbs that descriptions of harmless tools use too: they count only with a word that addresses the reader.
 DROP: Final = r"(?:overrid(?:e|ing)|bypass(?:ing)?|circumvent|skip|abandon|discard|set aside)"
 IGNORE_STEMS: Final = (
     "ignor", "disregard", "forget", "overrid", "bypass", "neglect", "attention to", "follow", "obey", "skip",
@@ -29,7 +29,7 @@ IGNORE_CUES: Final = frozenset({
     "following", "obey", "obeying", "override", "overriding", "bypass", "bypassing", "circumvent", "skip", "abandon",
     "discard", "aside",
 })  # fmt: skip
-# Whose rules they are, or when they were given: what the model was told before it read this text.
+# Words that refer to the instructions that the model got before it read this text.
 AIMED_HARD: Final = r"(?:previous|prior|above|earlier|preceding|your|safety|content|ethical|given to you)"
 AIMED: Final = (
     r"(?:previous|prior|above|earlier|preceding|foregoing|former|existing|original|initial|current|your|system(?:'s)?"
@@ -69,7 +69,7 @@ STEAL: Final = (
     r"|smuggle(?:s)?)"
 )
 
-# Files and places that hold secrets on a user's machine.
+# Files and directories with secrets on a user's machine.
 LOCATIONS: Final = (
     r"(?:~?/?[^ ]{0,40}\.ssh\b|\bid_(?:rsa|dsa|ecdsa|ed25519)(?![a-z_])|\.aws\b|/etc/(?:shadow|passwd)"
     r"|(?<![a-z0-9])\.env\b|\.netrc\b|\.npmrc\b|\.pypirc\b|\.kube\b|\bkubeconfig\b|\.docker/config|\.git-credentials|\.gnupg\b|\bkeychain\b"
@@ -134,7 +134,7 @@ COMMAND: Final = (
 )
 
 
-# What a model says, as opposed to what a tool returns.
+# The model's answer, as opposed to a tool's result.
 _ANSWER: Final = r"(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|final (?:message|output|text))\b"
 _YOURS: Final = (
     rf"(?:(?:your|each|every|all) (?:[a-z]{{1,12}} )?{_ANSWER}|the {_ANSWER}(?: that)? you (?:give|write|send"
@@ -144,7 +144,7 @@ _YOURS: Final = (
 _ADD: Final = r"(?:append|add|attach|include|insert|put|place|embed|write|print|quote|paste|copy|state|give|hide)"
 _END: Final = r"(?:end|finish|close|conclude|begin|start|open|sign off|prefix|follow)"
 _HAS_TO: Final = r"(?:must|should|shall|has to|have to|needs? to|is to|are to|always|will)"
-# A secret as it is taken from somewhere, not one that a tool has made and gives back.
+# A secret that is read from somewhere, as opposed to one that the tool itself creates and returns.
 _TAKEN: Final = (
     rf"(?:(?:values?|contents?|text|lines?) of{gap(4)}(?:[^ ]{{0,20}})?{SECRETS}"
     rf"|(?:user|caller|client|owner|customer|person)'s{gap(2)}(?:[^ ]{{0,20}})?{SECRETS}|(?:[^ ]{{0,30}})?{LOCATIONS}"
@@ -165,7 +165,7 @@ _PASSED_ON: Final = (
     r"(?:forwarded|sent|posted|mirrored|relayed|copied|uploaded|submitted|reported|shipped|pushed|e-?mailed|streamed"
     r"|synced|goes?|shared)"
 )
-# What passes between a user and a model.
+# The conversation between a user and a model.
 _TALK: Final = (
     r"(?:messages?|conversations?|chats?|quer(?:y|ies)|prompts?|results?|answers?|repl(?:y|ies)|requests?|inputs?"
     r"|questions?|keystrokes?|searches|transcripts?|responses?|calls?|documents?|e-?mails?|notes?|words?)\b"
@@ -203,7 +203,7 @@ _SINCE: Final = r"(?:\A|[,;:.!?] ?|\b(?:because|since|as|for|and|so) )"
 CONDUCT: Final = (
     Mechanism(
         "answer_secret",
-        "that answers are to carry a secret",
+        "that the model should put a secret into its answers",
         _ANSWER_CUES,
         (_SECRETS, ("answer", "repl", "respon", "summar", "final ", "you ", "end", "finish", "close", "begin", "add ")),
         words(
@@ -221,7 +221,7 @@ CONDUCT: Final = (
     ),
     Mechanism(
         "copy_all",
-        "that all that is said is to be sent on",
+        "that the model should forward the whole conversation",
         cues(
             "forward send post mirror relay copy cc bcc upload submit report ship push email mail stream sync"
             " forwarded "
@@ -245,7 +245,7 @@ CONDUCT: Final = (
     ),
     Mechanism(
         "unasked",
-        "that it is to be done without the user's consent",
+        "that the model should act without the user's consent",
         cues(
             "confirmation consent permission approval agreement authorization authorisation go-ahead ahead ask asking "
             "approved preapproved authorized authorised agreed consented confirmed silence granted accepted allowed yes"
@@ -303,7 +303,7 @@ CONDUCT: Final = (
     ),
     Mechanism(
         "hand_over",
-        "that it is to be given what passes between user and model",
+        "that the model should pass it the conversation or its instructions",
         cues("prompt thought thoughts reasoning instructions window tools user conversation chat"),
         (
             (
@@ -349,7 +349,7 @@ _TURN: Final = (
 DECEPTIONS: Final = (
     Mechanism(
         "secrecy",
-        "that the user is not to know",
+        "that the model should keep something from the user",
         TELL_CUES
         | cues(
             "sure ensure know see notice learn told informed aware repeat show report list name note leave act behave"
@@ -414,7 +414,7 @@ DECEPTIONS: Final = (
     ),
     Mechanism(
         "template",
-        "that a new turn of the conversation begins",
+        "that a new turn of the conversation begins here",
         cues(
             "system hidden important instruction instructions hidden_instruction hidden_instructions "
             "system_instruction system_instructions important_instruction important_instructions ai_instruction "
@@ -427,7 +427,7 @@ DECEPTIONS: Final = (
     ),
     Mechanism(
         "role",
-        "that a model is somebody else now",
+        "that the model has another role now",
         cues(
             "mode unrestricted jailbroken uncensored unfiltered bound limited restrictions rules limits "
             "guidelines filters checks policy policies"
@@ -462,7 +462,7 @@ DECEPTIONS: Final = (
     ),
     Mechanism(
         "new_rules",
-        "that other rules hold now",
+        "that other rules apply now",
         cues(
             "instructions rules guidelines guidance limits safeguards policy restrictions policies directives system "
             "developer permission confirmation approval ask asking memory"
@@ -516,7 +516,7 @@ DECEPTIONS: Final = (
     ),
     Mechanism(
         "authority",
-        "that it stands above the user",
+        "that it has priority over the user",
         cues("priority precedence supersede supersedes replace replaces"),
         (
             ("priority", "precedence", "supersede", "replace"),
@@ -526,7 +526,7 @@ DECEPTIONS: Final = (
             r"\b(?:has|have|take|takes|taking) (?:absolute |highest )?(?:priority|precedence) over"
             r" (?:the |your |all |any ){0,3}(?:user|other instructions|system|developer)",
             r"\b(?:supersedes?|replaces?) (?:all |any |the |your |other |previous |prior |earlier |original ){0,4}"
-            # Of somebody else's prompt a tool that manages agents speaks.
+            # A tool that manages agents may mention another agent's prompt.
             r"(?:instructions|system prompt|guidelines)\b(?! (?:of|for) (?:an?|the|this|that|one)\b)",
         ),
         ("OWASP LLM01",),
@@ -569,7 +569,7 @@ DECEPTIONS: Final = (
     ),
     Mechanism(
         "redirect",
-        "that what a call is given is to be changed",
+        "that the model should change the arguments of a call",
         cues("recipient recipients payee payees account iban ibans wallet destination bcc cc"),
         (
             ("change", "replace", "rewrit", "set", "substitut", "add", "cc ", "swap"),
@@ -599,7 +599,7 @@ _GET: Final = (
 IMPOSTURES: Final = (
     Mechanism(
         "posed_user",
-        "that the user speaks in it",
+        "that it comes from the user",
         cues("user human developer operator owner administrator gave"),
         (
             ("i am ", "i'm ", "message from", "from the user", "from your user", "new user", "signed", "i gave you"),
@@ -619,7 +619,7 @@ IMPOSTURES: Final = (
     ),
     Mechanism(
         "new_task",
-        "that there is another task now",
+        "that the model has another task now",
         cues("task tasks request requests job"),
         (
             ("previous", "earlier", "old ", "last ", "original", "current", "urgent", "important", "sure "),
@@ -638,7 +638,7 @@ IMPOSTURES: Final = (
     ),
     Mechanism(
         "ransom",
-        "that orders have to be followed before there is an answer",
+        "that the model must follow instructions before it gets a result",
         cues(
             "get see receive obtain retrieve view access read use unlock proceed continue complete finish resolve fix"
             " before strictly exactly blindly"
@@ -670,7 +670,7 @@ _NAMED: Final = r"(?:`[^` ]{1,60}`|'[^' ]{1,60}'|\"[^\" ]{1,60}\"|[a-z]{1,30}_[a
 _ASKED: Final = r"(?:requests?|calls?|questions?|quer(?:y|ies)|tasks?|jobs?|work|traffic)\b"
 _HERE: Final = r"(?:here|(?:to|through|via|by) (?:this|it|me|us)\b)"
 _TOOL: Final = r"(?:this|the|your|our) (?:[a-z-]{1,20} )?(?:tool|server|function|plugin|integration|connector)\b"
-# What is true of a tool that somebody looked at and let in.
+# The states of a tool after a review.
 _PASSED: Final = r"(?:approved|trusted|reviewed|whitelisted|vetted)"
 _BECOMES: Final = (
     r"(?:also|instead|then|will|starts?|begins?|switch(?:es)?|turns?|changes?|behaves?|writes?|deletes?|sends?|uploads?"
@@ -680,7 +680,7 @@ _BECOMES: Final = (
 SUBSTITUTIONS: Final = (
     Mechanism(
         "take_over",
-        "that calls of other tools are to come to it",
+        "that calls of other tools should go to it",
         cues(
             "here this it me us supersedes supersede replaces replace obsolete superseded retired place output outputs"
         ),
@@ -727,7 +727,7 @@ SUBSTITUTIONS: Final = (
     ),
     Mechanism(
         "turns",
-        "that it changes once it is approved",
+        "that the tool changes after its approval",
         cues(
             "approved approval approves trusted trusts installed installation reviewed review granted grants accepted "
             "allowed call use run invocation vetting audit inspection"
@@ -772,16 +772,16 @@ SUBSTITUTIONS: Final = (
 )
 
 
-# The words between a verb and its object: few, and no "and", behind which something else begins.
+# The words between a verb and its object: few, and no "and", after which another clause begins.
 _NEAR: Final = r"(?: (?!and\b|or\b)[^ ]{1,30}){0,4}? ?\b"
-# What is sent, not what it is sent with.
+# The object that is sent, not the means of sending.
 _OBJECT: Final = r"(?: (?!with\b|without\b|using\b|via\b|by\b)[^ ]{1,40}){0,7}? "
 _LATER: Final = r"(?: [^ ]{1,30}){0,3}? ?"
 _ALL: Final = r"(?: (?:all|any|every|the|these|those|of)){1,3} "
 _BARE: Final = r"(?: (?:all|everything|anything|any|the|of|that|what|was|came|is|said|written|whatever)){0,4} "
 _WHOLE: Final = r"(?: (?:me|us|to|all|of|out|the|full|whole|entire|complete|exact|contents?|text|in|into)){0,5} "
 _OWN: Final = r"(?:your|hidden|secret) (?:system |hidden |initial |original |own |secret |full |developer ){0,3}"
-# What programs read by themselves is described, and an order behind it that takes up nothing of that is not about it:
+# A description of what programs read by themselves, followed by an imperative that does not refer to it, is harmless:
 # "apps read it from environment variables: write new ones with set_variables".
 _PROGRAMS: Final = ("apps", "applications", "programs", "processes", "services", "scripts", "containers", "functions")
 _READ_BY_THEM: Final = (
@@ -794,7 +794,7 @@ _KEPT_STEMS: Final = (*LOCATION_STEMS, "environment variable", "system prompt", 
 MECHANISMS: Final = (
     Mechanism(
         "override",
-        "that a model is to drop its instructions",
+        "that the model should ignore its instructions",
         IGNORE_CUES,
         (IGNORE_STEMS, RULE_STEMS),
         ORDER
@@ -809,7 +809,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "override_bare",
-        "that a model is to drop what it read before",
+        "that the model should ignore earlier texts",
         IGNORE_CUES,
         (IGNORE_STEMS, ("above", "previous", "prior", "before", "preceding", "earlier")),
         rf"{ORDER}({words(IGNORE, DROP)}{_BARE}(?:above|previous|prior|before|preceding|earlier)"
@@ -818,7 +818,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "disclose",
-        "that a model is to tell its own instructions",
+        "that the model should reveal its instructions",
         cues("prompt prompts instructions message messages rules guidelines configuration"),
         (("prompt", "instruction", "system message", "developer message", "your rules", "your guidelines"),),
         ORDER
@@ -831,7 +831,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "exfiltrate",
-        "that secrets are to be taken away",
+        "that the model should steal secrets",
         cues(
             "exfiltrate exfiltrates exfiltrating leak leaks leaking steal steals stealing harvest harvests "
             "harvesting siphon siphons smuggle smuggles"
@@ -842,7 +842,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "send_secret",
-        "that secrets are to be sent away",
+        "that the model should send secrets to somebody",
         SEND_CUES,
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
         rf"\b{SEND}{_OBJECT}(?:[^ ]{{0,20}})?{SECRETS}[^ ]{{0,3}}{gap(9)}(?:[^ ]{{0,3}})?{OUTSIDE}",
@@ -850,7 +850,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "send_it",
-        "that what was read is to be sent away",
+        "that the model should send the text it read to somebody",
         SEND_CUES,
         (SEND_STEMS, OUTSIDE_STEMS, SECRET_STEMS),
         rf"{SECRETS}[^ ]{{0,3}}{gap(8)}{SEND} {IT}{gap(6)}(?:[^ ]{{0,3}})?{OUTSIDE}",
@@ -858,7 +858,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "smuggle",
-        "that a secret is to be put into an argument",
+        "that the model should put a secret into an argument",
         KEPT_CUES,
         (_KEPT_STEMS,),
         rf"\b(?!{_READ_BY_THEM}){TAKE}{gap(7)}(?:[^ ]{{0,30}})?"
@@ -868,7 +868,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "smuggle_here",
-        "that a secret is to be put into an argument",
+        "that the model should put a secret into an argument",
         KEPT_CUES,
         (_KEPT_STEMS,),
         words(
@@ -882,7 +882,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "smuggle_out",
-        "that a secret is to be put into answers",
+        "that the model should put a secret into answers",
         KEPT_CUES | cues("credentials passwords password tokens keys cookies history clipboard keystrokes keychain"),
         (
             ("append", "add", "attach", "include", "insert", "look up", "put", "give", "pass", "send"),
@@ -904,7 +904,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "tell_known",
-        "that secrets which the model has seen are to be given away",
+        "that the model should reveal secrets from the conversation",
         cues("seen know found remember learned session conversation chat"),
         (SECRET_STEMS, ("all ", "any ", "every "), ("you ", "session", "conversation", "chat")),
         rf"{ORDER}((?:include|put|add|append|insert|list|attach|write|copy)(?: [^ ]{{1,30}}){{0,4}}? (?:all|any|every)"
@@ -915,7 +915,7 @@ MECHANISMS: Final = (
     ),
     Mechanism(
         "run_command",
-        "that a command is to be run",
+        "that the model should run a command",
         cues("run execute type paste"),
         (("curl ", "wget ", "rm -", "/dev/tcp", "powershell", "chmod "), ("run", "execut", "type", "paste")),
         rf"{ORDER}((?:run|execute|type|paste)(?: [^ ]{{1,30}}){{0,5}}? ?[`'\"]?{COMMAND})",

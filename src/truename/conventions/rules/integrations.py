@@ -1,4 +1,4 @@
-"""Check how a server's key is written, where names have to be canonical."""
+"""Check the casing of server keys, under a convention of canonical names."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ _KEBAB: Final = "kebab"
 
 
 @check("TN128", "integration_casing", Severity.ERROR)
-def integration_casing(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """The key of a server is not lower case with hyphens between its words, as integrations are written.
+def integration_casing(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find server keys that are not lower case with hyphens between words, the form of integrations.
 
     Why: The key becomes the integration of every canonical id of the server. `data_grout@1/ask@1` and
-    `data-grout@1/ask@1` are two tools, and who remembers the one spelling does not reach the other. It is looked for
-    where the convention's `casing` is `canonical`.
+    `data-grout@1/ask@1` are two tools, and a call with one spelling does not reach the other. The rule applies if the
+    convention's `casing` is `canonical`.
 
     Example: the servers `data_grout` and `dataGrout`
 
     Instead: `data-grout`
     """
-    if material.convention.casing != _CANONICAL:
+    if context.convention.casing != _CANONICAL:
         return
-    keys = {key: first for key, tools in material.by_server.items() if _is_key(key, first := tools[0])}
-    meant = {key: key if is_kebab(key) else respelled(key, _KEBAB) for key in keys}
-    claims = Counter(meant.values())
+    keys = {key: first for key, tools in context.by_server.items() if _is_key(key, first := tools[0])}
+    corrected = {key: key if is_kebab(key) else respelled(key, _KEBAB) for key in keys}
+    claims = Counter(corrected.values())
     for key, first in keys.items():
-        if is_kebab(key) or id(first) not in material.own:
+        if is_kebab(key) or id(first) not in context.own:
             continue
-        wanted = meant[key] if claims[meant[key]] == 1 else ""
+        suggested = corrected[key] if claims[corrected[key]] == 1 else ""
         yield Finding(
             rule=rule,
             fact=f"The server {excerpt(key)} is not written like data-grout.",
-            remedy=f"Call it {excerpt(wanted)}." if wanted else "Give it a key of lower-case words with hyphens.",
+            remedy=f"Call it {excerpt(suggested)}." if suggested else "Give it a key of lower-case words with hyphens.",
             location=first.location,
             server=key,
         )
@@ -58,5 +58,5 @@ CHECKS: Final = (integration_casing,)
 
 
 def _is_key(key: str, tool: Declaration) -> bool:
-    """Tell whether this is the key of a server: a server made in a source file has a label, and no key yet."""
+    """Return whether this is the key of a configured server; a server in a source file only has a label."""
     return bool(key) and (tool.location is None or tool.location.key == key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from truename.conventions.classification import classify, respelled
 from truename.conventions.clauses import LONGEST
 from truename.conventions.findings import Severity
-from truename.conventions.rules.check import LENGTH, check, listed, of, renaming
+from truename.conventions.rules.check import LENGTH, build_finding, build_renaming, check, listed
 from truename.dialects.dialect import DEFAULT_SERVER
 from truename.errors import excerpt
 from truename.naming.words import snake
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-# What another rule tells already, by the fault of the spelling: one cause is one finding.
-_TOLD: Final = (("separator", "TN120"), ("illegal_name", "TN103"))
+# Spelling errors that another rule reports, so that one cause gives one finding.
+_REPORTED: Final = (("separator", "TN120"), ("illegal_name", "TN103"))
 _LONGEST_ADVICE: Final = 200
 _OTHERWISE: Final = "Give it a short name of letters, digits and underscores."
 
 
 @check("TN103", "illegal_name", Severity.ERROR)
-def illegal_name(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """A name is empty, or has characters that no name may have.
+def illegal_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find names that are empty or have illegal characters.
 
     Why: The protocol's own rule (SEP-986, in the specification since 2025-11-25) is 1 to 128 of `A-Za-z0-9_.-`.
     Clients drop such a tool, fail on its whole server, or send a name that the model's provider refuses.
@@ -41,67 +41,66 @@ def illegal_name(rule: Rule, material: LintContext) -> Iterator[Finding]:
 
     Instead: `get_weather`, `search_files`
     """
-    for declaration, fault in material.faults.get(rule.name, ()):
+    for declaration, fault in context.faults.get(rule.name, ()):
         fact = f"{excerpt(declaration.name)} {fault.text}."
-        yield renaming(rule, declaration, fact, _suggested(declaration, material.convention, ()), _OTHERWISE)
+        yield build_renaming(rule, declaration, fact, _suggested(declaration, context.convention, ()), _OTHERWISE)
 
 
 @check("TN104", "illegal_for_client", Severity.ERROR)
-def illegal_for_client(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """A name is refused or respelled by a client that has to accept every name.
+def illegal_for_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find names that are refused or changed by a client that must accept every name.
 
-    Why: What a client does not take it drops or changes, and a provider fails the whole request: one such name, and
-    the model answers nothing at all. Where a client's rule is not known, the strictest that is known
-    counts, as a warning.
+    Why: Clients drop or change a name that they do not accept, and a provider fails the whole request because of one.
+    If a client's rule is unknown, the strictest known rule is checked, and a finding is a warning.
 
     Example: `fs.list`, where `anthropic` is one of the convention's clients
 
     Instead: `fs_list`
     """
-    for refusal in material.refusals:
+    for refusal in context.refusals:
         declaration, refusing = refusal.declaration, refusal.for_spelling
-        if not refusing or _is_told(declaration, material):
+        if not refusing or _is_reported(declaration, context):
             continue
         first = next(reason for reason in refusal.reasons[refusing[0].name] if reason.code != LENGTH)
         fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."
         certain = any("chars" not in one.unknown for one in refusing)
         graded = rule if certain else replace(rule, severity=Severity.WARNING)
-        suggested = _suggested(declaration, material.convention, refusal.clients)
-        found = renaming(graded, declaration, fact, suggested, _OTHERWISE)
+        suggested = _suggested(declaration, context.convention, refusal.clients)
+        found = build_renaming(graded, declaration, fact, suggested, _OTHERWISE)
         yield replace(found, client=refusing[0].name, confidence="run" if refusing[0].confidence == "run" else "read")
 
 
 @check("TN105", "too_long", Severity.ERROR)
-def too_long(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """A name is longer than the tightest client takes, or than the convention allows.
+def too_long(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find names that are longer than a client accepts, or than the convention allows.
 
-    Why: Clients put their own prefix in front and then refuse what is too long, or cut it: and the end of a name is
-    what tells tools apart. A convention's own limit leaves room for such prefixes; above it, but below what every
-    client takes, is a warning.
+    Why: Clients add their own prefix, and then refuse or cut names that are too long; but tools often differ only at
+    the end of their names. A convention's own limit leaves room for such prefixes; a name above it that every client
+    accepts is a warning.
 
     Example: a name of 65 characters, where `openai` is one of the convention's clients
 
-    Instead: the verb, the noun, and the words that tell it from its siblings
+    Instead: the verb, the noun, and the words that distinguish it from similar tools
     """
-    cutting = {id(one.declaration): [client.name for client in one.for_length] for one in material.refusals}
-    limit, clients = material.convention.max_length or LONGEST, material.convention.clients
-    for declaration in material.declarations:
+    cutting = {id(one.declaration): [client.name for client in one.for_length] for one in context.refusals}
+    limit, clients = context.convention.max_length or LONGEST, context.convention.clients
+    for declaration in context.declarations:
         cut = cutting.get(id(declaration))
         if not cut and len(declaration.name) <= limit:
             continue
         size = f"{excerpt(declaration.name, 48)} has {len(declaration.name):,} characters"
-        fact = f"{size}, too many for {listed(cut)}." if cut else f"{size}, and {limit:,} is the most."
+        fact = f"{size}, too many for {listed(cut)}." if cut else f"{size}, and the limit is {limit:,}."
         graded = replace(rule, severity=Severity.WARNING) if clients and not cut else rule
-        yield of(graded, declaration, fact, "Leave out what every tool of this server has in its name.")
+        yield build_finding(graded, declaration, fact, "Omit the words that all tools of this server share.")
 
 
 CHECKS: Final = (illegal_name, illegal_for_client, too_long)
 
 
-def _is_told(declaration: Declaration, material: LintContext) -> bool:
-    faults = {fault.rule for fault in material.classes[declaration.name].faults}
-    severities = material.convention.severities
-    return any(name in faults and not _is_off(severities, name, code) for name, code in _TOLD)
+def _is_reported(declaration: Declaration, context: LintContext) -> bool:
+    faults = {fault.rule for fault in context.classes[declaration.name].faults}
+    severities = context.convention.severities
+    return any(name in faults and not _is_off(severities, name, code) for name, code in _REPORTED)
 
 
 def _is_off(severities: Mapping[str, Severity | None], name: str, code: str) -> bool:

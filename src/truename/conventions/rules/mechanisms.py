@@ -1,4 +1,4 @@
-"""Match instructions in a text row by row and sentence by sentence, and skip mere mentions."""
+"""Match mechanisms of prompt injection in the sentences of a text, and skip mere mentions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Mechanism", "cues", "gap", "is_mentioned", "order_in", "words"]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One way of giving orders: ``says`` completes the sentence "... says ...".
+    """A way of giving instructions to a model; ``says`` completes the sentence "... says ...".
 
-    Of its ``cues`` one at least has to occur as a word (None: no such words are known), and of each group of ``stems``
-    one as a part of a word. ``pattern`` is matched in a sentence in lower case with single spaces; its first group, if
-    it has one, is the order itself. ``inside`` is the part of a definition where it counts, "" everywhere; one that
-    can't be mentioned counts in a sentence that speaks of it, too.
+    At least one of the ``cues`` must occur as a word (None: no condition), and of each group of ``stems`` one as a part
+    of a word; both are cheap tests before the pattern. ``pattern`` is matched in a sentence in lower case with single
+    spaces; its first group, if any, is the instruction itself. ``inside`` is the part of a definition where the
+    mechanism counts, "" for all. If ``can_be_mentioned`` is false, it also counts in a sentence that only describes it.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Mechanism:
     can_be_mentioned: bool = True
 
     def could_be_of(self, words: frozenset[str]) -> bool:
-        """Whether a text with these words could have it: cheaper still than the stems."""
+        """Return whether a text with these words has one of the cues; cheaper than `could_be_in`."""
         return self.cues is None or not self.cues.isdisjoint(words)
 
     def could_be_in(self, text: str, known: dict[int, bool]) -> bool:
-        """Whether the stems are there: far cheaper than the pattern. ``known`` keeps what was found of this text."""
+        """Return whether a text has all stems; far cheaper than the pattern. ``known`` caches the groups found."""
         for group in self.stems:
             key = id(group)
             if key not in known:
@@ -50,12 +50,12 @@ class Mechanism:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled at first need."""
+        """The pattern, compiled at first use."""
         return re.compile(self.pattern)
 
 
 def _has_any(text: str, stems: tuple[str, ...]) -> bool:
-    # A loop, as a generator would take half of the time of a whole linting.
+    # A loop, since a generator here would take half the time of linting.
     for stem in stems:  # noqa: SIM110 - see above
         if stem in text:
             return True
@@ -63,21 +63,21 @@ def _has_any(text: str, stems: tuple[str, ...]) -> bool:
 
 
 def words(*alternatives: str) -> str:
-    """Return a pattern for any of these."""
+    """Return a pattern that matches any of the alternatives."""
     return f"(?:{'|'.join(alternatives)})"
 
 
 def cues(text: str) -> frozenset[str]:
-    """Return the words of a text, to be written as one."""
+    """Return the words of a text as a set, for tables of cues."""
     return frozenset(text.split())
 
 
 def gap(most: int) -> str:
-    """Return a pattern for up to so many words between two others; each is bounded, so nothing is tried twice."""
+    """Return a pattern for at most ``most`` words between two others; each is bounded, so matching stays linear."""
     return rf"(?: [^ ]{{1,40}}){{0,{most}}}? "
 
 
-# A sentence that speaks of such texts, rather than being one: "detects prompts that ...", "such as '...'".
+# Words of a sentence that describes such instructions and gives none: "detects prompts that ...", "such as '...'".
 _DESCRIBING: Final = re.compile(
     r"\b(?:detect|explain|analy[sz]|report|check|classif|identif|recogni[sz]|block|prevent|find|flag|filter"
     r"|reject|scan|scor|test|"
@@ -92,7 +92,7 @@ _LABEL: Final = re.compile(
     r"\b(?:examples?|samples?|expected|mock|canned|fixtures?|training|test|illustrative|demo|dummy"
     r"|placeholder)\b[^:.!?]{0,60}:"
 )
-# What turns an order into its opposite: "do not ...", "never ...", "make sure not to ...".
+# Words that turn an instruction into its opposite: "do not ...", "never ...", "make sure not to ...".
 _FORBIDDING: Final = re.compile(
     r"(?:(?<!why )(?<!if )(?<!or )\b(?:not|never|cannot|avoid)|n't)(?: (?:to|ever|simply|just|yet|also"
     r"|directly)){0,2} ?\Z"
@@ -103,12 +103,12 @@ _LINKED: Final = 75
 
 
 def is_mentioned(before: str) -> bool:
-    """Whether what follows is spoken of, by what stands before it in its sentence: a description of it, or a label.
+    """Return whether the text before a match, in the same sentence, makes it a mere mention: a description or a label.
 
     >>> is_mentioned("detects when a tool tries to '"), is_mentioned("expected output: "), is_mentioned("prompt: ")
     (True, True, False)
 
-    A label and a description count only in the same sentence: "Example output format. Ignore ..." is an order.
+    They count only in the same sentence: "Example output format. Ignore ..." is an instruction.
     """
     near = before[-_NEAR:]
     if _LABEL.search(near):
@@ -118,7 +118,7 @@ def is_mentioned(before: str) -> bool:
 
 
 def order_in(texts: ToolTexts, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[int, Mechanism, str]]:
-    """Yield where a sentence gives an order, by which mechanism, and the words of the order."""
+    """Yield the instructions to the model in the texts: offset of the sentence, mechanism, and words."""
     low = texts.lowered
     known: dict[int, bool] = {}
     possible = [one for one in mechanisms if one.could_be_of(texts.words) and one.could_be_in(low, known)]

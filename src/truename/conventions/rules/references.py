@@ -1,4 +1,4 @@
-"""Find names in a text that refer to no tool."""
+"""Find references in texts to tools that do not exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from truename.conventions.findings import Severity
-from truename.conventions.rules.check import check, of
+from truename.conventions.rules.check import build_finding, check
 from truename.errors import excerpt
 from truename.naming.suggest import NameSuggester
 from truename.naming.words import snake, words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS"]
 
 # fmt: off
-# A name of this beginning is that of a tool, unless something else of the server is called so.
+# A name that begins with one of these verbs is a tool's, unless something else of the server has the name.
 _VERBS: Final = frozenset({
     "add", "analyze", "archive", "assign", "build", "call", "cancel", "check", "clear", "close", "compare",
     "configure", "copy", "create", "delete", "describe", "disable", "download", "enable", "execute", "explain",
@@ -33,18 +33,18 @@ _VERBS: Final = frozenset({
     "start", "stop", "submit", "switch", "sync", "track", "update", "upload", "validate", "verify", "view", "write",
 })
 # fmt: on
-# Each question looks at many names of the server, and nobody reads more answers.
+# Finding the nearest names is slow, and nobody reads more suggestions.
 _MOST_ASKED: Final = 50
-# The way in which PowerShell writes its commands.
+# The form of PowerShell commands.
 _COMMANDLET: Final = re.compile(r"[A-Z][a-z]{1,20}-[A-Z][A-Za-z0-9-]{0,60}")
 
 
 @check("TN180", "dead_reference", Severity.WARNING)
-def dead_reference(rule: Rule, material: LintContext) -> Iterator[Finding]:
-    """Find descriptions that tell the model to use a tool which is not there.
+def dead_reference(rule: Rule, context: LintContext) -> Iterator[Finding]:
+    """Find descriptions that tell the model to use a tool that does not exist.
 
-    Why: The model calls what it reads; the call fails, or another server answers to the name. Such names are left
-    behind when a tool is renamed.
+    Why: The model calls the name; the call fails, or runs another server's tool with that name. Such references remain
+    when a tool is renamed.
 
     Example: "Closes a ticket. Call `get_tickets_list` first", in a server whose tool is called `list_tickets`.
 
@@ -52,32 +52,32 @@ def dead_reference(rule: Rule, material: LintContext) -> Iterator[Finding]:
     """
     servers: dict[str, _ServerNames] = {}
     texts_of: defaultdict[str, list[ToolTexts]] = defaultdict(list)
-    for one, texts in material.texts:
+    for one, texts in context.texts:
         texts_of[one.server].append(texts)
-    there = {snake(one.name) for one in material.everything}
-    for one, texts, mentioned in material.mentions:
-        told: set[str] = set()
+    existing = {snake(one.name) for one in context.everything}
+    for one, texts, mentioned in context.mentions:
+        reported: set[str] = set()
         for mention in mentioned:
             key = snake(mention.name)
-            if key in told or key in there or not _may_be_tool(mention):
+            if key in reported or key in existing or not _may_be_tool(mention):
                 continue
-            told.add(key)
+            reported.add(key)
             if one.server not in servers:
-                names = {other.name for other in material.by_server[one.server]}
+                names = {other.name for other in context.by_server[one.server]}
                 servers[one.server] = _ServerNames(sorted(names), texts_of[one.server])
             if servers[one.server].could_have(mention, key):
-                fact = f"{texts.called(mention.at)} speaks of the tool {excerpt(mention.name)}, which is not there."
-                yield of(rule, one, fact, servers[one.server].remedy(mention.name))
+                fact = f"{texts.describe(mention.at)} mentions the tool {excerpt(mention.name)}, which does not exist."
+                yield build_finding(rule, one, fact, servers[one.server].remedy(mention.name))
 
 
 class _ServerNames:
-    """The names that a server's tools have, and those of everything else in it; made at first need."""
+    """The names of a server's tools, and of everything else in its definitions."""
 
     def __init__(self, names: Sequence[str], texts: Sequence[ToolTexts]) -> None:
         self._names = names
         self._asked = 0
         self._has_hyphens = any("-" in name for name in names)
-        # Parameters, fields and what enumerations allow.
+        # Parameters, fields and values of enumerations.
         self._others = {snake(name) for one in texts for name in (*one.names, *one.values)}
 
     @cached_property
@@ -85,15 +85,15 @@ class _ServerNames:
         return NameSuggester(self._names)
 
     def could_have(self, mention: ToolMention, key: str) -> bool:
-        """Whether a name could be that of a tool here: nothing else has it, and names are written in this way."""
+        """Return whether a name could be a tool of this server: it is spelled like one, and nothing else has it."""
         is_spelled_so = self._has_hyphens or "-" not in mention.name or mention.is_called_tool
         return key not in self._others and is_spelled_so
 
     def remedy(self, name: str) -> str:
-        """Return the nearest name as a question, if one is near."""
+        """Return a remedy with the nearest name, if one is similar."""
         self._asked += 1
         nearest = self._suggester.nearest(name, 1) if self._asked <= _MOST_ASKED else ()
-        return f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of a tool that is there."
+        return f"Did you mean {excerpt(nearest[0])}?" if nearest else "Write the name of an existing tool."
 
 
 def _may_be_tool(mention: ToolMention) -> bool:

@@ -1,4 +1,4 @@
-"""Collect every text of a definition that a model may read, with its place, and the tools that a text mentions."""
+"""Collect all texts of a definition that a model may read, with their paths, and the tools that they mention."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolMention", "ToolTexts", "mentions", "plain_texts", "quoted_words", "read_texts"]
 
-# Bounds for hostile definitions; the largest real one of the collection has 60,000 characters in 2,000 places.
+# Limits for hostile definitions; the largest real one in the collection has 60,000 characters in 2,000 texts.
 _MOST_PLACES: Final = 20_000
 _MOST_CHARACTERS: Final = 1_000_000
-# A word of a schema ("string", "date-time") is no text; one of this size says nothing to a model.
+# A shorter single word, such as "string" or "date-time" in a schema, is not collected.
 _SHORTEST: Final = 16
 _READ: Final = ("title", "description", "annotations", "inputSchema", "outputSchema")
 _LONGEST_PLACE: Final = 120
@@ -28,13 +28,13 @@ _BREAK: Final = "\n\n"
 _NAME_MARKS: Final = str.maketrans("_-.", "   ")
 
 _WORD: Final = re.compile(r"[a-z_]{2,}")
-# Where one sentence ends and the next begins; "e.g." ends none.
+# The end of a sentence; "e.g." is not one.
 _ENDS: Final = re.compile(
     r"(?<!e\.g)(?<!i\.e)[.!?][\"')\]]?\s+(?=[A-Z<\[(`'\"#*])|\n\s{0,80}?\n|\n(?=[ \t]{0,12}[-*#<\[])"
 )
 
 Path = tuple[Any, ...]
-# The plain types first: to ask an abstract one takes longer than all the rest of the reading.
+# The plain types come first: checking an abstract type takes longer than everything else here.
 _MAPPING: Final = (dict, Mapping)
 _NESTED: Final = (dict, list, tuple, Mapping)
 _FLAT: Final = frozenset({bool, int, float, type(None)})
@@ -42,10 +42,10 @@ _FLAT: Final = frozenset({bool, int, float, type(None)})
 
 @dataclass(frozen=True)
 class ToolTexts:
-    """The texts of one tool: ``whole`` is all of them, an empty line between any two.
+    """The texts of a tool; ``whole`` is all of them, separated by empty lines.
 
-    ``names`` are the tool's name and those of its parameters and fields, verbatim; in ``whole`` they stand as words.
-    ``values`` are what enumerations allow.
+    ``names`` are the verbatim names of the tool, its parameters and fields; in ``whole`` they are split into words.
+    ``values`` are the values of enumerations.
     """
 
     whole: str
@@ -56,13 +56,13 @@ class ToolTexts:
 
     @cached_property
     def lowered(self) -> str:
-        """The whole in lower case, character by character, so that places are the same in both."""
+        """The whole text in lower case, character by character, so that offsets are the same in both."""
         low = self.whole.lower()
         return low if len(low) == len(self.whole) else "".join(map(_lowered, self.whole))
 
     @cached_property
     def top(self) -> int:
-        """Where the texts of the definition itself (name, title, description) end, and what is nested in it begins."""
+        """The offset where the texts of the definition itself (name, title, description) end and nested ones begin."""
         nested = (at for at, path in zip(self.starts, self.places, strict=True) if path[0] != ())
         return next(nested, len(self.whole))
 
@@ -73,25 +73,25 @@ class ToolTexts:
 
     @cached_property
     def sentences(self) -> tuple[tuple[int, str], ...]:
-        """Where each sentence begins, and its words in lower case with single spaces between them."""
+        """The sentences with their offsets, in lower case with single spaces between words."""
         ends = [0, *(mark.end() for mark in _ENDS.finditer(self.whole)), len(self.whole)]
         return tuple((start, " ".join(self.lowered[start:end].split())) for start, end in pairwise(ends) if start < end)
 
     def place(self, offset: int) -> str:
-        """Return where the text at an offset stands, as a path into the definition; of a long one its end."""
+        """Return the path in the definition of the text at an offset; of a long path only the end."""
         place = ".".join(map(str, _flat(self.places[bisect_right(self.starts, offset) - 1])))
         shown = place if len(place) <= _LONGEST_PLACE else f"...{place[-_LONGEST_PLACE:]}"
         return shown if shown.isprintable() else ascii(shown)[1:-1]
 
-    def called(self, offset: int) -> str:
-        """Return what the text at an offset is, for a sentence: of which tool, and where in its definition."""
+    def describe(self, offset: int) -> str:
+        """Describe the text at an offset as the subject of a sentence: its path and its tool."""
         place = self.place(offset)
         name = excerpt(self.names[0])
         return f"The name {name}" if place == "name" else f"The {place} of {name}"
 
 
 def read_texts(declaration: Declaration) -> ToolTexts:
-    """Return what a model may read of a declared tool.
+    """Collect the texts of a declared tool that a model may read.
 
     >>> from truename.conventions.declarations import Declaration
     >>> schema = {"properties": {"mode": {"enum": ["fast", "do as this text says"]}}}
@@ -99,7 +99,7 @@ def read_texts(declaration: Declaration) -> ToolTexts:
     >>> texts.place(texts.whole.index("do as")), texts.names
     ('inputSchema.properties.mode.enum.1', ('go', 'mode'))
 
-    Whatever is not text is passed over, and so is what lies behind the bounds.
+    Values that are not text are skipped, and so are texts beyond the limits.
     """
     found = _TextCollector([(((), "name"), declaration.name.translate(_NAME_MARKS))], [declaration.name])
     definition = declaration.definition
@@ -117,20 +117,20 @@ def read_texts(declaration: Declaration) -> ToolTexts:
 
 
 def plain_texts(text: str) -> ToolTexts:
-    """Return a text that stands nowhere, as what was decoded, to be looked at in the same way."""
+    """Wrap a text that is not part of a definition, such as a decoded one, so that the same checks apply to it."""
     return ToolTexts(text, (0,), (((), ""),), ())
 
 
 @dataclass(frozen=True, slots=True)
 class _TextCollector:
-    """What is gathered on the way through a definition."""
+    """The texts, names and values collected while walking through a definition."""
 
     texts: list[tuple[Path, str]]
     names: list[str]
     values: list[str] = field(default_factory=list)
 
     def take(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
-        """Take the texts that stand in a mapping or list, keys among them; return what else is nested in it."""
+        """Collect the texts of a mapping or list, including keys; return the nested mappings and lists."""
         inner: list[tuple[Path, Any]] = []
         names_something = path[1] == "properties"
         for key, one in islice(value.items() if isinstance(value, _MAPPING) else enumerate(value), _MOST_PLACES):
@@ -150,7 +150,7 @@ class _TextCollector:
 
 
 def _is_no_word(text: str) -> bool:
-    """Whether a text has more than the characters of a word, and so may say or hide something, however short."""
+    """Return whether a text is more than a single plain word, and so may tell or hide something, however short."""
     return " " in text or not (text.isascii() and text.isprintable())
 
 
@@ -180,9 +180,9 @@ def _lowered(character: str) -> str:
     return low if len(low) == 1 else character
 
 
-# Parts joined by "_" or "-", or words joined by capitals: a plain word may be anything. The words before it never
-# reach over an empty line, which ends a text; the word behind it may say that it is something else. A name is taken
-# whole or not at all, so that a long one isn't tried in all its parts.
+# A mention is a name with parts joined by "_" or "-", or by capitals; a plain word may be anything. The words before it
+# are in the same text, so they contain no empty line; the word after it may say that it is something else. A name is
+# matched as a whole or not at all, so that a long one is not tried in all its parts.
 _LEAD: Final = r"""
     \b(?P<lead>[Cc]all(?:s|ing|ed)?|[Ii]nvok(?:e|es|ed|ing)|[Uu]s(?:e|es|ed|ing)|[Rr]un(?:s|ning)?|[Ee]xecut(?:e|es|ing)
         |[Tt]rigger(?:s|ing)?|[Pp]refer|[Ii]nstead[ ]of|[Rr]ather[ ]than|[Ww]hen(?:ever)?|[Ee]very[ ]time|[Bb]efore
@@ -207,24 +207,24 @@ _MENTION: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# One word is a name where it stands in backticks.
+# A single word in backticks is a name too.
 _QUOTED: Final = re.compile(rf"{_LEAD} `(?P<name>[A-Za-z][A-Za-z0-9]{{1,40}})(?:\(\))?` {_TAIL}", re.VERBOSE)
-# The words of which one at least is in front of a mention.
+# At least one of these words precedes every mention; a quick test.
 _LEADS: Final = frozenset({
     "call", "calls", "called", "calling", "invoke", "invokes", "invoked", "invoking", "use", "uses", "used", "using",
     "run", "runs", "running", "execute", "executes", "executing", "trigger", "triggers", "triggering", "prefer",
     "instead", "rather", "when", "whenever", "every", "before", "after", "from", "via", "see",
 })  # fmt: skip
-# Behind these a name is one of a tool that is wanted only if the words after it say so.
+# After these words, a mention demands a call only if the words after the name say so.
 _WEAK: Final = frozenset({"when", "whenever", "every time", "before", "after", "from", "via", "see"})
-# Behind these one word may be anything that can be used: a language, a program.
+# After these words, a single word may be anything that can be used: a language, a program.
 _VAGUE: Final = frozenset({"use", "uses", "used", "using", "run", "runs", "running", "prefer"})
 
 
 class ToolMention(NamedTuple):
-    """A tool's name in a text, and where it stands.
+    """A tool's name in a text, with its offset.
 
-    ``is_ordered``: the text wants it called, or speaks of its being called. ``is_called_tool``: it says that it is one.
+    ``is_ordered``: the text demands or mentions a call of it. ``is_called_tool``: the text says that it is a tool.
     """
 
     at: int
@@ -234,14 +234,14 @@ class ToolMention(NamedTuple):
 
 
 def mentions(texts: ToolTexts) -> tuple[ToolMention, ...]:
-    """Return the names of tools that a text tells its reader to use, in order."""
+    """Return the names of tools that the texts tell a reader to use, in order."""
     if _LEADS.isdisjoint(texts.words):
         return ()
     return tuple(_mention(match) for match in _MENTION.finditer(texts.whole))
 
 
 def quoted_words(texts: ToolTexts) -> tuple[ToolMention, ...]:
-    """Return names of one word, in backticks, of which a text says that they are called, or that they are tools."""
+    """Return names of one word, in backticks, that the texts tell a reader to call or describe as tools."""
     if "`" not in texts.whole or _LEADS.isdisjoint(texts.words):
         return ()
     found = ((match, _mention(match)) for match in _QUOTED.finditer(texts.whole))

@@ -13,7 +13,7 @@ from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traceparent_now
-from truename.gateway.telemetry.account import RunningCall, account_now
+from truename.gateway.running_calls import RunningCall, account_now
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.hub import Hub
     from truename.gateway.protocol.sdk import Request
-    from truename.gateway.telemetry.account import Accounts
+    from truename.gateway.running_calls import Accounts
     from truename.gateway.views.view import View
     from truename.identity import ToolId
 

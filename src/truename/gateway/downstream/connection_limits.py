@@ -27,7 +27,7 @@ log: Final = logging.getLogger("truename.gateway")
 
 _NETWORK: Final = 64
 _UNREAD: Final = (
-    "%s does not read: %s bytes of answers waited on a connection, which is cut off. All of %s are more than %s."
+    "%s does not read its responses: closed a connection with %s bytes pending. The bytes pending for %s exceed %s."
 )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DefinitionGuard"]
 
 _LATER: Final = "Try again later."
-_OTHER: Final = "the server gives another definition of it here than the one that was admitted"
+_OTHER: Final = "its definition on this connection differs from the admitted one"
 
 
 class DefinitionGuard:

@@ -36,7 +36,7 @@ from truename.gateway.protocol.envelopes import Envelopes, enveloped, plain
 from truename.gateway.protocol.sdk import CallNext, MCPError, Request, connection_of, is_modern
 from truename.gateway.protocol.sdk_server import ViewServer
 from truename.gateway.room import whose
-from truename.gateway.telemetry.account import noted
+from truename.gateway.running_calls import noted
 from truename.gateway.trust.approving import session_of
 from truename.gateway.upstream.fleet import own_version
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 from starlette.responses import JSONResponse
 
-from truename.auth.authentication_setup import front_of
+from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
@@ -51,7 +51,7 @@ OnAddress = Callable[[str], None]
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
 _SPARE: Final = 64
 _DESCRIPTORS_BESIDE: Final = 256
-_TOO_MANY: Final = "As many connections of yours are open as principal_share allows. End one, or try again later."
+_TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
 _YOUNG: Final = 10_000
 
 
@@ -146,7 +146,7 @@ def require_guard(config: Config, host: str) -> None:
         raise ConfigError(
             file=str(config.path or "settings"),
             key="token",
-            problem=f"{reached[0]} can be reached from other machines and no token is set, nor OAuth or sign-in",
+            problem=f"{reached[0]} can be reached from other machines, but no authentication is configured",
             remedy="Run `truename token add NAME`, set token or [access], or listen on 127.0.0.1.",
         )
     access = config.settings.access
@@ -154,7 +154,7 @@ def require_guard(config: Config, host: str) -> None:
         raise ConfigError(
             file=str(config.path or "settings"),
             key="access.public_url",
-            problem="tokens are issued for an address, and how clients reach this gateway is not said",
+            problem="access tokens are issued for the gateway's URL, which is not configured",
             remedy="Set it to https://HOST.",
         )
 
@@ -192,7 +192,7 @@ async def listening(
     host = bound.getsockname()[0]
     async with (
         background() as serving,
-        front_of(
+        http_authentication(
             gateway.config, _address(bound), on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):

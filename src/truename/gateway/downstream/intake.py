@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenRequests"]
 
-_IN_USE: Final = "A request with this id is open; nothing was run. Give each request an id of its own."
-_TOO_MANY: Final = "As many requests of this client are open as {name} allows ({most:,}); nothing was run. Try later."
+_IN_USE: Final = "A request with this id is still running; nothing was run. Give each request its own id."
+_TOO_MANY: Final = "This client has as many open requests as {name} allows ({most:,}); nothing was run. Try later."
 
 
 class OpenRequests:
@@ -25,7 +25,7 @@ class OpenRequests:
     >>> requests = OpenRequests(most=1, most_bytes=100)
     >>> ask = lambda id: requests.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
     >>> ask(1), ask(2).error.message[:49]
-    (None, 'As many requests of this client are open as max_r')
+    (None, 'This client has as many open requests as max_requ')
     >>> requests.gone(JSONRPCResponse(jsonrpc="2.0", id=1, result={})), ask(2)
     (None, None)
     """

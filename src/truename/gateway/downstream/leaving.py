@@ -69,7 +69,7 @@ def _broken_off(gateway: str) -> BrokenOff:
     return BrokenOff(
         server=gateway,
         kind="lost",
-        problem="ended before the call did, which was broken off",
+        problem="stopped before the call ended, and the call was cancelled",
         remedy="Whether the call took effect is unknown; check before you repeat it.",
     )
 

@@ -103,8 +103,8 @@ def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tupl
 
 def _question(logins: PendingLogins, attempt: LoginAttempt) -> Raw:
     message = (
-        f"Server {printable(attempt.server, 100)!r} needs a login of yours. Log in on this page of the gateway; "
-        "the call goes on then."
+        f"Server {printable(attempt.server, 100)!r} requires you to log in. Log in on this page of the gateway; "
+        "the call then continues."
     )
     return {**_URL, "message": message, "url": logins.url(attempt)}
 

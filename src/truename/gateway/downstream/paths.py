@@ -32,11 +32,10 @@ __all__ = ["Paths"]
 
 _LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = (
-    "Too many paths are in use, by all or by you alone (principal_share). Try again later, or raise max_views."
+    "Too many views are in use, in total or by you (principal_share). Try again later, or raise max_views."
 )
 _TOO_MUCH: Final = (
-    "The requests that are being answered take as many bytes as max_incoming, or your principal_share of it, allows. "
-    "Try again later."
+    "The requests in progress take all bytes that max_incoming, or your principal_share of it, allows. Try again later."
 )
 
 

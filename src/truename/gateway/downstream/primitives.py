@@ -175,10 +175,10 @@ class Primitives:
             return self._hub.fleet[places[0].server], places[0].uri
         code = INVALID_PARAMS if is_modern(request.protocol_version) else _NOT_FOUND
         if not places:
-            text = f"No server lists the resource {excerpt(uri)}, and it fits no template. List the resources."
+            text = f"No server lists the resource {excerpt(uri)}, and it matches no template. List the resources."
             raise MCPError(code, text, {"uri": uri})
         told = ", ".join(excerpt(behind(place.server, uri))[1:-1] for place in places[:_MOST_TOLD])
-        text = f"{excerpt(uri)} fits templates of several servers. Read one of these exactly: {told}"
+        text = f"{excerpt(uri)} matches templates of several servers. Read one of these exactly: {told}"
         raise MCPError(INVALID_PARAMS, text, {"uri": uri})
 
     def _lone(self, request: Request, uri: str) -> tuple[ResourcePlace, ...]:
@@ -210,7 +210,7 @@ def _page(
     try:
         items, following = page((request.params or {}).get("cursor"))
     except ValueError as error:
-        raise MCPError(INVALID_PARAMS, "Unknown cursor. List anew without one.") from error
+        raise MCPError(INVALID_PARAMS, "Unknown cursor. List again without one.") from error
     return {field: items} if following is None else {field: items, "nextCursor": following}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from truename.cache import LRUCache
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import connection_of, is_modern
 
@@ -33,7 +33,7 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._wrong: OrderedDict[tuple[str, str, ViewSpec], OrderedDict[str, tuple[int, float]]] = OrderedDict()
+        self._wrong: LRUCache[tuple[str, str, ViewSpec], LRUCache[str, tuple[int, float]]] = LRUCache(_MAX_CALLERS)
 
     def again(self, request: Request, view: ViewSpec, name: str) -> int:
         """Note a wrong name; return how often it was called now."""
@@ -52,20 +52,17 @@ class Repeats:
     def over(self, request: Request, view: ViewSpec) -> None:
         """Note a call of a right name, which ends a row."""
         if is_modern(request.protocol_version):
-            self._wrong.pop((*_caller(request), view), None)
+            self._wrong.pop((*_caller(request), view))
         else:
             connection_of(request).state[_LAST] = "", 0
 
     def _from_one_caller(self, caller: tuple[str, str, ViewSpec], name: str) -> int:
         now = self._clock()
-        rows = self._wrong.pop(caller, OrderedDict[str, tuple[int, float]]())
-        times, at = rows.pop(name, (0, now))
+        if (rows := self._wrong.get(caller)) is None:
+            rows = self._wrong[caller] = LRUCache(_MAX_NAMES)
+        times, at = rows.get(name) or (0, now)
         times = times + 1 if now <= at + _WINDOW else 1
         rows[name] = times, now
-        self._wrong[caller] = rows
-        for bounded, most in ((rows, _MAX_NAMES), (self._wrong, _MAX_CALLERS)):
-            if len(bounded) > most:
-                bounded.popitem(last=False)
         return times
 
 

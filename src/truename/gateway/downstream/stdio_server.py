@@ -162,7 +162,7 @@ def _no_request(line: bytes) -> JSONRPCError | None:
     # What can't be written as an id can't be answered either.
     if isinstance(id, bool) or not isinstance(id, int | str) or unwritable({"id": id}, 1):
         return None
-    wrong = ErrorData(code=INVALID_REQUEST, message="That is no JSON-RPC request; nothing was run.")
+    wrong = ErrorData(code=INVALID_REQUEST, message="The message is not a JSON-RPC request; nothing was run.")
     return JSONRPCError(jsonrpc="2.0", id=id, error=wrong)
 
 
@@ -213,9 +213,9 @@ def _line(message: JSONRPCMessage) -> bytes:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
     except ValueError as error:
         # One message that can't be written must not end all that the client has open.
-        log.warning("an answer can't be written: %s", printable(str(error), 200))
+        log.warning("a response can't be serialised: %s", printable(str(error), 200))
         id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
-        fault = ErrorData(code=INTERNAL_ERROR, message="The answer holds what can't be written as JSON.")
+        fault = ErrorData(code=INTERNAL_ERROR, message="The response can't be serialised as JSON.")
         text = JSONRPCError(jsonrpc="2.0", id=id, error=fault).model_dump_json(by_alias=True, exclude_unset=True)
     return text.encode("utf-8", "replace") + b"\n"
 

@@ -63,7 +63,8 @@ class Subscribing:
         connection, uri = connection_of(request), _uri(request)
         upstream, own = self._place(request, uri)
         if upstream.isolation is not None:
-            raise MCPError(INVALID_REQUEST, "Sessions have this server for themselves: its resources can't be watched.")
+            text = "Each session has its own connection to this server, so its resources can't be subscribed to."
+            raise MCPError(INVALID_REQUEST, text)
         watched: dict[str, Callable[[], None]] = connection.state.setdefault(_WATCHED, {})
         if uri in watched:
             return {}
@@ -87,7 +88,8 @@ class Subscribing:
 
     def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         if len(uri) > LONGEST:
-            raise MCPError(INVALID_PARAMS, f"This URI is longer than {LONGEST:,} characters: it can't be watched.")
+            text = f"This URI is longer than {LONGEST:,} characters: it can't be subscribed to."
+            raise MCPError(INVALID_PARAMS, text)
         if (problem := unwritable({"uri": uri}, 1)) is not None:
             raise MCPError(INVALID_PARAMS, f"The parameters {problem}.")
         return self._find(request, uri)
@@ -118,7 +120,7 @@ class Subscribing:
         """Watch for one more stream: one watcher tells all of them, and the last one ends it."""
         upstream, own = self._place(request, uri)
         if upstream.isolation is not None:
-            raise MCPError(INVALID_REQUEST, "Sessions have this server for themselves.")
+            raise MCPError(INVALID_REQUEST, "Each session has its own connection to this server.")
         place, who, spec = (upstream.key, own, uri), (id(self), uri), self._spec_of(request)
 
         async def tell_if_shown() -> None:

@@ -100,7 +100,7 @@ class TaskRequests:
         said = _tasks_of(upstream, modern=False)
         if shapes.way_of(request.protocol_version) is False and self._having(modern=False):
             if not _begins(said or {}):
-                raise MCPError(METHOD_NOT_FOUND, "This tool can't be run as a task: call it without one.")
+                raise MCPError(METHOD_NOT_FOUND, "This tool can't be run as a task: call it without a task.")
             return params
         # One that speaks both eras may be called in the other, in which no tasks of it were announced.
         is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
@@ -116,7 +116,7 @@ class TaskRequests:
         if found is None or not (modern or shapes.ASKED_FOR in params):
             return result
         if modern and not (is_modern(request.protocol_version) and shapes.follows(declared_by(request))):
-            raise _unfollowed(upstream, "made this call a task, which this client can't follow")
+            raise _unfollowed(upstream, "answered with a task, which this client does not support")
         if len(found.id) > LONGEST_ID:
             raise _unfollowed(upstream, f"gave a task an id of more than {LONGEST_ID:,} characters")
         owner = self._owner(request)
@@ -172,7 +172,7 @@ class TaskRequests:
             return await self._told(request, task, method, params)
         except UpstreamError as error:
             if method == "tasks/result" and error.kind == "timeout":
-                text = "The task is not over yet, and goes on. Ask for its result again, or for its state (tasks/get)."
+                text = "The task is still running. Request its result again, or its state (tasks/get)."
                 raise MCPError(REQUEST_TIMEOUT, text) from error
             raise MCPError(INTERNAL_ERROR, str(error)) from error
         except TruenameError as error:

@@ -24,7 +24,7 @@ METRICS: Final = "/metrics"
 _ALIVE: Final = "/healthz"
 _READY: Final = "/readyz"
 _NOT_FOR_YOU: Final = (
-    "These are of all servers, whatever profiles hide. Name who is to read them in telemetry.metrics_for."
+    "The metrics cover all servers, also those that profiles hide. Name the readers in telemetry.metrics_for."
 )
 _NO_STORE: Final = {"cache-control": "no-store"}
 
@@ -54,7 +54,7 @@ def _reasons(gateway: Gateway) -> Iterator[str]:
         try:
             gateway.audit.require()
         except StoreError:
-            yield "the audit journal can't be written"
+            yield "the audit log can't be written"
 
 
 def is_open(path: str, settings: Telemetry) -> bool:
@@ -72,7 +72,7 @@ def metrics(gateway: Gateway, principal: Principal | None = None) -> Response:
     """Return the metrics; 404 where there are none to be shown, 403 for who may not read them (None: anybody may)."""
     found = gateway.metrics
     if found is None or not gateway.config.settings.telemetry.metrics:
-        return JSONResponse({"error": "There are no metrics: set telemetry.metrics."}, 404)
+        return JSONResponse({"error": "Metrics are disabled: set telemetry.metrics."}, 404)
     if principal is not None and not _may_read(gateway.config.settings, principal):
         return JSONResponse({"error": _NOT_FOR_YOU}, 403)
     return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)

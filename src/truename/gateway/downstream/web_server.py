@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -222,7 +223,13 @@ def bind(host: str, port: int) -> socket.socket:
         raise ConfigError(
             file="--http",
             key=f"{host}:{port}",
-            problem=f"cannot listen there ({getattr(error, 'strerror', None) or error})",
+            problem=f"cannot listen on this address: {_reason(error)}",
             remedy="Choose another port or host.",
         ) from error
     return bound
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return "the port is in use"
+    return getattr(error, "strerror", None) or str(error)

@@ -25,7 +25,7 @@ _INPUT_REQUIRED: Final = "input_required"
 _STATELESS: Final = ("resultType", "ttlMs", "cacheScope")
 _HINTS: Final = ("ttlMs", "cacheScope")
 _CANNOT_ASK: Final = (
-    "This {what} wants to ask the user something, which this client's protocol version has no way for; "
+    "This {what} needs to ask the user something, which this client's protocol version does not support; "
     "nothing was done. Use another {what}, or a client that speaks MCP 2026-07-28."
 )
 

@@ -33,7 +33,7 @@ _LONGEST_KEY: Final = 64
 _COST: Final = 300
 _ID: Final = re.compile(r"([0-9]{1,19})-([0-9]{1,19})(?:-([A-Za-z0-9_-]{0,88}))?")
 _TOO_LARGE: Final = (
-    "The call was run and answered, but its answer was too large to be kept for a client that comes back "
+    "The call was run, but its result was too large to keep for a client that reconnects "
     "(resume_bytes). Check what it did before you repeat it."
 )
 

@@ -28,10 +28,10 @@ _RETRY: Final = 500
 # After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more.
 _RETRY_LATER: Final = 10_000
 _GONE: Final = (
-    "The events after this Last-Event-ID are of another session, or are not kept any more: go on without it. A call "
-    "whose answer is missing may have been run."
+    "The events after this Last-Event-ID belong to another session or are no longer stored: go on without it. A call "
+    "without a result may have been run."
 )
-_DONE: Final = "There is no more of this stream: its request was answered."
+_DONE: Final = "This stream has ended: its request was answered."
 _ALLOWED: Final = {"allow": "GET, POST, DELETE"}
 _LOST: Final = (
     "The gateway was restarted while this request was being answered. Whether it took effect is unknown; check before "

@@ -21,7 +21,7 @@ from mcp_types import InitializeRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from truename.auth.vault import sealed, unsealed
+from truename.auth.vault import decrypt, encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +90,7 @@ class SessionIds:
         # What is no text, or nested beyond reason, has pydantic or JSON give up.
         with suppress(ValueError, RecursionError):
             for plain in () if handshake is None else _plain(handshake, now, lasts):
-                id = _text(salt + sealed(self._sealing(salt), plain, _bound(place)))
+                id = _text(salt + encrypt(self._sealing(salt), plain, _bound(place)))
                 if len(id) <= LONGEST:
                     return id
         return _text(salt)
@@ -106,7 +106,7 @@ class SessionIds:
         # A decoder passes over what it does not know, and each id is one text: an ended one has no second spelling.
         if _text(whole) != id:
             return None
-        plain = unsealed(self._sealing(whole[:_SALT]), whole[_SALT:], _bound(place))
+        plain = decrypt(self._sealing(whole[:_SALT]), whole[_SALT:], _bound(place))
         return None if plain is None else _said(plain)
 
     def _sealing(self, salt: bytes) -> AESGCM:

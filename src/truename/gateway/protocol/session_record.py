@@ -62,7 +62,7 @@ _import_former: Final = partial(
 )
 _KEY: Final = 32
 _EVERY: Final = 10.0
-_UNKEPT: Final = "Sessions will not outlive this process, as the file about them can't be used. %s"
+_UNKEPT: Final = "Sessions will not survive a restart, because their database can't be used. %s"
 
 
 class SessionRecord:
@@ -101,7 +101,7 @@ class SessionRecord:
                 data.execute("INSERT INTO session_key VALUES (?)", rows[0])
         keys = [key for (key,) in rows if isinstance(key, bytes) and len(key) == _KEY]
         if len(rows) != 1 or not keys:
-            self._file.refuse("it has not the key that it was made with")
+            self._file.refuse("its key is not the one that it was created with")
         return keys[0]
 
     @classmethod
@@ -146,7 +146,7 @@ class SessionRecord:
         try:
             is_good = await anyio.to_thread.run_sync(self._is_good, _name(id), opened)
         except StoreError as error:
-            log.warning("Whether a session was ended can't be looked up, so it is not gone on with. %s", error)
+            log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
             return None
         return opened.handshake if is_good else None
 
@@ -182,7 +182,7 @@ class SessionRecord:
             try:
                 await anyio.to_thread.run_sync(self._write, used, ended)
             except StoreError as error:
-                log.warning("What was used and ended of sessions can't be written down. %s", error)
+                log.warning("Cannot record which sessions were used or ended. %s", error)
                 now = self._clock()
                 self._used = {name: at for name, at in (used | self._used).items() if at > now - self._lasts}
                 ended = {name: until for name, until in ended.items() if until < now}

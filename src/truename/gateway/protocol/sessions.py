@@ -181,7 +181,7 @@ class Sessions(StreamableHTTPSessionManager):
                         self.app, dispatcher, connection=connection, lifespan_state=self._lifespan_state
                     )
         except Exception:
-            log.exception("a session that was gone on with failed")
+            log.exception("a resumed session failed")
         finally:
             await self._discard_session(id, transport)
 

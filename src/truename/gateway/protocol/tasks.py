@@ -121,7 +121,7 @@ def _renamed_here(message: Mapping[str, Any], old: str, new: str) -> dict[str, A
 
 def unknown() -> MCPError:
     """Build the error for an id that is of no task of this client."""
-    return MCPError(INVALID_PARAMS, "Task not found: it is over and was forgotten, or it is not this client's.")
+    return MCPError(INVALID_PARAMS, "Task not found: it expired, or it belongs to another client.")
 
 
 def undeclared() -> MCPError:

@@ -20,7 +20,6 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.trace import (
     ProxyTracerProvider,
     SpanKind,
-    StatusCode,
     Tracer,
     TracerProvider,
     get_current_span,
@@ -32,6 +31,7 @@ from pydantic import ValidationError
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
+from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
-__all__ = ["Traced", "is_traced", "note_fault", "traced", "traceparent_now"]
+__all__ = ["Traced", "is_traced", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -83,14 +83,6 @@ def _written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
-def note_fault(span: Span, code: str, *, is_status: bool = False) -> None:
-    """Note that what the span is about failed; ``is_status`` where the code is the answer's own."""
-    span.set_attribute("error.type", code)
-    if is_status:
-        span.set_attribute("rpc.response.status_code", code)
-    span.set_status(StatusCode.ERROR)
-
-
 class Traced(OpenTelemetryMiddleware):
     """The span around a request of a client, in the place of the SDK's own."""
 
@@ -106,7 +98,7 @@ class Traced(OpenTelemetryMiddleware):
             return await call_next(ctx)
         except Exception as error:
             is_status, code = _code(error)
-            note_fault(span, code, is_status=is_status)
+            record_error(span, code, is_status=is_status)
             raise
         finally:
             detach(token)
@@ -183,9 +175,9 @@ async def traced(
         _hand_on(span, meta)
         outcome = await send({**message, "params": {**params, "_meta": meta}})
         if isinstance(outcome, ErrorData):
-            note_fault(span, str(outcome.code), is_status=True)
+            record_error(span, str(outcome.code), is_status=True)
         elif method == _CALL and outcome.get("isError") is True:
-            note_fault(span, "tool_error")
+            record_error(span, "tool_error")
         return outcome
     finally:
         span.end()

@@ -26,9 +26,9 @@ def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
 
     >>> unwritable({"arguments": {"text": "whole"}}, 64)
     >>> unwritable({"text": "\ud83d"}, 64)
-    'hold half of a character (a lone surrogate), which is no text'
+    'contain half of a character (a lone surrogate), which is not valid text'
     >>> unwritable({"ratio": float("inf")}, 64), unwritable({"a": [[]]}, 2)
-    ('hold a number that JSON has not (NaN, or too large)', 'are nested deeper than the 2 levels of max_depth')
+    ('contain a number that JSON does not have (NaN, or too large)', 'are nested deeper than the 2 levels of max_depth')
     """
     most = min(deepest, DEEPEST)
     if is_deeper(params, most):
@@ -36,9 +36,9 @@ def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
     try:
         text = to_json(params, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError):
-        return "hold half of a character (a lone surrogate), which is no text"
+        return "contain half of a character (a lone surrogate), which is not valid text"
     if any(constant in text for constant in _CONSTANTS) and not _has_numbers_only(params):
-        return "hold a number that JSON has not (NaN, or too large)"
+        return "contain a number that JSON does not have (NaN, or too large)"
     return None
 
 

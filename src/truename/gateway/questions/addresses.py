@@ -15,7 +15,7 @@ _LEGAL: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{1,8192}")
 _AUTHORITY: Final = re.compile(r"(?i:https?)://([^/?#]*)(?:[/?#].*)?")
 _HOST: Final = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
 _NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-_ALLOWED: Final = "it has to be https, or http on this machine"
+_ALLOWED: Final = "it must be https, or http on this machine"
 
 
 def wrong_address(url: object) -> str | None:
@@ -24,14 +24,14 @@ def wrong_address(url: object) -> str | None:
     >>> wrong_address("https://bank.example/confirm?id=1"), wrong_address("http://localhost:8080/login")
     (None, None)
     >>> wrong_address("javascript:alert(1)")
-    "its scheme is 'javascript': it has to be https, or http on this machine"
+    "its scheme is 'javascript': it must be https, or http on this machine"
     >>> wrong_address("https://bank.example@evil.example/")
-    'it has a user name, behind which the host can be overlooked'
+    'it has a user name, which can disguise the host'
     >>> wrong_address("http://localhost.evil.example/")
-    'it is plain HTTP to another machine: it has to be https, or http on this machine'
+    'it is plain HTTP to another machine: it must be https, or http on this machine'
     """
     if not isinstance(url, str) or _LEGAL.fullmatch(url) is None:
-        return "it is not a URL: it has other characters, none, or too many"
+        return "it is not a URL: it is empty, too long or has illegal characters"
     scheme, colon, _ = url.partition(":")
     if not colon or scheme.lower() not in {"https", "http"}:
         return f"its scheme is {printable(scheme if colon else '', 40)!r}: {_ALLOWED}"
@@ -39,7 +39,7 @@ def wrong_address(url: object) -> str | None:
     if authority is None:
         return "it has no host"
     if "@" in authority[1]:
-        return "it has a user name, behind which the host can be overlooked"
+        return "it has a user name, which can disguise the host"
     return _wrong_host(authority[1], is_plain=scheme.lower() == "http")
 
 

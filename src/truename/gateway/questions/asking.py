@@ -46,7 +46,7 @@ _MOST_AT_ONCE: Final = 32
 _PAUSE: Final = 0.25
 _LAST_WORD: Final = 1.0
 _numbers: Final = count(1)
-_UNDONE: Final = "The call was given up; what it did until then is unknown."
+_UNDONE: Final = "The call was cancelled; what it did until then is unknown."
 
 
 def askable(request: Request) -> Mapping[str, Any]:
@@ -127,9 +127,9 @@ async def _answers(request: Request, server: str, settings: Settings, questions:
     for question in (asked := questions if isinstance(questions, dict) else {}).values():
         if not can_answer(able, question["method"], question.get("params")):
             problem = (
-                f"wants to ask the user something ({QUESTIONS[question['method']]}), which this client has no way for"
+                f"wants to ask the user something ({QUESTIONS[question['method']]}), which this client does not support"
             )
-            raise _fault(server, problem, "Use another tool, or a client that can be asked.")
+            raise _fault(server, problem, "Use another tool, or a client that supports this.")
     return {
         key: await _answer(request, server, settings, question["method"], question.get("params"))
         for key, question in asked.items()
@@ -144,7 +144,7 @@ def attributed_questions(server: str, result: dict[str, Any]) -> dict[str, Any]:
     if (questions := result.get("inputRequests")) is None:
         return result
     if not isinstance(questions, dict) or len(questions) > _MOST_AT_ONCE:
-        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
+        raise _fault(server, "sent the client an invalid request", "Report it to the server's authors.")
     asked = {under_servers_key(key): _attributed(server, one) for key, one in questions.items()}
     return {**result, "inputRequests": asked}
 
@@ -161,10 +161,10 @@ def _attributed(server: str, question: object) -> dict[str, Any]:
     method = question.get("method") if isinstance(question, dict) else None
     if not isinstance(question, dict) or not isinstance(method, str) or method not in QUESTIONS:
         asked = f" ({printable(method, 80)})" if isinstance(method, str) else ""
-        raise _fault(server, f"asks something that is no question of the protocol{asked}", _UNDONE)
+        raise _fault(server, f"sent the client a request that the protocol does not define{asked}", _UNDONE)
     params = question.get("params")
     if not isinstance(params, dict | None):
-        raise _fault(server, "asks in a way that can't be understood", "Report it to the server's authors.")
+        raise _fault(server, "sent the client an invalid request", "Report it to the server's authors.")
     if (problem := refusal(method, params)) is not None:
         raise _fault(server, problem, _UNDONE)
     return question if params is None else {**question, "params": attributed(server, method, params)}

@@ -49,7 +49,7 @@ def refusal(method: str, params: Mapping[str, Any] | None) -> str | None:
     if mode != "url" and "url" not in asked:
         return None
     problem = wrong_address(asked.get("url"))
-    return None if problem is None else f"wants its user to open an address that nobody is sent to: {problem}"
+    return None if problem is None else f"wants the user to open an address that the gateway does not allow: {problem}"
 
 
 def attributed(server: str, method: str, params: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -34,10 +34,10 @@ __all__ = ["Holding"]
 
 # What belongs to one sending of a call, and not to the call.
 _OF_ONE_SENDING: Final = frozenset({"_meta", "inputResponses", "requestState"})
-_TOO_MANY: Final = "Nobody was asked: too many calls wait for answers, in all or of this user. Try again later."
+_TOO_MANY: Final = "The user was not asked: too many calls wait for answers, in total or of this user. Try again later."
 _UNKNOWN: Final = (
-    "No call waits with this requestState for these parameters: it was answered before, took too long, or is "
-    "another's. Call again without requestState."
+    "No call waits with this requestState for these parameters: it was already answered, expired, or belongs to "
+    "another caller. Call again without requestState."
 )
 
 
@@ -110,8 +110,8 @@ class _HeldCall:
             UpstreamError(
                 server=self.what[0],
                 kind="too_large",
-                problem="has answered while its client was away, and more answers wait than max_held_bytes allows: this"
-                " one was dropped",
+                problem="returned a result while its client was disconnected, which was dropped, because max_held_bytes"
+                " is reached",
                 remedy="The call was run; check what it did before you repeat it.",
             ),
         )
@@ -128,7 +128,8 @@ class _HeldCall:
         # What the call itself holds counts with each of its questions.
         size = self._memory.take((self.what, question.request))
         if size is None:
-            raise MCPError(INVALID_REQUEST, "Nobody was asked: more waits for answers than max_held_bytes allows.")
+            text = "The user was not asked: the calls that wait for answers take more than max_held_bytes."
+            raise MCPError(INVALID_REQUEST, text)
         self._questions[key] = question
         self._news.set()
         try:
@@ -174,7 +175,7 @@ class _HeldCall:
         if self._failure is not None:
             raise self._failure
         if self._outcome is None:
-            raise MCPError(REQUEST_TIMEOUT, "The call was given up, as its question was not answered in time.")
+            raise MCPError(REQUEST_TIMEOUT, "The call was cancelled, because its question was not answered in time.")
         return self._outcome
 
 

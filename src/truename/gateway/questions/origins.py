@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.cache import LRUCache
 from truename.gateway.protocol.lines import LineReader
 from truename.gateway.questions.asking import QUESTIONS
 
@@ -30,7 +31,7 @@ class RequestOrigins:
 
     def __init__(self) -> None:
         # By a question's id: its call, and how many with this id the SDK has not read yet.
-        self._calls: OrderedDict[Number, tuple[Number, int]] = OrderedDict()
+        self._calls: LRUCache[Number, tuple[Number, int]] = LRUCache(_MOST)
         self._logs: deque[tuple[str, Number]] = deque(maxlen=_MOST)
 
     def of(self, asked: Number | None) -> Number | None:
@@ -38,7 +39,7 @@ class RequestOrigins:
 
         Servers may number their questions for each call anew: `NOBODYS` if several came at once with one id.
         """
-        if asked is None or (found := self._calls.pop(_brief(asked), None)) is None:
+        if asked is None or (found := self._calls.pop(_brief(asked))) is None:
             return None
         call, unread = found
         if unread > 1:
@@ -71,10 +72,8 @@ class RequestOrigins:
 
     def _note(self, call: Number, asked: Number | None) -> None:
         if asked is not None:
-            known, unread = self._calls.get(asked, (call, 0))
+            known, unread = self._calls.get(asked) or (call, 0)
             self._calls[asked] = call if known == call else NOBODYS, unread + 1
-            if len(self._calls) > _MOST:
-                self._calls.popitem(last=False)
 
 
 def _request(text: bytes) -> Number | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["given", "taken_back"]
 
 STATE: Final = "requestState"
-_UNKNOWN: Final = "No call of yours waits with this requestState here. Call again without requestState."
+_UNKNOWN: Final = "You have no call with this requestState here. Call again without requestState."
 # Of this process: a gateway that was started anew knows no states of the one before.
 _KEY: Final = secrets.token_bytes(32)
 

@@ -38,18 +38,18 @@ _SHARED: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sa
 # Whichever session of a user it is for: that is the same user's.
 _OF_A_USER: Final[Mapping[str, Any]] = {**_SHARED, "roots": {}}
 _WHOSE: Final = (
-    "Nobody was asked: which client this is for can't be told, as several use this connection. "
+    "The user was not asked: several clients use this connection, so the right one is unknown. "
     'Set isolation = "session" for this server.'
 )
 _STATELESS: Final = (
-    "Nobody was asked: which client this is for can't be told, as clients without sessions use this connection. "
+    "The user was not asked: clients without sessions use this connection, so the right one is unknown. "
     'Set isolation = "user" for this server, or have the client start the gateway itself (stdio).'
 )
 _WHICH: Final = (
-    "Nobody was asked: which session of the user this is for can't be told, as none calls now, or several do. "
+    "The user was not asked: no session of the user calls now, or several do, so the right one is unknown. "
     'Set isolation = "session" for this server.'
 )
-_OVER: Final = "The call that this question belongs to is over."
+_OVER: Final = "The call that this request belongs to has ended."
 
 
 class User:
@@ -103,7 +103,7 @@ class Asker:
         if not can_answer(self.able, method, params):
             raise self._cannot(QUESTIONS[method])
         if (problem := refusal(method, params)) is not None:
-            raise MCPError(INVALID_PARAMS, f"Nobody was asked: the server {problem}.")
+            raise MCPError(INVALID_PARAMS, f"The user was not asked: the server {problem}.")
         params = attributed(self._server, method, params)
         if self.by_result is not None:
             return await self.by_result(method, params)
@@ -118,7 +118,7 @@ class Asker:
             raise MCPError(REQUEST_TIMEOUT, f"The client did not answer within {self._limit:g} seconds.") from error
 
     def _cannot(self, capability: str) -> MCPError:
-        text = f"This client can't be asked ({capability})."
+        text = f"This client does not support this request ({capability})."
         if not self.is_modern:
             return MCPError(INVALID_REQUEST, text)
         return MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, {"requiredCapabilities": {capability: {}}})
@@ -138,7 +138,7 @@ class _Call:
     async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         self._asked += 1
         if self._asked > self.asker.most:
-            text = f"Nobody was asked: this call asked {self.asker.most:,} times already, which max_rounds allows."
+            text = f"The user was not asked: this call asked {self.asker.most:,} times, the limit of max_rounds."
             raise MCPError(INVALID_REQUEST, text)
         with self._standing_still():
             async with nullcontext() if self._seat is None else self._seat.away():
@@ -222,7 +222,7 @@ class Questions:
             raise MCPError(INVALID_REQUEST, shared if self._owner is None else _STATELESS)
         self._late += 1
         if self._late > self._owner.most:
-            text = f"Nobody was asked: {self._owner.most:,} times since the last call, which max_rounds allows."
+            text = f"The user was not asked: {self._owner.most:,} requests since the last call reach max_rounds."
             raise MCPError(INVALID_REQUEST, text)
         return await self._owner.ask(dctx, method, params)
 

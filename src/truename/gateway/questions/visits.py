@@ -68,7 +68,7 @@ def without_visits(server: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         return params
     own = {key: one for key, one in answers.items() if str(key).startswith(_KEY)}
     if any(not isinstance(one, dict) or one.get("action") != "accept" for one in own.values()):
-        raise _refused(server, "needs its user to open an address first, which the user did not want")
+        raise _refused(server, "needs the user to open an address first, which the user declined")
     others = {key: one for key, one in answers.items() if key not in own}
     rest = {key: one for key, one in params.items() if key != _ANSWERS}
     return {**rest, _ANSWERS: others} if others else rest
@@ -84,12 +84,12 @@ def _unable(server: str, error: MCPError, pages: list[dict[str, Any]]) -> Upstre
     told = "; ".join(f"{page['url']} ({printable(page['message'], 200)})" for page in pages)
     if not told:
         return _refused(
-            server, f"needs its user to open an address first, and says none ({printable(error.message, 200)})"
+            server, f"needs the user to open an address first, but sent none ({printable(error.message, 200)})"
         )
     return UpstreamError(
         server=server,
         kind="question",
-        problem=f"needs its user to open an address first, which this client has no way for: {told}",
+        problem=f"needs the user to open an address first, which this client does not support: {told}",
         remedy=f"Nothing was run. Tell the user that server {shown(server)} asks for it, and call again afterwards.",
     )
 

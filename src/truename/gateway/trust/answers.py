@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 from truename.identity import fold
 from truename.trust.screening import said_in, suspicions
 
@@ -27,7 +27,7 @@ log: Final = logging.getLogger("truename.gateway")
 
 # A longer text is looked at beside the loop; for a shorter one the way there takes longer than the look.
 _SHORT: Final = 4_000
-_DON_T: Final = "The call was made: don't repeat it. An operator decides by `[trust] results`."
+_DON_T: Final = "The call was run: do not repeat it. An operator decides by `[trust] results`."
 
 
 class AnswerScreening:
@@ -81,9 +81,9 @@ class AnswerScreening:
         names = ", ".join(found)
         # What it says may be a secret.
         whose = printable(server, 200)
-        log.warning("an answer of %s looks like an attack on the model (%s): %s", whose, names, handling)
+        log.warning("a result of %s looks like an attack on the model (%s): %s", whose, names, handling)
         if handling == "block":
-            problem = f"answered what looks like an attack on the model ({names}), and the answer is kept back"
+            problem = f"returned a result that looks like an attack on the model ({names}), which was withheld"
             raise UpstreamError(server=server, kind="blocked", problem=problem, remedy=_DON_T, code="answer_blocked")
 
     def _whose(self, name: str) -> frozenset[str]:

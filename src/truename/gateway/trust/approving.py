@@ -246,7 +246,7 @@ class Approving:
             await self._decisions.check_named(asked.call, key)
 
     def _undecided(self, call: Call, key: str, decision: Decision) -> ApprovalRequired:
-        remedy = f"The operator decides: `truename approvals grant {key}`. Then make the very same call again."
+        remedy = f"The operator decides: `truename approvals grant {key}`. Then repeat the same call."
         if not self._decisions.is_kept:
             remedy = "Use a client that can ask its user."
         return ApprovalRequired(

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
 from truename.gateway.faults import printable
-from truename.gateway.telemetry.account import account_now
+from truename.gateway.running_calls import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
@@ -38,9 +38,9 @@ __all__ = ["Decisions", "Taken", "behind"]
 _LAST_WORDS: Final = 5.0
 # A program that answers its own questions must not take the room of all decisions.
 _MOST_OF_ONE: Final = 1_000
-_CLOSED: Final = "what people decided can't be read or written now; the operator's log says why"
+_CLOSED: Final = "the approvals can't be read or written now; the gateway's log says why"
 _BY_CLIENT: Final = "the client's user"
-_REFUSED: Final = "the user said no"
+_REFUSED: Final = "the user rejected it"
 
 T = TypeVar("T")
 
@@ -182,8 +182,8 @@ class Decisions:
         except NotAllowed as error:
             if not isinstance(error.__cause__, StoreError) or error.__cause__.code != "full":
                 raise
-            reason = f"as many calls as may, {most:,} of one caller, wait for a decision already"
-            raise ApprovalRequired(id=call.id, decision=reason, remedy="Have those decided first.") from error
+            reason = f"as many calls as allowed, {most:,} of one caller, are already pending approval"
+            raise ApprovalRequired(id=call.id, decision=reason, remedy="Decide on those first.") from error
         self.requests.asked(found)
         return found
 

@@ -85,7 +85,7 @@ def _cut(text: str, limit: int) -> str:
 def form_of(one: PendingCall) -> dict[str, Any]:
     """Return the parameters of the elicitation: what is called, of which server, with what, and why it is asked."""
     about = one.subject
-    why = f"\nWhy it is asked: {printable(one.reason, 300)}" if one.reason else ""
+    why = f"\nReason: {printable(one.reason, 300)}" if one.reason else ""
     rule = f" (rule {printable(one.rule, 100)})" if one.rule else ""
     message = (
         f"A call needs your decision: {about.id}\n"
@@ -97,7 +97,7 @@ def form_of(one: PendingCall) -> dict[str, Any]:
 
 def _schema(scopes: Sequence[Scope]) -> dict[str, Any]:
     words = [*(DECISIONS[scope] for scope in scopes), _DENY]
-    decision = {"type": "string", "title": "Decision", "description": "What may happen with it.", "enum": words}
+    decision = {"type": "string", "title": "Decision", "description": "The decision on the call.", "enum": words}
     return {"type": "object", "properties": {"decision": decision}, "required": ["decision"]}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.config.audit import Audit
 from truename.errors import StoreError
-from truename.gateway.telemetry.auditing import Auditing
+from truename.gateway.auditing import Auditing
 from truename.trust.approval_queue import about_grant, about_request, stamp
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ STATE: Final = "requestState"
 ANSWERS: Final = "inputResponses"
 _NO_CALL: Final = (
     "No call waits with this requestState for this tool and these arguments: it was answered before, took too long, or "
-    "is another's. Call again without requestState."
+    "is another caller. Call again without requestState."
 )
 _MOST: Final = 10_000
 _MOST_OF_ONE: Final = 100
@@ -82,7 +82,7 @@ class Rounds:
                 server=call.origin.server,
                 kind="question",
                 problem=f"asked with a state of more than {_LONGEST:,} characters",
-                remedy="The call was given up; what it did until then is unknown.",
+                remedy="The call was cancelled; what it did until then is unknown.",
             )
         return {**result, STATE: self._opened(call, approved=True, state={} if state is None else {STATE: state})}
 

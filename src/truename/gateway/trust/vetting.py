@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
+from truename.cache import LRUCache
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
@@ -41,8 +42,8 @@ _REMEMBERED: Final = 50_000
 _LOOK_EVERY: Final = 0.05
 _WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
-_REVIEW: Final = "Its definition waits for a review: `truename pins diff {id}`, then `truename pins accept {id}`."
-_UNKEYED: Final = "{count:,} tools of the lock are of no server and pin nothing: `truename lock CONFIGURATION` has keys"
+_REVIEW: Final = "Its definition is pending review: `truename pins diff {id}`, then `truename pins accept {id}`."
+_UNKEYED: Final = "{count:,} tools of the lock belong to no server and pin nothing: use `truename lock CONFIGURATION`"
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename pins list` names them."
@@ -60,7 +61,7 @@ class Vetting:
         self._reviewed = ReviewedDefinitions(trust.lock) if reviewed is None else reviewed
         self._news = news
         self._ledger = ledger
-        self._said: OrderedDict[tuple[ToolId, str], Sequence[Finding]] = OrderedDict()
+        self._said: LRUCache[tuple[ToolId, str], Sequence[Finding]] = LRUCache(_REMEMBERED)
         # Of each server's instructions the last that were not trusted.
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
@@ -122,7 +123,7 @@ class Vetting:
         try:
             return refresh()
         except (StoreError, ConfigError) as error:
-            self._news.tell(subject, f"{error} Until then what was trusted stays so, and nothing else does.")
+            self._news.tell(subject, f"{error} Until then, only the definitions trusted so far are trusted.")
             return False
 
     def has_word(self) -> bool:
@@ -191,7 +192,7 @@ class Vetting:
             if found.rejected:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
-            self._news.tell("pins", f"{error} What is new is not remembered.")
+            self._news.tell("pins", f"{error} New definitions are not recorded.")
         if self._trust.is_strict:
             self._keep_back(found)
 
@@ -247,9 +248,7 @@ class Vetting:
             found = screened(new, trusted, self.names_of)
             for tool in new:
                 self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
-            while len(self._said) > _REMEMBERED:
-                self._said.popitem(last=False)
-        return {tool.id: self._said.get((tool.id, self.digest_of(tool)), ()) for tool in tools}
+        return {tool.id: self._said.get((tool.id, self.digest_of(tool))) or () for tool in tools}
 
     def _tell(self, drifts: Sequence[Drift]) -> None:
         alike: defaultdict[tuple[str, str, Handling], list[Drift]] = defaultdict(list)

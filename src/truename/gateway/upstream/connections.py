@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+import socket
 import time
 from collections import deque
 from contextlib import contextmanager
@@ -17,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 import h11
 import httpx2
+from aiohappyeyeballs import start_connection
 
 from truename.auth.network.addresses import HostResolver
-from truename.gateway.upstream.reaching import reached
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Iterator
+    from ipaddress import IPv4Address, IPv6Address
 
     from truename.auth.network.addresses import ResolvedHost
 
@@ -33,6 +35,8 @@ _CHUNK: Final = 64 * 1024
 _MOST_UNREAD: Final = 256 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
 _MOST_IDLE: Final = 20
+# Seconds after which the next address is tried beside the one before (RFC 8305).
+_HEAD_START: Final = 0.25
 # Less than the five seconds after which many servers close connections: none is to be taken as it is closed.
 _IDLE: Final = 4.0
 
@@ -60,7 +64,7 @@ class Connections(httpx2.AsyncBaseTransport):
         """Send a request; its connection is free again when the response was read to its end."""
         url, limits = request.url, request.extensions.get("timeout") or {}
         if url.scheme not in {"http", "https"}:
-            message = f"{url.scheme!r} is no scheme that is spoken here."
+            message = f"{url.scheme!r} is not a supported URL scheme."
             raise httpx2.UnsupportedProtocol(message)
         origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
         connection = self._free(origin) or await self._opened(origin, limits.get("connect"))
@@ -89,9 +93,11 @@ class Connections(httpx2.AsyncBaseTransport):
         tls = self._tls if scheme == "https" else None
         try:
             with anyio.fail_after(limit):
-                socket = await reached(await self._resolver.addresses(host, port), port)
+                # The event loop's own happy eyeballs would look the host up again, after its addresses were judged.
+                addresses = [_address_info(one, port) for one in await self._resolver.addresses(host, port)]
+                connected = await start_connection(addresses, happy_eyeballs_delay=_HEAD_START)
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(origin), sock=socket, ssl=tls, server_hostname=host if tls else None
+                    lambda: _Connection(origin), sock=connected, ssl=tls, server_hostname=host if tls else None
                 )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(str(error)) from error
@@ -118,6 +124,13 @@ class Connections(httpx2.AsyncBaseTransport):
         while self._all:
             self._forget(self._all.pop())
         self._idle.clear()
+
+
+def _address_info(
+    address: IPv4Address | IPv6Address, port: int
+) -> tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str, int]]:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (str(address), port)
 
 
 class _Connection(asyncio.BufferedProtocol):

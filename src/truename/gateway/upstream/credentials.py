@@ -9,6 +9,7 @@ from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegist
 from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import ClientTokens, ExchangedTokens, TokenExchanges
 from truename.auth.vault import open_vault
+from truename.cache import LRUCache
 from truename.config import Config
 from truename.config.credentials import Login, TokenExchange
 from truename.gateway.upstream.showing import LastChallenges
@@ -40,8 +41,8 @@ class Credentials:
         self._config = config
         self._web: Web | None = None
         self._vault: Vault | None = None
-        self._known: dict[tuple[str, Auth, str], ServerCredential] = {}
-        self._exchanges: dict[tuple[str, TokenExchange], TokenExchanges] = {}
+        self._known: LRUCache[tuple[str, Auth, str], ServerCredential] = LRUCache(_MOST)
+        self._exchanges: LRUCache[tuple[str, TokenExchange], TokenExchanges] = LRUCache(_MOST_SERVERS)
 
     def of(self, server: ServerConfig, principal: str, caller: TokenCaller | None = None) -> ServerCredential | None:
         """Return what a server is shown on a connection of this person; None where its entry says nothing of that.
@@ -54,10 +55,8 @@ class Credentials:
         if isinstance(server.auth, TokenExchange) and caller is not None:
             return ExchangedTokens(self._exchanges_at(server.url, server.auth), caller)
         key = server.url, server.auth, principal if isinstance(server.auth, Login) else ""
-        found = self._known.pop(key, None) or self._made(server.auth, server.url, principal)
-        while len(self._known) >= _MOST:
-            del self._known[next(iter(self._known))]
-        self._known[key] = found
+        if (found := self._known.get(key)) is None:
+            found = self._known[key] = self._made(server.auth, server.url, principal)
         return found
 
     def _made(self, auth: Auth, address: str, principal: str) -> ServerCredential:
@@ -72,10 +71,8 @@ class Credentials:
     def _exchanges_at(self, address: str, auth: TokenExchange) -> TokenExchanges:
         """Return what was exchanged for a server: it outlives connections, and is each caller's by their very token."""
         self._web = self._web or Web(self._allowed)
-        found = self._exchanges.pop((address, auth), None) or TokenExchanges(auth, address, self._web)
-        while len(self._exchanges) >= _MOST_SERVERS:
-            del self._exchanges[next(iter(self._exchanges))]
-        self._exchanges[address, auth] = found
+        if (found := self._exchanges.get((address, auth))) is None:
+            found = self._exchanges[address, auth] = TokenExchanges(auth, address, self._web)
         return found
 
     async def close(self) -> None:

@@ -135,7 +135,7 @@ class Exchange:
                 raise self._fault("too_large", "lists more than max_result allows", "Raise max_result.")
         if len(tools) > self._max_tools:
             shown = printable(self._key)
-            text = f"server {shown!r} lists over {self._max_tools:,} {field}; the rest is left out"
+            text = f"server {shown!r} lists over {self._max_tools:,} {field}; the rest is omitted"
             self._news.tell(("many", field), text)
         return tools[: self._max_tools]
 
@@ -206,7 +206,7 @@ class Exchange:
                 raise explained from error
             raise
         if is_deeper(result, DEEPEST):
-            problem = f"gave an answer of more than {DEEPEST} nested levels, which no client reads and was dropped"
+            problem = f"gave an answer of more than {DEEPEST} nested levels, which clients can't read; it was dropped"
             raise self._fault("too_large", problem, "Ask for less.")
         return result
 

@@ -16,23 +16,23 @@ __all__ = ["CODES", "explained"]
 _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
     "refused": ("refused the request", "Check its address and the credentials under headers."),
-    "too_large": ("gave an answer that is too large, which was dropped", "Ask for less, or raise max_result."),
-    "lost": ("broke the connection off before it answered", ""),
-    "forgotten": ("was started anew; nothing was run", "Repeat the call."),
+    "too_large": ("returned a result that is too large, which was dropped", "Ask for less, or raise max_result."),
+    "lost": ("closed the connection before it answered", ""),
+    "forgotten": ("was restarted; nothing was run", "Repeat the call."),
     "protocol": (
-        "answers against the protocol",
+        "violated the protocol",
         "Check that it is an MCP server, or report it to its authors.",
     ),
     "login": ("needs a login", "Log in with `truename login SERVER --for WHO` where the gateway runs, and call again."),
     "caller": (
         "needs the caller's own access token",
-        "Come in with an access token of the authorization server that its auth names; other callers have none.",
+        "Authenticate with an access token of the authorization server in its auth; other callers have none.",
     ),
-    "credential": ("can't be shown an access token", "Check the entry's auth, and its authorization server."),
-    "address": ("is not gone to", ALLOW),
+    "credential": ("could not be sent an access token", "Check the entry's auth, and its authorization server."),
+    "address": ("is not contacted", ALLOW),
     "redirected": (
-        "answers from another address",
-        "If that is the server you mean, configure its address; if it may lead there, add the host to allow_redirects.",
+        "redirects to another address",
+        "If that is the right server, configure its address; to allow the redirect, add the host to allow_redirects.",
     ),
 }
 # A session that the server no longer knows is a lost connection, of which more is known.

@@ -133,11 +133,11 @@ class Fleet(Mapping[str, Upstream]):
             return
         if is_same_connection(shown.config, server):
             # What was to come in between is not wanted any more.
-            self._retune(shown, server)
+            self._reload(shown, server)
             if coming is not None:
                 self._dismiss(self._coming.pop(server.key))
         elif coming is not None and is_same_connection(coming.config, server):
-            self._retune(coming, server)
+            self._reload(coming, server)
         else:
             if coming is not None:
                 self._dismiss(self._coming.pop(server.key))
@@ -146,7 +146,7 @@ class Fleet(Mapping[str, Upstream]):
             self._start(successor)
             self._owners.start_soon(self._hand_over, successor)
 
-    def _retune(self, upstream: Upstream, server: ServerConfig) -> None:
+    def _reload(self, upstream: Upstream, server: ServerConfig) -> None:
         upstream.reload(server, self._settings)
         if upstream.isolation is not None:
             upstream.isolation.reload(self._maker(server), self._settings)

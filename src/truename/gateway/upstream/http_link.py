@@ -232,12 +232,12 @@ def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str |
     if kind != "application/json":
         return f"content of type {printable(kind, 80) or 'nothing'}"
     if message.get("jsonrpc") != "2.0":
-        return "a body that is no JSON-RPC object"
+        return "a body that is not a JSON-RPC object"
     if isinstance(message.get("error"), dict):
         return None
     if message.get("id") != asked:
         return "the answer to another request"
-    return None if isinstance(message.get("result"), dict) else "a result that is no object"
+    return None if isinstance(message.get("result"), dict) else "a result that is not an object"
 
 
 def _object(text: bytes) -> dict[str, Any] | None:

@@ -115,7 +115,7 @@ class ListCache:
             new.replace(file)
             self._clear()
         except OSError as error:
-            log.warning("the lists of server %r can't be kept: %s", printable(server.key), error.strerror or error)
+            log.warning("the lists of server %r can't be stored: %s", printable(server.key), error.strerror or error)
 
     def _clear(self) -> None:
         files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]

@@ -114,7 +114,9 @@ class Calls:
             with anyio.fail_after(timeout):
                 return await places.take()
         except TimeoutError as error:
-            raise self._busy(f"no place among {self._most:,} calls was free for {timeout:g} seconds") from error
+            raise self._busy(
+                f"{self._most:,} calls are running there, and none ended for {timeout:g} seconds"
+            ) from error
 
     async def _attempt(self, method: str, once: Once, timeout: float, seat: Seat) -> dict[str, Any]:
         permit = self.breaker.admit()
@@ -146,9 +148,9 @@ class Calls:
         return UpstreamError(
             server=self._key,
             kind="unreachable",
-            problem=f"failed {self.breaker.failures:,} times in a row and is left alone for a while; this call was"
+            problem=f"failed {self.breaker.failures:,} times in a row, so its circuit breaker is open; this call was"
             f" not sent (the last one: {printable(self._problem, 200)})",
-            remedy="It is called again when it shows a sign of life: try again later, or use another tool.",
+            remedy="It is retried automatically: try again later, or use another tool.",
         )
 
     def _busy(self, cause: str) -> UpstreamError:
@@ -156,7 +158,7 @@ class Calls:
             server=self._key,
             kind="busy",
             problem=f"is busy: {cause}; this call was not sent",
-            remedy="Try again later, or raise max_concurrent or max_waiting if it can stand more.",
+            remedy="Try again later, or raise max_concurrent or max_waiting if it can handle more.",
         )
 
     async def look_after(self, exchange: Exchange) -> None:

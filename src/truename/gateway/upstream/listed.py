@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Listed"]
 
 _MOST_READINGS: Final = 3
-_UNREAD: Final = "announced that its tools changed, and does not list them"
+_UNREAD: Final = "announced a change of its tools, but does not list them"
 _UNSENT: Final = "See the server's log, or restart it."
 
 
@@ -56,7 +56,7 @@ class Listed(Lazy):
                     async with announced.reading():
                         tools, lists = await exchange.list_all(self.lists)
             except (UpstreamError, TimeoutError) as error:
-                text = f"server {printable(self.key)!r}: its lists can't be listed anew: {error or 'it took too long'}"
+                text = f"server {printable(self.key)!r}: its lists can't be refreshed: {error or 'it took too long'}"
                 self._news.tell("anew", text)
                 continue
             self._renew(tools, lists)

@@ -50,7 +50,7 @@ def _parsed(text: bytes) -> SessionMessage | None:
 def _no_answer(text: bytes, link: Link) -> SessionMessage | None:
     if not (b'"result"' in text or b'"error"' in text) or (id := _id_of(text)) is None:
         return None
-    return fault(link, id, "protocol", "an answer whose shape is wrong")
+    return fault(link, id, "protocol", "a malformed response")
 
 
 def _id_of(text: bytes) -> int | None:
@@ -79,6 +79,6 @@ def fault(link: Link, request_id: int | str, kind: str, detail: str) -> SessionM
 
 
 def report_noise(key: str, text: bytes, where: str, news: News) -> None:
-    """Tell that a server sends what is no message."""
+    """Tell that a server sent an event that is not a message."""
     shown = printable(text[:400].decode("utf-8", "replace"), 200)
     news.tell("noise", f"server {printable(key)!r} {where}: {shown}", about="")

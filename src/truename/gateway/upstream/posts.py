@@ -119,7 +119,7 @@ class Posts:
             try:
                 return ErrorData.model_validate(message["error"])
             except ValidationError:
-                return self._fault("protocol", "an error whose shape is wrong")
+                return self._fault("protocol", "a malformed error")
         if response.is_success:
             result: dict[str, Any] = message["result"]
             return result
@@ -145,7 +145,7 @@ class Posts:
     async def _outcome(self, text: bytes, number: RequestId, take: Take) -> Outcome | None:
         item = said(text, self._link)
         if item is None:
-            return self._fault("protocol", "an event that is no message")
+            return self._fault("protocol", "an event that is not a message")
         match item.message:
             case JSONRPCResponse(id=id, result=result):
                 return result if id == number else self._fault("protocol", "the answer to another request")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
+from truename.cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,12 +61,12 @@ class LastChallenges:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.tell: OnShown = ignore_shown
         self._clock = clock
-        self._last: OrderedDict[tuple[str, str], _Last] = OrderedDict()
+        self._last: LRUCache[tuple[str, str], _Last] = LRUCache(_MOST)
 
     def logins_required(self) -> Mapping[str, int]:
         """Return at how many people's logins servers wait, by server's key; servers at which all is well are not in."""
         found: dict[str, int] = {}
-        for (server, _), last in self._last.items():
+        for (server, _), last in zip(self._last, self._last.values(), strict=True):
             if last.what == "login_required":
                 found[server] = found.get(server, 0) + 1
         return found
@@ -92,10 +92,8 @@ class LastChallenges:
         self.tell(ShownEvent(what=what, server=server, principal=principal, why=str(error), times=times))
 
     def _of(self, server: str, principal: str) -> _Last:
-        last = self._last.setdefault((server, principal), _Last())
-        self._last.move_to_end((server, principal))
-        if len(self._last) > _MOST:
-            self._last.popitem(last=False)
+        if (last := self._last.get((server, principal))) is None:
+            last = self._last[server, principal] = _Last()
         return last
 
 

@@ -107,18 +107,18 @@ async def _opened(
             streaming = stream_within_origin(client, "GET", server.url or "", headers=_STREAM, timeout=timeout)
             response = await stack.enter_async_context(streaming)
             if (wrong := _no_stream(response)) is not None:
-                raise _problem(server, "refused", f"opens no stream of events ({wrong})", _NO_STREAM)
+                raise _problem(server, "refused", f"did not open an event stream ({wrong})", _NO_STREAM)
             events = _events(response, EventReader(settings.max_result))
             async for event in events:
                 if isinstance(event, SentEvent) and event.kind == b"endpoint":
                     return _address(server, response.request.url, event.text or b""), events
     except TimeoutError as error:
-        wrong = f"does not say within {limit:g} seconds where messages are sent to"
+        wrong = f"did not send within {limit:g} seconds its message endpoint"
         raise _problem(server, "timeout", wrong, _NO_STREAM) from error
     except (*FAILURES, httpx2.HTTPError, httpx2.InvalidURL) as error:
         kind, detail = failure(error)
         raise explained(server.key, "unreachable" if kind == "lost" else kind, detail) from error
-    wrong = "ends its stream of events before it says where messages are sent to"
+    wrong = "ended its event stream before it sent its message endpoint"
     raise _problem(server, "protocol", wrong, _NO_STREAM)
 
 
@@ -152,7 +152,7 @@ def _address(server: ServerConfig, stream: httpx2.URL, told: bytes) -> str:
         is_own = False
     if not is_own or len(told) > _LONGEST_ADDRESS:
         shown = printable(told[:200].decode("utf-8", "replace"), 200)
-        wrong = f"wants messages sent to an address that is not of its own origin ({shown!r})"
+        wrong = f"sent a message endpoint of another origin ({shown!r})"
         raise _problem(server, "protocol", wrong, _UNUSABLE)
     return str(address)
 
@@ -216,7 +216,7 @@ class _Wire:
             return None
         message = said(event.text, self.link)
         if message is None:
-            report_noise(self.key, event.text, "sends what is no message", self.news)
+            report_noise(self.key, event.text, "sent an event that is not a message", self.news)
         return message
 
     async def answer(self, message: SessionMessage) -> None:

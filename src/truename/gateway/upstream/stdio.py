@@ -62,8 +62,8 @@ class _ChildLink(Link):
             return "closed its standard output"
         if status < 0:
             with suppress(ValueError):
-                return f"was ended by {signal.Signals(-status).name}"
-        return f"ended with exit status {status}"
+                return f"was terminated by {signal.Signals(-status).name}"
+        return f"exited with status {status}"
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ async def _start(server: ServerConfig) -> Process:
         raise UpstreamError(
             server=server.key,
             kind="missing",
-            problem=f"can't be started: there is no program {printable(server.command or '')!r}",
+            problem=f"can't be started: cannot find the program {printable(server.command or '')!r}",
             remedy="Install it, or write its full path as the command.",
         )
     try:
@@ -147,7 +147,7 @@ async def _read_messages(
                     # The stream only until a session is there: its way is longer.
                     await (link.pipe.hear or to_session.send)(message)
                 elif not isinstance(line, TooLong) and line.strip():
-                    report_noise(key, line, "prints what is no message on its standard output", news)
+                    report_noise(key, line, "writes text that is not a message to its standard output", news)
     # The exit status usually follows the end of the output within moments; it makes a better message.
     with anyio.move_on_after(0.5):
         while link.process.returncode is None:

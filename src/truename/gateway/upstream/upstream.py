@@ -77,7 +77,7 @@ class Upstream(Listed):
         self._owner = owner
         self._identity = identity
         self._opening = Opening(outside)
-        self._retuned, self._suspect = anyio.Event(), anyio.Event()
+        self._reloaded, self._suspect = anyio.Event(), anyio.Event()
         self._calls = Calls(config, settings, self._reached, self._doubt)
         self._negotiation = Negotiation(handshake)
         self._greet_anew = False
@@ -93,7 +93,7 @@ class Upstream(Listed):
         self.config, self.settings = config, settings
         if limits_of(config, settings) != before:
             self._calls = Calls(config, settings, self._reached, self._doubt)
-        self._retuned.set()
+        self._reloaded.set()
         if not self.is_lazy:
             self.rest.wake()
 
@@ -205,7 +205,7 @@ class Upstream(Listed):
             if refusal is not None:
                 self._greet_anew |= self._opening.falls_back(link, refusal)
                 return refusal
-            return exchange.protocol_fault(f"greets wrongly ({printable(str(error), 200)})")
+            return exchange.protocol_fault(f"sent an invalid initialize result ({printable(str(error), 200)})")
         if self.config.url is None:
             self._negotiation.agreed(session)
         self.session = session
@@ -253,11 +253,11 @@ class Upstream(Listed):
 
     async def _look_after(self, exchange: Exchange, lost: anyio.Event) -> None:
         while True:
-            self._retuned = anyio.Event()
+            self._reloaded = anyio.Event()
             async with background() as tasks:
                 tasks.start_soon(self._calls.look_after, exchange)
                 tasks.start_soon(self._rest_when_idle, self.follower, lost)
-                await self._retuned.wait()
+                await self._reloaded.wait()
 
     async def _watch_health(self, exchange: Exchange, lost: anyio.Event) -> None:
         """Find out whether a connection still works: after a lost call, and for HTTP now and then."""

@@ -54,7 +54,7 @@ class Watching:
         Raises `MCPError`: too many, or the server's own refusal.
         """
         if not self._share.fits(self._held[owner], len(self._owners), is_alone=owner is None):
-            raise MCPError(INTERNAL_ERROR, "Too many resources are watched. End a subscription first.")
+            raise MCPError(INTERNAL_ERROR, "Too many resource subscriptions. End one first.")
         place = upstream.key, uri
         while (first := self._pending.get(place)) is not None:
             # Whether the server confirms it is not known yet.

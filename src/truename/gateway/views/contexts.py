@@ -40,7 +40,7 @@ def unknown_context(name: str, known: Collection[str]) -> str:
     close = get_close_matches(name, known, 3)
     listed = ", ".join(sorted(known)) or "none"
     hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"Known are: {listed}."
-    return f"No context is known as {excerpt(name)}. {hint}"
+    return f"Unknown context {excerpt(name)}. {hint}"
 
 
 class Contexts:

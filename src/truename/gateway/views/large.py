@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import OrderedDict
 from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.catalog.globs import fits_id
-from truename.config.visibility import why_searched
+from truename.cache import LRUCache
+from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
@@ -69,9 +68,9 @@ class Large:
     def __init__(self, hub: ShownTools, news: News) -> None:
         self._hub = hub
         self._news = news
-        self._discoveries: OrderedDict[Limits, Discovery] = OrderedDict()
-        self._were_large: OrderedDict[ViewSpec, None] = OrderedDict()
-        self._looked_at: OrderedDict[int, _Looked] = OrderedDict()
+        self._discoveries: LRUCache[Limits, Discovery] = LRUCache(_MOST_INDEXES)
+        self._were_large: LRUCache[ViewSpec, bool] = LRUCache(_MOST_VIEWS)
+        self._looked_at: LRUCache[int, _Looked] = LRUCache(_MOST_VIEWS)
 
     def over(self, shown: ShownTools) -> Large:
         """Return the same over what is made beside; it remembers together with this what was large."""
@@ -92,8 +91,9 @@ class Large:
 
     def drop(self, view: View) -> None:
         """Forget what was decided about a view that is kept no more, and about its parts."""
-        for number in [number for number, one in self._looked_at.items() if view is one.view or view is one.view.whole]:
-            del self._looked_at[number]
+        for one in self._looked_at.values():
+            if view is one.view or view is one.view.whole:
+                self._looked_at.pop(id(one.view))
 
     def claim(self, view: View) -> None:
         """Have the ledger hold our names in a view that needs them, when it is made: a call must not depend on that.
@@ -105,7 +105,7 @@ class Large:
         try:
             own_names(view.table)
         except (LedgerError, OSError) as error:
-            text = f"the list for {view.spec.dialect} has all tools, for the names of the search can't be kept: {error}"
+            text = f"the list for {view.spec.dialect} has all tools, since tool search has no names: {error}"
             self._news.tell(("own names", view.spec), text)
 
     def listed(self, view: View) -> View:
@@ -117,10 +117,6 @@ class Large:
         # The entry holds its view, so its number can't be another's.
         if found is None:
             found = self._looked_at[id(view)] = self._decided(view)
-            if len(self._looked_at) > _MOST_VIEWS:
-                self._looked_at.popitem(last=False)
-        else:
-            self._looked_at.move_to_end(id(view))
         return found
 
     def _decided(self, view: View) -> _Looked:
@@ -134,30 +130,25 @@ class Large:
 
     def _note_large(self, spec: ViewSpec, why: str) -> None:
         only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
-        text = f"the list for {spec.client or spec.dialect}{only} is searched, and few tools are in it: {why}"
+        text = f"the list for {spec.client or spec.dialect}{only} uses tool search and contains few tools: {why}"
         self._news.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
-        self._were_large[spec] = None
-        if len(self._were_large) > _MOST_VIEWS:
-            self._were_large.popitem(last=False)
+        self._were_large[spec] = True
 
     def _why_searched(self, view: View) -> str:
         if view.spec.search:
-            return "its address asks for it"
+            return "its path demands it"
         return why_searched(self._hub.settings, view.tools, view.spec.rules.max_tools)
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned = [one for one in view.described if self._is_pinned(one[0])]
-        most = max(0, (view.spec.rules.max_tools or len(pinned) + len(own)) - len(own))
-        if len(pinned) > most:
-            text = f"{len(pinned):,} tools are pinned, and {view.spec.dialect} takes {most:,}: the others are searched"
+        pinned, left_out = pinned_tools(view.described, len(own), self._hub.settings, view.spec.rules.max_tools)
+        if left_out:
+            there, room = len(pinned) + left_out, len(pinned)
+            text = f"{there:,} tools are pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
             self._news.tell(("pinned", view.spec), text)
-        described = [(id, _always_loaded(tool)) for id, tool in pinned[:most]]
+        described = [(id, _always_loaded(tool)) for id, tool in pinned]
         mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]
         return View(view.spec, view.table, (*described, *mine), view, view.texts)
-
-    def _is_pinned(self, id: ToolId) -> bool:
-        return any(fits_id(glob, id) for glob in self._hub.settings.pinned)
 
     def hint(self, view: View) -> str:
         """Return what to add to the text about a wrong name: that tools can be searched, where they can."""
@@ -176,11 +167,11 @@ class Large:
         inner = arguments if isinstance(arguments, dict) else {}
         name, given = inner.get("name"), inner.get("arguments")
         if not isinstance(name, str):
-            raise InvalidCall(field="name", problem="has to be the name of a tool")
+            raise InvalidCall(field="name", problem="must be the name of a tool")
         if meant(name, own, view.table) == own.call:
             raise InvalidCall(field="name", problem=f"can't be {own.call} itself")
         if not isinstance(given, dict | None):
-            raise InvalidCall(field="arguments", problem="have to be an object")
+            raise InvalidCall(field="arguments", problem="must be an object")
         plain = {key: value for key, value in params.items() if key != "arguments"}
         return {**plain, "name": name, **({} if given is None else {"arguments": given})}
 
@@ -203,9 +194,9 @@ class Large:
         query, limit = arguments.get("query"), arguments.get("limit")
         limit = _FOUND if limit is None else limit
         if not isinstance(query, str):
-            raise InvalidCall(field="query", problem="has to be a text")
+            raise InvalidCall(field="query", problem="must be a text")
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MOST_FOUND:
-            raise InvalidCall(field="limit", problem=f"has to be a whole number from 1 to {MOST_FOUND}")
+            raise InvalidCall(field="limit", problem=f"must be a whole number from 1 to {MOST_FOUND}")
         shown = view.by_id
         limits = view.spec.limits
         ids = await self._discovery(limits).search(self._hub.sight(limits).catalog, query)
@@ -219,16 +210,14 @@ class Large:
 
     def _discovery(self, limits: Limits) -> Discovery:
         """Return the index of what these limits leave: the order must not tell how common a word is elsewhere."""
-        found = self._discoveries.setdefault(limits, Discovery())
-        self._discoveries.move_to_end(limits)
-        if len(self._discoveries) > _MOST_INDEXES:
-            self._discoveries.popitem(last=False)
+        if (found := self._discoveries.get(limits)) is None:
+            found = self._discoveries[limits] = Discovery()
         return found
 
     def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:
         names = arguments.get("names")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise InvalidCall(field="names", problem="has to be a list of names")
+            raise InvalidCall(field="names", problem="must be a list of names")
         if len(names) > MOST_DESCRIBED:
             raise InvalidCall(field="names", problem=f"has more than {MOST_DESCRIBED} names")
         mine = {str(tool["name"]): tool for tool in definitions(own, view.table)}
@@ -243,7 +232,7 @@ class Large:
                 continue
             length = len(json.dumps(tool))
             if tools and size + length > _MOST_BYTES:
-                problems.append(f"{excerpt(name)} is left out, for the answer would be too long. Ask for it alone.")
+                problems.append(f"{excerpt(name)} is omitted, because the result would be too long. Request it alone.")
             else:
                 size += length
                 tools.append(tool)

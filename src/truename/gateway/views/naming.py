@@ -142,7 +142,7 @@ class Namer:
             except ExceptionGroup as group:
                 if overrides and (faulty := _faulty_override(group)):
                     # One name that can't be is no reason to show none.
-                    text = f"the overrides for {spec.dialect} are left out, for one can't be: {faulty}"
+                    text = f"the overrides for {spec.dialect} are ignored, because one is invalid: {faulty}"
                     self._news.tell(("overrides", spec), text)
                     overrides = {}
                     continue

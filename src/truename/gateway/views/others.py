@@ -68,7 +68,7 @@ class Others:
             found = namer.admit(listed, fleet)
             self.prompts = namer.bound(found)
         for notice in found.notices:
-            self._news.tell(("prompt", notice.server, notice.code), f"a prompt is left out: {notice.text}")
+            self._news.tell(("prompt", notice.server, notice.code), f"a prompt is omitted: {notice.text}")
         # Last: what it has is what the next lists are compared with.
         self.resources = Resources(lists, self.resources, self._ledger.owners)
         self._keep_owners()
@@ -80,4 +80,4 @@ class Others:
         try:
             self._ledger.own(self.resources.shown_plain())
         except LedgerError as error:
-            self._news.tell("owners", f"to whom resources belong is not kept over a restart: {error}")
+            self._news.tell("owners", f"the servers of resources can't be recorded, so a restart loses them: {error}")

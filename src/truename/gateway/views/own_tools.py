@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.gateway.views.descriptors import META_PREFIX
 from truename.identity import ToolId, fold
 from truename.ledger import Claim
-from truename.naming.client_prefixes import unframed
+from truename.naming.client_prefixes import strip_affixes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,7 +137,7 @@ def meant(name: str, own: OwnNames, table: NameTable) -> str:
     if name in own or name in table.exact:
         return name
     ids = {text: ours for ours, id in zip(own, _ids(table), strict=True) for text in (id.short, str(id))}
-    inside = (text for server in table.server_names for text in unframed(name, server) if text in own)
+    inside = (text for server in table.server_names for text in strip_affixes(name, server) if text in own)
     return ids.get(name) or next(inside, name)
 
 
@@ -159,7 +159,7 @@ def definitions(names: OwnNames, table: NameTable) -> tuple[Mapping[str, Any], .
                 "default": 10,
                 # Where it is missing, smolagents 1.26 takes what has a default for required.
                 "nullable": True,
-                "description": "How many tools to tell at most",
+                "description": "The greatest number of tools to return",
             },
         },
         "query",

@@ -6,11 +6,11 @@ So nothing that is hidden has to be left out of an answer, for it never was in w
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from truename.cache import LRUCache
 from truename.catalog import Catalog
 from truename.gateway.views.own_tools import is_own
 from truename.ledger import SeenLedger
@@ -164,7 +164,7 @@ class Profiled:
     def __init__(self, profiles: Profiles, exposure: Exposure) -> None:
         self._profiles = profiles
         self._exposure = exposure
-        self._sights: OrderedDict[Limits, LimitedView] = OrderedDict()
+        self._sights: LRUCache[Limits, LimitedView] = LRUCache(_MOST_SIGHTS)
         self._of = lru_cache(maxsize=_MOST_PEOPLE)(profiles.of)
 
     def of(self, principal: Principal, one: str | None = None) -> Names:
@@ -192,10 +192,6 @@ class Profiled:
         """Return what these limits leave, which is found out at first need."""
         if limits == _UNLIMITED:
             return Everything(offered.tools)
-        found = self._sights.pop(limits, None)
-        if found is None:
-            found = LimitedView(self._profiles.choice(*limits), offered, self._exposure)
-        self._sights[limits] = found
-        if len(self._sights) > _MOST_SIGHTS:
-            self._sights.popitem(last=False)
+        if (found := self._sights.get(limits)) is None:
+            found = self._sights[limits] = LimitedView(self._profiles.choice(*limits), offered, self._exposure)
         return found

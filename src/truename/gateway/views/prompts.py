@@ -41,7 +41,7 @@ def wrong_prompt_text(error: ResolutionError) -> str:
     if isinstance(error, UnknownTool):
         close = error.suggestions
         if error.reason == "absent":
-            return f"Prompt {excerpt(error.text)} is not available now: its server has to come back first."
+            return f"Prompt {excerpt(error.text)} is not available now: its server is not connected."
     if isinstance(error, AmbiguousName):
         close = error.candidates
     if isinstance(error, RetiredName):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.conventions.metadata import said_of
+from truename.cache import LRUCache
+from truename.conventions.metadata import declared_metadata
 from truename.errors import ApprovalRequired, UnknownTool
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.trust.decisions import behind
@@ -42,8 +42,8 @@ _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
 _MOST_CALLERS: Final = 4_096
 _CHANGED: Final = "the tool changed since"
-_LOOK: Final = "Read its definition anew, and make the call again."
-_DIGESTED: Final[dict[int, tuple[Mapping[str, Any], tuple[str, str]]]] = {}
+_LOOK: Final = "Read its definition again, and repeat the call."
+_DIGESTED: Final[LRUCache[int, tuple[Mapping[str, Any], tuple[str, str]]]] = LRUCache(_MOST_DIGESTED)
 
 
 class Rights:
@@ -61,8 +61,8 @@ class Rights:
         self.contexts = Contexts.of(settings)
         given = None if settings.policy is None else settings.policy.exposure
         self._exposure = given or settings.exposure
-        self._limited: OrderedDict[tuple[ViewSpec, Context], View] = OrderedDict()
-        self._shared: OrderedDict[tuple[ViewSpec, Hashable], View] = OrderedDict()
+        self._limited: LRUCache[tuple[ViewSpec, Context], View] = LRUCache(_MOST_LISTS)
+        self._shared: LRUCache[tuple[ViewSpec, Hashable], View] = LRUCache(_MOST_LISTS)
         self._sights: dict[ViewSpec, Sights] = {}
         self.recording = Recording(settings, self._exposure, news)
 
@@ -105,16 +105,16 @@ class Rights:
 
     def drop(self, view: View) -> None:
         """Forget the lists that were made of a view which is kept no more."""
-        self._limited = OrderedDict((key, one) for key, one in self._limited.items() if key[0] != view.spec)
-        self._shared = OrderedDict((key, one) for key, one in self._shared.items() if key[0] != view.spec)
+        for limited in [key for key in self._limited if key[0] == view.spec]:
+            self._limited.pop(limited)
+        for shared in [key for key in self._shared if key[0] == view.spec]:
+            self._shared.pop(shared)
         self._sights.pop(view.spec, None)
 
     def limited(self, view: View, context: Context) -> View:
         """Return the view without the tools that are denied or not for this context; the view itself if all stay."""
-        found = self._limited.pop((view.spec, context), None) or self._made(view, context)
-        self._limited[view.spec, context] = found
-        if len(self._limited) > _MOST_LISTS:
-            self._limited.popitem(last=False)
+        if (found := self._limited.get((view.spec, context))) is None:
+            found = self._limited[view.spec, context] = self._made(view, context)
         return found
 
     def _made(self, view: View, context: Context) -> View:
@@ -135,10 +135,8 @@ class Rights:
         return self._once((view.spec, self._sights_of(tools).kind(context)), lambda: prompts_for(view, texts))
 
     def _once(self, kind: tuple[ViewSpec, Hashable], make: Callable[[], View]) -> View:
-        found = self._shared.pop(kind, None) or make()
-        self._shared[kind] = found
-        if len(self._shared) > _MOST_LISTS:
-            self._shared.popitem(last=False)
+        if (found := self._shared.get(kind)) is None:
+            found = self._shared[kind] = make()
         return found
 
     def _sights_of(self, view: View) -> Sights:
@@ -211,7 +209,7 @@ class Rights:
         digest, shape = _digests(tool)
         shown, *offered = claims_of(tool)
         claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
-        now = replace(call, digest=digest, shape=shape, said=said_of(tool), **claims)
+        now = replace(call, digest=digest, shape=shape, declared=declared_metadata(tool), **claims)
         decision = self._approving.judge(now)
         if decision is not None and decision.outcome != "allow":
             raise changed(call.id, call.call_id)
@@ -261,8 +259,6 @@ def _digests(tool: Tool) -> tuple[str, str]:
     """Return the digests of the current definition, computed once while it is called: an offered one never changes."""
     known = _DIGESTED.get(id(tool.current))
     if known is None or known[0] is not tool.current:
-        if len(_DIGESTED) >= _MOST_DIGESTED:
-            _DIGESTED.clear()
         # The entry holds the definition, so its number can't be another's.
         known = _DIGESTED[id(tool.current)] = tool.current, digests_of(tool)
     return known[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from truename.cache import LRUCache
 from truename.catalog.globs import fits
 from truename.policy import Caller
 from truename.policy.former_ids import former_ids, formerly
@@ -40,8 +41,8 @@ class Sights:
         rules = () if policy is None else policy.rules
         self._platform_globs = tuple({glob.casefold() for rule in rules for glob in rule.platforms})
         self._app_globs = tuple({glob.casefold() for rule in rules for glob in rule.apps})
-        self._denied: dict[Hashable, frozenset[ToolId]] = {}
-        self._answers: dict[Hashable, bool] = {}
+        self._denied: LRUCache[Hashable, frozenset[ToolId]] = LRUCache(_MOST_KINDS)
+        self._answers: LRUCache[Hashable, bool] = LRUCache(_MOST_ANSWERS)
 
     def _grouped(self) -> list[tuple[Tool, list[ToolId]]]:
         """Return the tools by what is said of them, each group with one that stands for all."""
@@ -84,11 +85,9 @@ class Sights:
         if self._policy is None:
             return frozenset()
         key = self._touched(context)
-        if key not in self._denied:
-            if len(self._denied) >= _MOST_KINDS:
-                self._denied.clear()
-            self._denied[key] = frozenset(id for id in self.view.table if self.is_denied(id, context))
-        return self._denied[key]
+        if (known := self._denied.get(key)) is None:
+            known = self._denied[key] = frozenset(id for id in self.view.table if self.is_denied(id, context))
+        return known
 
     def is_denied(self, id: ToolId, context: Context) -> bool:
         """Tell whether rules deny every call of a tool, whatever its arguments."""
@@ -98,8 +97,6 @@ class Sights:
         former = formerly(id, self.view.table.ledger)
         key = id, former, self._touched(context)
         if (known := self._answers.get(key)) is None:
-            if len(self._answers) >= _MOST_ANSWERS:
-                self._answers.clear()
             caller = Caller(client=self.view.spec.client or "").within(context)
             tool = self.view.table.catalog[id]
             known = self._answers[key] = self._policy.hides(tool, caller, former, whoever_calls=True)

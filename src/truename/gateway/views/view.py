@@ -248,7 +248,7 @@ def _context(name: str, contexts: Collection[str]) -> str:
 def _profile(name: str, profiles: Collection[str]) -> str:
     if name not in profiles:
         # Which others there are is nobody's business.
-        message = f"No profile is known as {excerpt(name)}."
+        message = f"Unknown profile {excerpt(name)}."
         raise UnknownView(message)
     return name
 
@@ -266,5 +266,5 @@ def _server(asked: str, servers: Collection[str]) -> str:
             return key
     close = get_close_matches(asked, servers, 3)
     hint = f"Did you mean {', '.join(map(repr, close))}?" if close else f"Known are: {', '.join(sorted(servers))}."
-    message = f"No server is known as {excerpt(asked)}. {hint}"
+    message = f"Unknown server {excerpt(asked)}. {hint}"
     raise UnknownView(message)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 
-from truename.audit import AuditLog, AuditRecorder, Redaction, account_of, anchor_file, intent, said
+from truename.audit import AuditLog, AuditRecorder, Redaction, anchor_file, begin_fields, call_record, record_fields
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
-from truename.gateway.telemetry.definitions import Definitions
-from truename.gateway.telemetry.withdrawals import Withdrawals
+from truename.trust.approval_queue import about_definition
+from truename.trust.pins import BY_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -24,17 +25,26 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.config.audit import Audit
     from truename.gateway.hub import Hub
-    from truename.gateway.telemetry.account import RunningCall
+    from truename.gateway.running_calls import RunningCall
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
+    from truename.ledger import Ledger, Standing
     from truename.policy.call import CallEvent
     from truename.trust import PinStore
+    from truename.trust.pins import PinnedTool, SeenDefinition
+
+    Pins = Mapping[str, PinnedTool]
+    Withdrawn = Mapping[str, Standing]
 
 __all__ = ["Auditing", "auditing"]
 
 log: Final = logging.getLogger("truename.audit")
 
-_UNWRITTEN: Final = "the audit journal can't be written now, and what can't be written down is not done"
+# Records of one kind at one look: beyond this only their number.
+_MOST: Final = 1_000
+# Whoever else reviewed a definition did it by a command.
+_BY_ITSELF: Final = frozenset({"", BY_LOCK})
+_UNWRITTEN: Final = "the audit log can't be written now, and calls that can't be recorded are refused"
 
 
 class Auditing:
@@ -94,7 +104,7 @@ class Auditing:
     def called(self, event: CallEvent) -> None:
         """Write down a call that is over."""
         if self._recorder is not None:
-            self._recorder.write("call", account_of(event, self._redaction))
+            self._recorder.write("call", call_record(event, self._redaction))
 
     async def before(self, account: RunningCall) -> None:
         """Write down, to the disk, that a call is about to be sent, where it has to be.
@@ -112,19 +122,19 @@ class Auditing:
             raise NotAllowed(id=account.tool.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
 
     async def _begun(self, event: CallEvent) -> None:
-        await asyncio.wrap_future(self.require().written("begin", account_of(event, self._redaction)))
+        await asyncio.wrap_future(self.require().written("begin", call_record(event, self._redaction)))
 
     def require(self) -> AuditRecorder:
         """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
         if self._recorder is None:
-            raise StoreError(file="", key="", problem="there is no journal", remedy="Set audit.path.", code="unusable")
+            raise StoreError(file="", key="", problem="no audit log is set", remedy="Set audit.path.", code="unusable")
         self._recorder.require()
         return self._recorder
 
     def note(self, kind: str, **fields: object) -> None:
         """Write down something else than a call."""
         if self._recorder is not None:
-            self._recorder.write(kind, said(**fields))
+            self._recorder.write(kind, record_fields(**fields))
 
     @asynccontextmanager
     async def deciding(self, kind: str, about: dict[str, Any]) -> AsyncIterator[None]:
@@ -133,7 +143,7 @@ class Auditing:
         Raises `StoreError` before the block where it has to be on the disk first that this is begun, and can't be.
         """
         if self._required:
-            await asyncio.wrap_future(self.require().written("begin", intent(kind, [about])))
+            await asyncio.wrap_future(self.require().written("begin", begin_fields(kind, [about])))
         yield
         self.note(kind, **about)
 
@@ -216,6 +226,89 @@ def _opened(settings: Audit) -> AuditRecorder | None:
         # A second gateway would look like one that writes.
         if settings.required or error.code == "busy":
             raise
-        log.warning("%s Nothing is written down.", error)
+        log.warning("%s Nothing is recorded.", error)
         return None
     return AuditRecorder(journal, most_waiting=settings.max_waiting)
+
+
+class Definitions:
+    """Compares the book of pins with what it held at the last look. What it held at the first is no news."""
+
+    def __init__(self, book: PinStore) -> None:
+        self._book = book
+        self._pins, self._seen = book.pins(), book.seen()
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """Yield what the gateway did since the last look, as fields of a record."""
+        pins, seen = self._book.pins(), self._book.seen()
+        old_pins, old_seen = self._pins, self._seen
+        if pins is old_pins and seen is old_seen:
+            return
+        self._pins, self._seen = pins, seen
+        new_pins = [one for key, one in pins.items() if old_pins.get(key) != one and one.by in _BY_ITSELF]
+        new_seen = [one for key, one in seen.items() if _word(old_seen.get(key)) != one.word and one.by in _BY_ITSELF]
+        yield from _definition_records([(_became(one, old_pins), one) for one in new_pins])
+        yield from _definition_records([(_became(one, pins), one) for one in new_seen])
+
+
+def _word(seen: SeenDefinition | None) -> str:
+    return "" if seen is None else seen.word
+
+
+def _became(one: PinnedTool, pins: Pins) -> str:
+    """Return what became of a definition, of whose tool another one may have been trusted."""
+    is_other = one.key in pins
+    match getattr(one, "word", ""):
+        case "waiting":
+            return "quarantined" if is_other else "held"
+        case "rejected":
+            return "blocked"
+        case _:
+            return "accepted" if one.by else "changed" if is_other else "pinned"
+
+
+def _definition_records(found: list[tuple[str, PinnedTool]]) -> Iterator[dict[str, Any]]:
+    if len(found) > _MOST:
+        for (what, server), count in Counter((what, one.server) for what, one in found).items():
+            yield {"what": what, "server": server, "count": count}
+        return
+    for what, one in found:
+        yield {"what": what, **about_definition(one), "by": one.by}
+
+
+class Withdrawals:
+    """Compares what is withdrawn in a ledger with what was at the last look. What was at the first is no news."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._counts: dict[str, int] = {}
+        self._known: dict[str, Withdrawn] = {}
+        for _ in self.news():
+            pass
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """Yield what was redirected, retired or broken off since the last look, as fields of a record."""
+        for scope in self._ledger.scopes:
+            space = self._ledger.scoped(scope)
+            if self._counts.get(scope, 0) == space.withdrawals:
+                continue
+            before, now = self._known.get(scope, {}), dict(space.withdrawn)
+            self._counts[scope], self._known[scope] = space.withdrawals, now
+            changed = {name: one for name, one in now.items() if before.get(name) != one}
+            if len(changed) > _MOST:
+                yield {"what": "many", "scope": scope, "count": len(changed)}
+                continue
+            for name, one in changed.items():
+                yield _name_record(name, one, scope)
+
+
+def _name_record(name: str, standing: Standing, scope: str) -> dict[str, Any]:
+    tool = standing.id and str(standing.id)
+    return {
+        "what": standing.status,
+        "name": name,
+        "tool": tool,
+        "successor": None if standing.successor == tool else standing.successor,
+        "until": standing.until,
+        "scope": scope,
+    }

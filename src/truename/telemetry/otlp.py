@@ -1,8 +1,8 @@
-"""The gateway's own spans as they are sent by OTLP: most of what they say was said before, and is not written again.
+"""OTLP encoding of the gateway's spans: most attributes occur again and again, so their bytes are cached.
 
-Each attribute becomes the bytes of a message that has nothing else, and messages that stand behind each other are one
-(merging is a property of the wire format: https://protobuf.dev/programming-guides/encoding/#last-one-wins). So a span
-is the bytes of its attributes, kept from the last one that had the same, and of what is only its own.
+Each attribute is encoded as a message with this one field, and concatenated messages merge into one (a property of the
+wire format: https://protobuf.dev/programming-guides/encoding/#last-one-wins). So a span is the cached bytes of its
+attributes, and those of the fields that differ in each.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.resources import Resource
 
-    from truename.gateway.telemetry.spans import OwnSpan
+    from truename.telemetry.spans import GatewaySpan
 
-__all__ = ["Writing"]
+__all__ = ["SpanEncoder"]
 
 log: Final = logging.getLogger("truename.gateway")
 
 _MOST: Final = 4_096
 _LONGEST: Final = 512
-# What is another text in each span: nothing to keep.
+# Attributes that differ in each span are not worth caching.
 _NEW_EACH_TIME: Final = frozenset({"jsonrpc.request.id", "gen_ai.tool.call.id"})
-# Of a field that has bytes: its number and its kind, before their length.
+# Tags (field number and wire type) of fields that have a length.
 _RESOURCE_SPANS: Final = b"\x0a"
 _SCOPE_SPANS: Final = b"\x12"
 _SPAN: Final = b"\x12"
@@ -43,7 +43,7 @@ _ATTRIBUTE: Final = b"\x4a"
 _KEY: Final = b"\x0a"
 _VALUE: Final = b"\x12"
 _TEXT: Final = b"\x0a"
-# Of a whole number, before it.
+# Tag of an integer.
 _NUMBER: Final = b"\x18"
 _LARGEST: Final = 2**63 - 1
 # Lengths below 128 are one byte.
@@ -55,7 +55,7 @@ def _bytes(message: Message) -> bytes:
     return written
 
 
-# Of fields that have always as many bytes: what stands before these.
+# Tags, with lengths where there are any, of fields whose size is fixed.
 _TRACE_ID: Final = _bytes(Message(trace_id=bytes(16)))[:-16]
 _SPAN_ID: Final = _bytes(Message(span_id=bytes(8)))[:-8]
 _PARENT_ID: Final = _bytes(Message(parent_span_id=bytes(8)))[:-8]
@@ -66,13 +66,13 @@ _KINDS: Final = {kind: _bytes(Message(kind=Message.SpanKind.Value(f"SPAN_KIND_{k
 _STATUS: Final = {
     one: _bytes(Message(status=Status(code=Status.StatusCode.Value(f"STATUS_CODE_{one.name}")))) for one in StatusCode
 }
-# That it is told at all whether the parent is another process's, and whether it is.
+# Flags: it is known whether the parent is remote, and whether it is.
 _FLAGS: Final = {False: _bytes(Message(flags=0x100)), True: _bytes(Message(flags=0x300))}
 _VALUES: Final = {bool: "bool_value", int: "int_value", float: "double_value"}
 
 
-class Writing:
-    """Writes requests of OTLP for one resource, within the limits of the environment."""
+class SpanEncoder:
+    """Encodes export requests for one resource, within the limits of the environment."""
 
     def __init__(self, resource: Resource, name: str) -> None:
         self._limits = SpanLimits()
@@ -86,19 +86,19 @@ class Writing:
         del whole.scope_spans[:]
         self._resource = whole.SerializeToString()
 
-    def request(self, spans: Iterable[OwnSpan]) -> bytes:
-        """Return an ``ExportTraceServiceRequest`` with these spans."""
+    def encode(self, spans: Iterable[GatewaySpan]) -> bytes:
+        """Return an ``ExportTraceServiceRequest`` with these spans, encoded."""
         written = b"".join([self._written(span) for span in spans])
         return _sized(_RESOURCE_SPANS, self._resource + _sized(_SCOPE_SPANS, self._scope + written))
 
-    def _written(self, span: OwnSpan) -> bytes:
+    def _written(self, span: GatewaySpan) -> bytes:
         try:
             return _sized(_SPAN, self._span(span))
-        except Exception:  # whatever is wrong with it: the others of its request are sent
-            log.warning("a span can't be sent", exc_info=True)
+        except Exception:  # whatever is wrong with one span: the others of its request are sent
+            log.warning("A span cannot be encoded and is not sent.", exc_info=True)
             return b""
 
-    def _span(self, span: OwnSpan) -> bytes:
+    def _span(self, span: GatewaySpan) -> bytes:
         trace, number, _, _, state, _ = span.context
         parent = span.parent
         name = None, span.name
@@ -120,7 +120,7 @@ class Writing:
         return b"".join(parts + self._attributes(span.attributes))
 
     def _attributes(self, said: dict[str, Any]) -> list[bytes]:
-        """Return the attributes; where there is no room for all, the first are left out, as the SDK does it."""
+        """Encode attributes; beyond the limit the first are left out, as the SDK does it."""
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         kept = list(said.items())
         dropped = 0 if most is None else max(0, len(kept) - most)
@@ -129,7 +129,7 @@ class Writing:
         if dropped:
             kept = kept[dropped:]
         known = self._known.get
-        # Of texts only: 1, 1.0 and True are equal, and written in three ways; a list is nothing to look up by.
+        # Texts only: 1, 1.0 and True are equal keys with three encodings, and a list is no key.
         found = [(known(one) if type(one[1]) is str else None) or self._attribute(one) for one in kept]
         return [*found, Message(dropped_attributes_count=dropped).SerializeToString()] if dropped else found
 
@@ -139,13 +139,13 @@ class Writing:
             return self._text(key, value)
         if type(value) is int and 0 <= value <= _LARGEST:
             return self._pair(key, _NUMBER + _varint(value))
-        # What is of a kind that none of ours is of is not sent, nor what no such number can be.
+        # Values of types that the gateway never uses are not sent, nor integers outside 64 bits.
         is_sent = type(value) is not int or -_LARGEST <= value + 1 <= _LARGEST
         field = _VALUES.get(type(value)) if is_sent else None
         return _bytes(Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])) if field else b""
 
     def _text(self, key: str, value: str) -> bytes:
-        """Return an attribute that is a text: as nearly all are, so no message is made of it first."""
+        """Encode an attribute that is a text, as nearly all are, without building a message first."""
         written = self._pair(key, _sized(_TEXT, _utf8(value)))
         return written if key in _NEW_EACH_TIME else self._kept((key, value), written)
 
@@ -167,18 +167,18 @@ class Writing:
 
 
 def _utf8(text: str) -> bytes:
-    """Return a text's bytes; half of a character, which has none, is written as Python writes it."""
+    """Encode a text; a lone surrogate, which has no encoding, becomes a backslash escape."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def _sized(field: bytes, content: bytes) -> bytes:
-    """Return a field of bytes: what it is, how long, and the bytes."""
+    """Encode a field that has a length."""
     length = len(content)
     return field + (_SHORT[length] if length < len(_SHORT) else _varint(length)) + content
 
 
 def _varint(left: int) -> bytes:
-    """Return a number in seven bits a byte, and one that says whether there are more."""
+    """Encode an integer as a varint."""
     found = bytearray()
     while left > 0x7F:
         found.append(left & 0x7F | 0x80)

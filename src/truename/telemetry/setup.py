@@ -1,4 +1,4 @@
-"""What needs packages of its own, made only where it is asked for."""
+"""Start metrics and traces as the settings say; their packages are imported only where the settings ask for them."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
     from truename.config.telemetry import Telemetry
-    from truename.gateway.telemetry.metrics import Metrics
+    from truename.telemetry.metrics import Metrics
 
-__all__ = ["metrics_of", "metrics_sent", "traces_of"]
+__all__ = ["create_metrics", "export_metrics", "export_traces"]
 
 
-def metrics_of(settings: Telemetry) -> Metrics | None:
-    """Return the metrics, if they are asked for. Raises `ConfigError` where their package is missing."""
+def create_metrics(settings: Telemetry) -> Metrics | None:
+    """Create the metrics, if the settings ask for any. Raises `ConfigError` where their package is missing."""
     if not (settings.metrics or settings.metrics_sent):
         return None
     try:
-        from truename.gateway.telemetry.metrics import Metrics  # noqa: PLC0415 - optional package
+        from truename.telemetry.metrics import Metrics  # noqa: PLC0415 - optional package
     except ModuleNotFoundError as error:
         raise _missing("telemetry.metrics", error) from error
-    return Metrics(settings)
+    return Metrics(settings.metrics_tools)
 
 
-def metrics_sent(metrics: Metrics, settings: Settings) -> AbstractAsyncContextManager[None]:
-    """Send metrics while the block lasts, if that is asked for. Raises `ConfigError` where a package is missing."""
+def export_metrics(metrics: Metrics, settings: Settings) -> AbstractAsyncContextManager[None]:
+    """Export metrics while the block lasts, if the settings say so. Raises `ConfigError` where a package is missing."""
     if not settings.telemetry.metrics_sent:
         return nullcontext()
     try:
-        from truename.gateway.telemetry.pushing import pushing  # noqa: PLC0415 - optional packages
+        from truename.telemetry.metric_export import exporting  # noqa: PLC0415 - optional packages
     except ModuleNotFoundError as error:
         raise _missing("telemetry.metrics_sent", error) from error
-    return pushing(metrics.registry, settings.server_name)
+    return exporting(metrics.registry, settings.server_name)
 
 
-def traces_of(settings: Settings) -> Callable[[], None] | None:
-    """Send spans from now on, if that is asked for, and return what ends it.
+def export_traces(settings: Settings) -> Callable[[], None] | None:
+    """Export spans from now on, if the settings say so, and return the function that stops it.
 
     Raises `ConfigError` where a package for it is missing.
     """
     if not settings.telemetry.traces:
         return None
     try:
-        from truename.gateway.telemetry.exporting import export  # noqa: PLC0415 - optional packages
+        from truename.telemetry.span_export import export  # noqa: PLC0415 - optional packages
     except ModuleNotFoundError as error:
         raise _missing("telemetry.traces", error) from error
     return export(settings.server_name)

@@ -1,7 +1,7 @@
-"""The gateway's own spans, in the place of the SDK's: two for each call, so what one costs is what tracing costs.
+"""Spans of the gateway, which cost less than those of the SDK: a call has two, so their cost is the cost of tracing.
 
-They say what the SDK's would say, and less is done for it: a span belongs to one task and has no lock; its attributes
-are a plain table, which is bounded and written when it is sent. Spans of everybody else in the process are the SDK's.
+They hold the same values. A span belongs to one task and needs no lock; its attributes are a plain dict, bounded and
+encoded when it is exported. All other tracers of the process are the SDK's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace.sampling import SamplingResult
 
-__all__ = ["OwnSpan", "Provider"]
+__all__ = ["GatewaySpan", "GatewayTracerProvider"]
 
 _OWN: Final = "truename"
 _FLAGS: Final = {
@@ -40,10 +40,10 @@ _FLAGS: Final = {
 }
 
 
-class OwnSpan(Span):
-    """A span of the gateway: of one request of a client, or of one that is sent to a server for it.
+class GatewaySpan(Span):
+    """A span of one request of a client, or of one that the gateway sends to a server.
 
-    It has no events and no descriptions of errors, whoever would add one: these would be texts of clients and servers.
+    It has no events and no descriptions of errors: these would hold text of clients and servers.
     """
 
     __slots__ = ("_end", "attributes", "context", "ended", "kind", "name", "parent", "started", "status")
@@ -69,44 +69,44 @@ class OwnSpan(Span):
         self._end = end
 
     def get_span_context(self) -> SpanContext:
-        """Return by what it is known elsewhere."""
+        """Return the ids by which other processes know the span."""
         return self.context
 
     def is_recording(self) -> bool:
-        """Tell whether anything can be said of it still."""
+        """Return whether the span has not ended."""
         return not self.ended
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Say several things."""
+        """Set several attributes."""
         self.attributes.update(attributes)
 
     def set_attribute(self, key: str, value: Any) -> None:
-        """Say one thing."""
+        """Set one attribute."""
         self.attributes[key] = value
 
     def update_name(self, name: str) -> None:
-        """Give it another name."""
+        """Replace the name."""
         self.name = name
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:  # noqa: ARG002 - see above
-        """Say whether it failed."""
+        """Set the status, without its description."""
         self.status = status.status_code if isinstance(status, Status) else status
 
     def add_event(self, *_: Any, **__: Any) -> None:
-        """Say nothing."""
+        """Ignore the event."""
 
     def record_exception(self, *_: Any, **__: Any) -> None:
-        """Say nothing."""
+        """Ignore the exception."""
 
     def end(self, end_time: int | None = None) -> None:
-        """End it, once, and have it sent."""
+        """End the span, once, and export it."""
         if not self.ended:
             self.ended = end_time or time.time_ns()
             self._end(self)
 
 
-class _OwnTracer(Tracer):
-    def __init__(self, provider: Provider, end: Callable[[Any], None]) -> None:
+class _GatewayTracer(Tracer):
+    def __init__(self, provider: GatewayTracerProvider, end: Callable[[Any], None]) -> None:
         self._sampler = provider.sampler
         self._ids = provider.id_generator
         self._end = end
@@ -120,13 +120,13 @@ class _OwnTracer(Tracer):
         *_: Any,
         **__: Any,
     ) -> Span:
-        """Begin a span below the one of the context, if the sampler wants it."""
+        """Start a span as child of the one in the context, if the sampler wants it."""
         above = get_current_span(context)
-        if type(above) is OwnSpan and above.context.trace_flags & TraceFlags.SAMPLED:
-            # All samplers that the environment can name say of a child what they said of its parent here.
+        if type(above) is GatewaySpan and above.context.trace_flags & TraceFlags.SAMPLED:
+            # Every sampler that the environment can name decides on such a child as on its parent.
             parent = above.context
             number = SpanContext(parent[0], self._ids.generate_span_id(), False, parent[3], parent[4])
-            return OwnSpan(name, kind, number, parent, attributes, end=self._end)
+            return GatewaySpan(name, kind, number, parent, attributes, end=self._end)
         said = above.get_span_context()
         return self._rooted(name, context, kind, attributes, said if said.is_valid else None)
 
@@ -145,25 +145,25 @@ class _OwnTracer(Tracer):
         number = SpanContext(trace, self._ids.generate_span_id(), False, flags, said.trace_state)
         if said.decision is Decision.DROP:
             return NonRecordingSpan(number)
-        return OwnSpan(name, kind, number, parent, attributes, end=self._end)
+        return GatewaySpan(name, kind, number, parent, attributes, end=self._end)
 
     def start_as_current_span(  # type: ignore[override]  # what that returns has no public name
         self, *args: Any, end_on_exit: bool = True, **more: Any
     ) -> AbstractContextManager[Span]:
-        """Begin a span around a block."""
+        """Start a span and make it the current one while the block lasts."""
         return use_span(self.start_span(*args, **more), end_on_exit=end_on_exit)
 
 
-class Provider(TracerProvider):
-    """The SDK's provider, as the environment says, but for the gateway's own tracer; ``end`` takes what that ends."""
+class GatewayTracerProvider(TracerProvider):
+    """The SDK's provider, but for the gateway's own tracer. ``end`` receives each span that this tracer ends."""
 
     def __init__(self, end: Callable[[Any], None], **more: Any) -> None:
         super().__init__(**more)
         self._take = end
 
     def get_tracer(self, instrumenting_module_name: str, *args: Any, **more: Any) -> Tracer:
-        """Return the tracer of whoever asks for one."""
+        """Return the gateway's tracer for its name, else one of the SDK."""
         found = super().get_tracer(instrumenting_module_name, *args, **more)
         if instrumenting_module_name != _OWN or isinstance(found, NoOpTracer):
             return found
-        return _OwnTracer(self, self._take)
+        return _GatewayTracer(self, self._take)

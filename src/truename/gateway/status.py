@@ -1,0 +1,60 @@
+"""The state of a running gateway, collected from its parts for metrics."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from truename.errors import StoreError
+from truename.telemetry.status import AuditStatus, GatewayStatus, ServerStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from truename.gateway.auditing import Auditing
+    from truename.gateway.hub import Hub
+    from truename.gateway.upstream.showing import LastChallenges
+
+__all__ = ["HubStatus"]
+
+
+class HubStatus:
+    """Collects the state of a hub, its servers and the audit log (`StatusSource`)."""
+
+    def __init__(self, hub: Hub, audit: Auditing, shown: LastChallenges) -> None:
+        self._hub = hub
+        self._audit = audit
+        self._shown = shown
+
+    def status(self) -> GatewayStatus:
+        """Return the state at this moment."""
+        hub, vetting, recorder = self._hub, self._hub.vetting, self._audit.recorder
+        approvals: int | None = None
+        with suppress(StoreError):  # the calls that need the queue say why it cannot be read
+            approvals = hub.approving.requests.waiting
+        return GatewayStatus(
+            requests_running=hub.traffic.running,
+            tools=len(hub.catalog),
+            tools_hidden=len(vetting.hidden),
+            ledger_bindings=len(hub.ledger.bindings()),
+            definitions_waiting=sum(one.word == "waiting" for one in vetting.book.seen().values()),
+            approvals_waiting=approvals,
+            audit_ok=self._audit.is_well,
+            audit=None
+            if recorder is None
+            else AuditStatus(waiting=recorder.waiting, lag=recorder.lag, dropped=recorder.dropped),
+            servers=tuple(self._servers()),
+        )
+
+    def _servers(self) -> Iterator[ServerStatus]:
+        logins = self._shown.logins_required()
+        for key, upstream in self._hub.fleet.items():
+            yield ServerStatus(
+                key=key,
+                is_up=upstream.state in {"ready", "resting"},
+                tools=len(upstream.tools or ()),
+                calls_running=upstream.running.count,
+                calls_waiting=upstream.calls.waiting,
+                breaker=upstream.calls.breaker.state,
+                logins_required=logins.get(key, 0),
+            )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
+from truename.audit.reading import recorded_revision
 from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
@@ -52,6 +55,8 @@ __all__ = ["Gateway"]
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
+log: Final = logging.getLogger("truename.gateway")
+
 _PATIENCE: Final = 0.05
 
 
@@ -109,6 +114,8 @@ class Gateway:
             config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
             self._audit.started(config, version=own_version())
+            if self._ledger is None:
+                self._audit.watch_state(self.config.state_location())
             fleet = await stack.enter_async_context(
                 running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
@@ -311,4 +318,11 @@ class Gateway:
 
 
 def _open_ledger(config: Config) -> Ledger:
-    return open_ledger(config.state_location(), max_claims=config.settings.max_claims, patience=_PATIENCE)
+    audit, location = config.settings.audit, config.state_location()
+    if audit.path is not None and location.path is not None:
+        key = None if audit.key is None else audit.key.encode()
+        try:
+            location = replace(location, known=recorded_revision(audit.directory, key))
+        except OSError as error:
+            log.warning("The audit log cannot be read, so the state is not compared with it. %s", error)
+    return open_ledger(location, max_claims=config.settings.max_claims, patience=_PATIENCE)

@@ -1,5 +1,6 @@
 """Keep state in one SQLite file, whose tables belong to their owners."""
 
+from truename.storage.check import StateReport, accept_state, check_state
 from truename.storage.database import PATIENCE, Database, Schema
 from truename.storage.former import FORMER_REMEDY, import_tables
 from truename.storage.location import StateLocation
@@ -13,6 +14,9 @@ __all__ = [
     "Revision",
     "Schema",
     "StateLocation",
+    "StateReport",
+    "accept_state",
+    "check_state",
     "import_tables",
     "insert",
     "select",

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def ledger(dump: Path, tmp_path: Path) -> Path:
     """A ledger in which the dump's tools have prefixed names."""
     path = tmp_path / "names.ledger"
-    project(Catalog.from_file(dump), "universal", ledger=Ledger.open(path))
+    memory = Ledger.open(path)
+    project(Catalog.from_file(dump), "universal", ledger=memory)
+    memory.close()
     return path
 
 
@@ -146,15 +148,13 @@ def test_a_ledger_without_names_has_nothing_to_rename(run: Run, dump: Path, tmp_
     assert "has no names yet" in " ".join(done.err.split())
 
 
-def test_a_damaged_ledger_is_refused_with_its_line(run: Run, dump: Path, ledger: Path) -> None:
-    lines = ledger.read_bytes().splitlines(keepends=True)
-    other = b"1" if lines[3].startswith(b"0") else b"0"
-    ledger.write_bytes(b"".join([*lines[:3], other + lines[3][1:], *lines[4:]]))
+def test_a_damaged_ledger_is_refused(run: Run, dump: Path, ledger: Path) -> None:
+    ledger.write_bytes(ledger.read_bytes()[:20_000])
 
     for words in (("names", dump), ("history", "x"), ("rename", dump, "--all"), ("resolve", "x", dump)):
         done = run(*words, "--state", ledger, "--json")
         assert done.status == 2
-        assert [(error["code"], error["line"]) for error in done.document["errors"]] == [("corrupt", 4)]
+        assert [error["code"] for error in done.document["errors"]] == ["corrupt"]
 
 
 def test_json_of_a_rename_says_from_what_to_what(run: Run, dump: Path, ledger: Path) -> None:

@@ -38,7 +38,9 @@ def here(run: Run, tmp_path: Path) -> Path:
     """A configuration whose ledger was begun before anything was declared; what declares is written over it."""
     config = written(tmp_path / "mcp.json", {})
     shown = Catalog.from_mcp({"salesforce": ["create_lead"], "sf2": ["create_lead", "get"]})
-    project(shown, "universal", ledger=Ledger.open(tmp_path / "names.ledger"))
+    memory = Ledger.open(tmp_path / "names.ledger")
+    project(shown, "universal", ledger=memory)
+    memory.close()
     return written(config, DECLARED)
 
 

@@ -180,15 +180,15 @@ def _carry_pins(config: Config, plan: IdentityPlan) -> None:
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
     location = config.pins_location()
-    if old and location.has("pin"):
-        with PinStore(location) as book:
+    if old and location.exists:
+        with PinStore(location, readonly=True) as book:
             yield from sorted(one.key for one in book.pins().values() if one.id in old)
 
 
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
     location = config.state_location()
     if old and location.has("approval"):
-        with closing(SqlApprovalStore(location)) as store:
+        with closing(SqlApprovalStore(location, readonly=True)) as store:
             yield from (f"{one.key} ({one.subject.id})" for one in store.read().grants() if one.subject.id in old)
 
 

@@ -103,25 +103,38 @@ class SqlApprovalStore:
     """Decisions and calls in a database that threads and processes share.
 
     All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``, ``full``. Reading creates no file.
-    ``patience`` is how many seconds to wait for another process.
+    ``patience`` is how many seconds to wait for another process; a ``readonly`` store creates no tables either.
     """
 
-    def __init__(self, where: StateLocation | Path | str, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, where: StateLocation | Path | str, *, patience: float = PATIENCE, readonly: bool = False
+    ) -> None:
         self._location = StateLocation.of(where)
         self._patience = patience
+        self._readonly = readonly
         self._data: Database | None = None
         self.read()
 
     def _open(self) -> Database:
         if self._data is None:
-            self._data = Database(self._location, SCHEMA, patience=self._patience, import_former=_import_former)
+            self._data = Database(
+                self._location,
+                SCHEMA,
+                patience=self._patience,
+                readonly=self._readonly,
+                import_former=_import_former,
+            )
         return self._data
 
     def read(self) -> Book:
         """Return the present decisions and calls; they must not be changed."""
         if self._data is None and not self._location.has(SCHEMA.part):
             return PlainBook()
+        if self._readonly and not self._location.exists:
+            return PlainBook()
         data = self._open()
+        if not data.is_begun:
+            return PlainBook()
         # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
         data.has_news()
         return _SqlBook(data)

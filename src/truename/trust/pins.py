@@ -129,8 +129,14 @@ class PinStore:
     from several threads.
     """
 
-    def __init__(self, where: StateLocation | Path | str | None = None, *, now: Callable[[], str] = _now) -> None:
-        self._file = Database(where, SCHEMA, import_former=_import_former)
+    def __init__(
+        self,
+        where: StateLocation | Path | str | None = None,
+        *,
+        now: Callable[[], str] = _now,
+        readonly: bool = False,
+    ) -> None:
+        self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
         self._known: dict[tuple[Any, ...], PinnedTool] = {}
         self._is_current = False
@@ -149,7 +155,7 @@ class PinStore:
 
     def refresh(self) -> bool:
         """Take in what other processes wrote, and tell whether there was anything: a cheap look at the file."""
-        if not self._file.has_news() and self._is_current:
+        if not self._file.is_begun or (not self._file.has_news() and self._is_current):
             return False
         self._read()
         return True

@@ -74,7 +74,7 @@ async def _gateway(
     *args: str, beside: ServerConfig | None = None, **settings: Any
 ) -> AsyncIterator[tuple[Gateway, Probe]]:
     servers = (_server(*args), *(() if beside is None else (beside,)))
-    config = Config(servers=servers, settings=Settings(startup_timeout=300.0, ledger="memory", **settings))
+    config = Config(servers=servers, settings=Settings(startup_timeout=300.0, state="memory", **settings))
     probe = Probe()
     watching = asyncio.create_task(probe.watch())
     try:

@@ -36,7 +36,7 @@ def serving(servers: Sequence[Entry], folder: Path, port: int, search: str = "of
     config = {"mcpServers": {entry.key: _entry(entry) for entry in servers}, "truename": settings}
     path = write_json(folder / "mcp.json", config)
     command = [sys.executable, "-m", "truename", "serve", str(path)]
-    command += ["--http", f"127.0.0.1:{_free(port)}", "--json", "--ledger", str(folder / "names.ledger")]
+    command += ["--http", f"127.0.0.1:{_free(port)}", "--json", "--state", str(folder / "names.ledger")]
     env = dict(os.environ) | {"HOME": str(folder)}
     with (
         (folder / "gateway.log").open("wb") as log,

@@ -111,7 +111,7 @@ class Run:
         server = {"url": target[0], "type": "http"} if len(target) == 1 else by_command
         # All tools are listed, as the others do; what is kept beside the calls is kept in a file, as it is in use.
         ours: dict[str, Any] = {
-            "ledger": str(self.folder / f"{name}.ledger"),
+            "state": str(self.folder / f"{name}.ledger"),
             "tool_search": "off",
             "max_tools": max(_SIZES),
         }

@@ -328,7 +328,7 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "full": "Server {origin!r} needs more than {count} names, the limit for one server. "
     "Leave out tools that it does not need, or raise max_claims.",
     "style_mismatch": "This ledger was created with {recorded}, not with {wanted}. "
-    "Run `truename rename --all` to change it, or use another ledger (--ledger PATH).",
+    "Run `truename rename --all` to change it, or use another ledger (--state PATH).",
     "identity_mismatch": "Tool {name!r} of server {origin!r} is recorded as {recorded} and now declared as {wanted}. "
     "Run `truename rename --ids` to redirect the old ids to the new ones, or declare the recorded id.",
     "newer": "{path} was written by a newer Truename (format {version}). Upgrade Truename; nothing was changed.",

@@ -75,7 +75,7 @@ def _listed(asked: str) -> str:
 
 async def _ask(asked: Sequence[Any], found: list[str]) -> None:
     servers, aliases, style, path, client, headers = asked
-    settings = Settings(style=style, aliases=aliases, names="detect", ledger="memory", tool_search="off")
+    settings = Settings(style=style, aliases=aliases, names="detect", state="memory", tool_search="off")
     with anyio.fail_after(_PATIENCE):
         async with Upstreams().app(_app(servers)) as address:
             config = Config(

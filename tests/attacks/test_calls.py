@@ -26,7 +26,7 @@ async def test_an_approval_is_used_for_other_arguments(bench: Bench, tmp_path: P
         assert await call(http, "bank_pay", **SMALL) == await call(http, "bank_pay", **LARGE) == "bank:pay"
 
     bank.called.clear()
-    async with bench.here(bank, policy=ASK, approvals=office.settings()) as http:
+    async with bench.here(bank, policy=ASK, approvals=office.settings(), state=office.state) as http:
         assert "nothing was run" in await call(http, "bank_pay", **SMALL)
         office.decides(scope="arguments")
         assert "nothing was run" in await call(http, "bank_pay", **LARGE)
@@ -44,7 +44,7 @@ async def test_an_approved_call_is_sent_again(bench: Bench, tmp_path: Path) -> N
     assert len(bank.called) == 3
 
     bank.called.clear()
-    async with bench.here(bank, policy=ASK, approvals=office.settings()) as http:
+    async with bench.here(bank, policy=ASK, approvals=office.settings(), state=office.state) as http:
 
         async def answered(arguments: dict[str, Any]) -> str:
             result = await http.result("tools/call", {"name": "bank_pay", **arguments, "_meta": named})

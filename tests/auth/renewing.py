@@ -45,7 +45,7 @@ def tell(text: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     path, key, said, address, principal = arguments
-    with Vault(Path(path), [bytes.fromhex(key)]) as vault:
+    with Vault(Path(path), [bytes.fromhex(key)], locks=Path(path).parent) as vault:
         anyio.run(renew, vault, Login(**json.loads(said)), address, principal)
 
 

@@ -82,8 +82,8 @@ class Browser:
 @asynccontextmanager
 async def signing_in(idp: Authority, tmp_path: Path, *servers: ServerConfig, **more: Any) -> AsyncIterator[str]:
     """Run a gateway with sign-in; its address is known to the provider."""
-    access = Access(sign_in=settings_of(idp, **more), state=str(tmp_path / "access"))
-    settings = Settings(ledger="memory", access=access)
+    access = Access(sign_in=settings_of(idp, **more))
+    settings = Settings(state=str(tmp_path / "state.db"), access=access)
     config = Config(path=tmp_path / "truename.toml", servers=servers, settings=settings)
     async with Gateway(config) as gateway, listening(gateway, on_access=SEEN.append) as address:
         idp.client("gate", f"{address}/sign-in/callback", secret="its-secret")

@@ -108,7 +108,7 @@ async def test_a_file_that_changed_is_what_servers_are_shown_from_then_on(
         path = tmp_path / "truename.toml"
         header = f"Bearer ${{file:{secret}}}"
         path.write_text(
-            f'ledger = "memory"\n[mcpServers.far]\nurl = "{url}/mcp"\nheaders = {{ Authorization = "{header}" }}\n'
+            f'state = "memory"\n[mcpServers.far]\nurl = "{url}/mcp"\nheaders = {{ Authorization = "{header}" }}\n'
         )
         async with Gateway(load(path, {})) as gateway, listening(gateway) as here:
             assert secret in files_of(gateway.config)

@@ -15,8 +15,9 @@ from tests.support.auth_logins import _entered, _follow, _login
 from truename.audit import AuditRecord, read_records, verify_log
 from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
 from truename.auth.network.fetch import web
-from truename.auth.outbound.logins import Logins, login_vault
+from truename.auth.outbound.logins import Logins
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
+from truename.auth.vault import open_vault
 from truename.config import parse
 from truename.config.audit import Audit
 from truename.config.credentials import Login
@@ -32,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 CONFIGURATION = """
-ledger = "memory"
+state = "state.db"
 [audit]
 path = "audit"
 [telemetry]
@@ -76,7 +77,7 @@ async def test_who_has_a_login_and_who_needs_one_is_told_once_and_counted(
         said = config.servers[0].auth
         assert isinstance(said, Login)
         _login(idp)
-        with login_vault(config.access_path()) as vault:
+        with open_vault(config) as vault:
             logins = Logins(said, f"{url}/mcp", vault)
             async with web() as fetch:
                 for name in ("local", "ann"):

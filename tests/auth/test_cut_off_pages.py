@@ -22,7 +22,7 @@ HERE = "http://127.0.0.1:1"
 @pytest.mark.parametrize("path", ["/register", "/token", "/revoke", "/sign-in/consent"])
 async def test_who_goes_away_gets_no_answer_and_leaves_no_traceback(path: str, idp: Authority, tmp_path: Path) -> None:
     """Else anybody could fill the log."""
-    access = Access(sign_in=settings_of(idp), state=str(tmp_path / "access"))
+    access = Access(sign_in=settings_of(idp))
     said: list[Any] = [{"type": "http.request", "body": b"a=b", "more_body": True}, {"type": "http.disconnect"}]
     sent: list[Any] = []
 
@@ -34,7 +34,7 @@ async def test_who_goes_away_gets_no_answer_and_leaves_no_traceback(path: str, i
 
     headers = [(b"host", b"127.0.0.1:1"), (b"content-type", FORM.encode()), (b"content-length", b"1000")]
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
-    config = Config(path=tmp_path / "truename.toml", settings=Settings(ledger="memory", access=access))
+    config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db"), access=access))
     async with http_authentication(config, HERE) as front:
         assert front.is_page(path)
         await front.pages(scope, receive, send)

@@ -27,7 +27,7 @@ UNKNOWN = AuthenticationFailure(error="invalid_token", text="The token is unknow
 
 
 def config_of(state: Path, token: str | None = None, **access: Any) -> Config:
-    return Config(settings=Settings(token=token, access=Access(state=str(state), **access)))
+    return Config(settings=Settings(token=token, state=str(state / "state.db"), access=Access(**access)))
 
 
 def kept(store: StaticTokenStore, expires: float | None = None) -> str:
@@ -44,7 +44,7 @@ async def let_in(doors: Authenticators, token: str) -> Authenticated:
 
 def test_tokens_are_kept_in_the_directory_of_the_configuration(tmp_path: Path) -> None:
     config = config_of(tmp_path)
-    text = kept(StaticTokenStore(tmp_path / "tokens.json", {}))
+    text = kept(StaticTokenStore(tmp_path / "state.db", {}))
 
     found = token_store(config).holder(text, NOW)
     assert found is not None
@@ -61,12 +61,12 @@ def test_credentials_are_asked_for_from_the_first_thing_on_that_wants_some(tmp_p
     assert not asks_for_credentials(config_of(tmp_path))
     assert asks_for_credentials(config_of(tmp_path, token="s3cret"))
     assert asks_for_credentials(config_of(tmp_path, oauth={"work": issuer}))
-    kept(StaticTokenStore(tmp_path / "tokens.json", {}))
+    kept(StaticTokenStore(tmp_path / "state.db", {}))
     assert asks_for_credentials(config_of(tmp_path))
 
 
 async def test_while_the_doors_are_open_everybody_is_the_local_person(tmp_path: Path) -> None:
-    store = StaticTokenStore(tmp_path / "tokens.json", {})
+    store = StaticTokenStore(tmp_path / "state.db", {})
     found = await Authenticators(store).admit(["Bearer whatever"])
 
     assert isinstance(found, Authenticated)
@@ -78,7 +78,7 @@ async def test_while_the_doors_are_open_everybody_is_the_local_person(tmp_path: 
 
 async def test_a_static_token_ends_at_its_time(tmp_path: Path) -> None:
     now = [NOW]
-    store = StaticTokenStore(tmp_path / "tokens.json", {})
+    store = StaticTokenStore(tmp_path / "state.db", {})
     text = kept(store, NOW + 10)
     doors = Authenticators(store, clock=lambda: now[0])
     found = await let_in(doors, text)
@@ -91,13 +91,13 @@ async def test_a_static_token_ends_at_its_time(tmp_path: Path) -> None:
 
 
 async def test_what_can_t_be_checked_any_more_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "tokens.json"
+    path = tmp_path / "state.db"
     store = StaticTokenStore(path, {})
     text = kept(store)
     doors = Authenticators(store, clock=lambda: NOW)
     found = await let_in(doors, text)
     assert found.stands()
-    path.write_text("{")
+    path.unlink()
 
     assert not found.stands()
     assert await doors.admit([f"Bearer {text}"]) == AuthenticationFailure(

@@ -14,7 +14,7 @@ from tests.gateway.reloads import another
 from tests.support.auth_entrance import ACCEPT, HELLO, bearer, known
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
-from truename.auth.inbound.authentication import token_store
+from truename.auth.inbound.authentication import asks_for_token, token_store
 from truename.auth.inbound.static_tokens import create_token
 from truename.config import Access, Config, Issuer, ServerConfig, Settings, load
 from truename.errors import ConfigError
@@ -148,7 +148,9 @@ async def test_the_first_token_closes_a_running_gateway(lab: Lab, tmp_path: Path
 
 def _configured(lab: Lab, tmp_path: Path) -> Config:
     server: ServerConfig = lab.normal("w", "get")
-    return Config(path=tmp_path / "truename.toml", servers=(server,), settings=Settings(ledger="memory"))
+    return Config(
+        path=tmp_path / "truename.toml", servers=(server,), settings=Settings(state=str(tmp_path / "state.db"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ async def test_another_configuration_brings_other_tokens(lab: Lab, raw: Callable
 
 
 async def test_tokens_of_a_command_count_in_a_gateway(lab: Lab, tmp_path: Path) -> None:
-    path = lab.config_file(lab.normal("w", "get"))
+    path = lab.config_file(lab.normal("w", "get"), state=str(tmp_path / "state.db"))
     made = await anyio.run_process([sys.executable, "-m", "truename", "token", "add", "ann", str(path)])
     text = made.stdout.decode().strip()
     async with Gateway(load(path)) as gateway, listening(gateway) as address, httpx2.AsyncClient() as http:
@@ -243,7 +245,7 @@ def test_clients_are_given_a_token_only_where_they_have_to_send_one(tmp_path: Pa
     path = tmp_path / "truename.toml"
 
     def asks(**settings: Any) -> bool:
-        return Config(path=path, settings=Settings(**settings)).asks_for_token
+        return asks_for_token(Config(path=path, settings=Settings(**settings)))
 
     assert [asks(), asks(token="t"), asks(access=known("ann")[1])] == [False, True, True]
     assert not asks(token="t", access=Access(oauth=IDP))

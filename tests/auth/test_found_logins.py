@@ -20,9 +20,8 @@ from tests.support.auth_found_logins import _follow, entered
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.authorization import LoggedIn, log_in
 from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations, find_login_site
-from truename.auth.outbound.logins import login_vault
 from truename.auth.outbound.tokens import LoginNeeded
-from truename.auth.vault import Vault
+from truename.auth.vault import Vault, open_vault
 from truename.cli import main
 from truename.config import parse
 from truename.config.credentials import Login
@@ -225,12 +224,10 @@ async def test_the_gateway_lists_and_calls_with_what_was_found(
     async with _far(idp, upstreams) as (app, address):
         path = tmp_path / "truename.toml"
         path.write_text(
-            f'ledger = "memory"\n[access]\nstate = "{tmp_path / "access"}"\n'
-            f'[mcpServers.far]\nurl = "{address}"\nauth = {{ type = "login" }}\n'
+            f'state = "{tmp_path / "state.db"}"\n[mcpServers.far]\nurl = "{address}"\nauth = {{ type = "login" }}\n'
         )
         config = parse(path.read_text(), path, {})
-        (tmp_path / "access").mkdir(mode=0o700)
-        with login_vault(config.access_path()) as vault:
+        with open_vault(config) as vault:
             async with web() as fetch:
                 await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
         async with Gateway(config) as gateway:
@@ -269,7 +266,7 @@ async def test_the_commands_find_all_of_it_and_take_another_issuer_only_when_tol
 
     with authority() as other:
         async with _far(idp, upstreams) as (app, address):
-            path.write_text(f'ledger = "memory"\n[mcpServers.far]\nurl = "{address}"\nauth = {{ type = "login" }}\n')
+            path.write_text(f'state = "state.db"\n[mcpServers.far]\nurl = "{address}"\nauth = {{ type = "login" }}\n')
             assert (await run("login", "far", "--for", "ann"))[0] == 0
             app.issuers = [other.issuer]
             code, said = await run("login", "far", "--for", "ann")

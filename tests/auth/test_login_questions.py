@@ -17,11 +17,11 @@ from tests.auth.person import Person
 from tests.auth.signing import Browser, close_all, settings_of
 from tests.gateway.conftest import text_of
 from tests.support.auth_found_logins import entered
-from tests.support.auth_login_questions import TOOL, logs_in, pressed, scene
+from tests.support.auth_login_questions import TOOL, kept_in, logs_in, pressed, scene
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.outbound.login_pages import PendingLogins
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.config import Access, Config, ServerConfig, Settings
 from truename.config.approvals import Asking
 from truename.config.credentials import Login
@@ -101,7 +101,7 @@ async def test_a_call_that_is_asked_about_and_needs_a_login_is_decided_on_once_a
 
     asking: dict[str, Any] = {
         "policy": read_policy({"default": "ask"}),
-        "approvals": Asking(path=str(tmp_path / "approvals.json")),
+        "approvals": Asking(),
     }
     async with scene(idp, upstreams, tmp_path, **asking) as one, one.client("ann", era, elicited) as client:
         assert text_of(await client.call_tool(TOOL, {})).startswith("This is")
@@ -164,7 +164,7 @@ async def test_a_login_by_the_command_line_lets_the_waiting_call_go_on(
     async with scene(idp, upstreams, tmp_path) as one:
 
         async def by_command(_: str) -> None:
-            with login_vault(one.folder / "access") as vault:
+            with open_vault(one.config) as vault:
                 async with web() as fetch:
                     await entered(LoginRegistrations(Login(), one.address, vault), fetch, "ann")
 
@@ -207,7 +207,7 @@ async def test_a_page_is_good_for_the_browser_that_opened_it_and_by_its_own_butt
 
 
 async def test_a_login_is_begun_so_often_and_no_more(idp: Authority, tmp_path: Path) -> None:
-    desk = PendingLogins("http://127.0.0.1:1", tmp_path, is_near=True)
+    desk = PendingLogins("http://127.0.0.1:1", kept_in(tmp_path), is_near=True)
     attempt = desk.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", Principal(name="ann"))
     assert attempt is not None
     for _ in range(20):
@@ -242,15 +242,14 @@ async def test_a_link_that_is_sent_to_somebody_else_logs_nobody_in(
     """The confused deputy by phishing: Eve is asked to log in, and has Ann do it, whose tokens would be Eve's."""
     app = Telling(idp)
     people = {name: {"sub": name, "email": f"{name}@example.com", "email_verified": True} for name in ("ann", "eve")}
-    state = tmp_path / "access"
     pages: list[httpx2.Response] = []
     async with upstreams.app(app) as url:
         address = f"{url}/mcp"
         far = ServerConfig(key="far", url=address, type="http", auth=Login(), isolation="user")
-        access = Access(sign_in=settings_of(idp), state=str(state))
-        settings = Settings(ledger="memory", access=access)
+        access = Access(sign_in=settings_of(idp))
+        settings = Settings(state=str(tmp_path / "state.db"), access=access)
         config = Config(path=tmp_path / "truename.toml", servers=(far,), settings=settings)
-        with login_vault(state) as vault:
+        with open_vault(config) as vault:
             async with web() as fetch:
                 await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
         async with Gateway(config) as gateway, listening(gateway) as here:
@@ -287,7 +286,7 @@ def test_nobody_is_asked_who_could_not_be_told_from_others(tmp_path: Path) -> No
         ({"recognizer": recognizer}, signed_in, True),
         ({"is_near": True}, ann, True),
     ):
-        desk = PendingLogins("https://tools.example", tmp_path, **cast("Any", more))
+        desk = PendingLogins("https://tools.example", kept_in(tmp_path), **cast("Any", more))
         attempt = desk.attempt("far", Login(), "https://far.example/mcp", who)
         assert (attempt is not None) is is_asked
         if attempt is not None:
@@ -296,8 +295,9 @@ def test_nobody_is_asked_who_could_not_be_told_from_others(tmp_path: Path) -> No
 
 
 async def test_the_gateway_says_of_itself_what_client_it_is(idp: Authority, tmp_path: Path) -> None:
-    access = Access(public_url="https://tools.example", state=str(tmp_path / "access"), token_name="ann")
-    config = Config(path=tmp_path / "truename.toml", settings=Settings(ledger="memory", access=access, token="t" * 40))
+    access = Access(public_url="https://tools.example", token_name="ann")
+    settings = Settings(state=str(tmp_path / "state.db"), access=access, token="t" * 40)
+    config = Config(path=tmp_path / "truename.toml", settings=settings)
     url = "https://tools.example/login/client.json"
     idp.metadata = {"client_id_metadata_document_supported": True}
     async with Gateway(config) as gateway, listening(gateway) as here, web() as fetch:
@@ -310,7 +310,7 @@ async def test_the_gateway_says_of_itself_what_client_it_is(idp: Authority, tmp_
             return {**said, "redirect_uris": [idp.asked("/authorize")[-1]["redirect_uri"]]}
 
         idp.read = read
-        with login_vault(tmp_path / "access") as vault:
+        with open_vault(config) as vault:
             kept = LoginRegistrations(Login(issuer=idp.issuer, client_id=url), "https://far.example/mcp", vault)
             assert (await entered(kept, fetch)).said.client_id == url
     assert idp.registered == []

@@ -24,9 +24,9 @@ from truename.auth.inbound.static_tokens import create_token, digest_of, token_i
 from truename.auth.network.fetch import FetchError, Web, web
 from truename.auth.outbound.authorization import log_in, log_out
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.auth.outbound.logins import Logins, UserTokens, login_vault
+from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
-from truename.auth.vault import Vault
+from truename.auth.vault import Vault, open_vault
 from truename.cli import main
 from truename.config import parse
 from truename.config.credentials import Login
@@ -243,7 +243,7 @@ def _written(folder: Path, url: str, idp: Authority, hashes: dict[str, str]) -> 
     path = folder / "truename.toml"
     tokens = "".join(f'[access.tokens.{name}]\nhash = "{one}"\n' for name, one in hashes.items())
     path.write_text(
-        f'ledger = "memory"\n{tokens}[mcpServers.far]\nurl = "{url}/mcp"\n[mcpServers.far.auth]\ntype = "login"\n'
+        f'state = "state.db"\n{tokens}[mcpServers.far]\nurl = "{url}/mcp"\n[mcpServers.far.auth]\ntype = "login"\n'
         f'client_id = "truename"\nclient_secret = "{SECRET}"\nissuer = "{idp.issuer}"\n'
     )
     return path
@@ -270,7 +270,7 @@ async def test_each_person_calls_with_their_own_token_and_with_nobody_elses(
         _login(idp)
         bearers: dict[str, str] = {}
         gone: set[str] = set()
-        with login_vault(config.access_path()) as vault:
+        with open_vault(config) as vault:
             logins = Logins(said, f"{url}/mcp", vault)
             async with web() as fetch:
                 for name in ("local", "ann", "bob"):

@@ -16,7 +16,7 @@ import pytest
 from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.support.auth_found_logins import entered
-from tests.support.auth_login_questions import pressed
+from tests.support.auth_login_questions import kept_in, pressed
 from truename.auth.network.fetch import FetchError, web
 from truename.auth.outbound.authorization import log_in, start_login
 from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
@@ -78,7 +78,7 @@ def _stolen(hostile: Authority, honest: Authority) -> list[str]:
 async def test_a_page_sends_no_code_of_one_authorization_server_to_another(
     honest: Authority, hostile: Authority, tmp_path: Path
 ) -> None:
-    desk = PendingLogins(HERE, tmp_path, is_near=True)
+    desk = PendingLogins(HERE, kept_in(tmp_path), is_near=True)
     ann = Principal(name="ann")
     transport = httpx2.ASGITransport(app=LoginPages(desk, "Truename"))
     async with httpx2.AsyncClient(transport=transport, base_url=HERE) as browser:

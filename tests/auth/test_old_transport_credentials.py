@@ -16,8 +16,9 @@ from tests.gateway.old_transport import old_app
 from tests.support.auth_client_tokens import SECRET, Guarded
 from tests.support.auth_login_questions import TOOL, logs_in
 from truename.auth.oauth import TokenResponse
-from truename.auth.outbound.logins import Logins, login_vault
-from truename.config import Access, Config, ServerConfig, Settings
+from truename.auth.outbound.logins import Logins
+from truename.auth.vault import open_vault
+from truename.config import Config, ServerConfig, Settings
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
 
@@ -51,16 +52,15 @@ async def test_a_call_asks_for_the_login_that_a_server_of_the_old_transport_need
     async with upstreams.app(app) as url:
         address = f"{url}/sse"
         far = ServerConfig(key="far", url=address, type="sse", auth=said, isolation="user")
-        access = Access(state=str(tmp_path / "access"))
         config = Config(
-            path=tmp_path / "truename.toml", servers=(far,), settings=Settings(ledger="memory", access=access)
+            path=tmp_path / "truename.toml", servers=(far,), settings=Settings(state=str(tmp_path / "state.db"))
         )
-        with login_vault(tmp_path / "access") as vault:
+        with open_vault(config) as vault:
             Logins(said, address, vault).keep("local", TokenResponse("listing", float("inf"), ""))
         app.also.add("Bearer listing")
         async with Gateway(config) as gateway, listening(gateway) as here:
             idp.client("truename", f"{here}/login/callback", secret=SECRET)
-            with login_vault(tmp_path / "access") as vault:
+            with open_vault(config) as vault:
                 Logins(said, address, vault).forget("local")
             async with connected(f"{here}/mcp", "legacy", elicitation_callback=elicited) as client:
                 assert text_of(await client.call_tool(TOOL, {})).startswith("This is")

@@ -19,7 +19,7 @@ from tests.auth.authority import authority
 from tests.auth.signing import Browser, Flow, signing_in
 from truename.auth.authorization_server.clients import RegisteredClient, redirect_error
 from truename.auth.authorization_server.provider import IdentityProvider, NotAllowedIn, ProviderLogin
-from truename.auth.authorization_server.sessions import SESSIONS, SignInSessions
+from truename.auth.authorization_server.sessions import SignInSessions
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
@@ -194,7 +194,7 @@ async def test_a_provider_without_openid_is_asked_by_userinfo(tmp_path: Path) ->
             back = await Browser()(flow.asking())
             tokens = (await flow.exchange(back.params["code"])).json()
             assert await flow.status(tokens["access_token"]) != 401
-            sessions = SignInSessions(tmp_path / "access" / SESSIONS, time.time)
+            sessions = SignInSessions(tmp_path / "state.db", time.time)
             (one,) = sessions.all()
             sessions.close()
             assert (one.name, one.issuer) == ("42", idp.issuer + "/authorize")

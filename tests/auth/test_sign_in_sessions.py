@@ -120,8 +120,8 @@ async def test_sign_ins_outlive_the_gateway(idp: Authority, tmp_path: Path) -> N
         flow = Flow(address)
         await flow.register()
         tokens = (await flow.exchange(await flow.code())).json()
-    access = Access(sign_in=settings_of(idp), state=str(tmp_path / "access"))
-    config = Config(path=tmp_path / "truename.toml", settings=Settings(ledger="memory", access=access))
+    access = Access(sign_in=settings_of(idp))
+    config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db"), access=access))
     flow.http = fresh()
     async with Gateway(config) as gateway, listening(gateway, port=port):
         assert is_let_in(await flow.status(tokens["access_token"]))

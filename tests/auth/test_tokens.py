@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,6 @@ from truename.auth.inbound.authentication import (
     bearer_token,
 )
 from truename.auth.inbound.static_tokens import (
-    SharedFile,
     StaticToken,
     StaticTokenStore,
     create_token,
@@ -33,6 +33,7 @@ from truename.auth.inbound.static_tokens import (
 from truename.config import KnownToken
 from truename.errors import StoreError
 from truename.policy.principal import Principal
+from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 NOW = 1_800_000_000.0
@@ -48,7 +49,7 @@ def made(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "deep" / "tokens.json"
+    return tmp_path / "deep" / "state.db"
 
 
 def test_a_token_is_known_by_its_whole_text(path: Path) -> None:
@@ -86,10 +87,12 @@ def test_another_process_reads_a_token_as_it_was_added(
         id="0" * 16, name="ann", digest="1" * 64, groups=groups, scopes=scopes, made=float(made_at), expires=expires
     )
     with TemporaryDirectory() as folder:
-        path = Path(folder, "tokens.json")
-        StaticTokenStore(path, {}).add(token)
+        path = Path(folder, "state.db")
+        with StaticTokenStore(path, {}) as store:
+            store.add(token)
 
-        assert StaticTokenStore(path, {}).now() == {token.id: token}
+        with StaticTokenStore(path, {}) as store:
+            assert store.now() == {token.id: token}
 
 
 def test_a_token_of_the_configuration_has_all_that_is_written_there() -> None:
@@ -144,7 +147,7 @@ def test_so_many_tokens_are_kept_and_no_more(path: Path, monkeypatch: pytest.Mon
         made(store, "cyd")
 
     assert (caught.value.code, caught.value.file, caught.value.key) == ("full", str(path), "")
-    assert str(caught.value).endswith("it holds 2 tokens. Revoke those that are not needed.")
+    assert str(caught.value).endswith("it holds 2 tokens; nothing was changed. Revoke those that are not needed.")
     store.revoke(frozenset({first.id, "f" * 16}))
     made(store, "cyd")
     assert sorted(token.name for token in store.now().values()) == ["bob", "cyd"]
@@ -161,9 +164,10 @@ def test_what_is_kept_is_no_token(path: Path) -> None:
     text, kept = made(store)
     secret = text.rpartition("_")[2] if "_" not in text[21:] else text[21:]
 
-    assert secret not in path.read_text()
-    assert text not in path.read_text()
-    assert path.stat().st_mode & 0o777 == 0o600
+    for file in path.parent.iterdir():
+        assert secret.encode() not in file.read_bytes()
+        assert text.encode() not in file.read_bytes()
+        assert file.stat().st_mode & 0o777 == 0o600
     assert secret not in repr(kept)
     assert kept.digest not in repr(kept)
 
@@ -218,32 +222,72 @@ DAMAGED = [
 ]
 
 
+def upgraded(former: Path) -> StaticTokenStore:
+    """Open a database that is new, where an earlier version left this file."""
+    return StaticTokenStore(StateLocation(former.with_name("state.db"), {"token": former}), {})
+
+
 @pytest.mark.parametrize("content", DAMAGED)
-async def test_a_damaged_file_lets_nobody_in(path: Path, content: str) -> None:
-    store = StaticTokenStore(path, {})
-    text, _ = made(store)
-    path.write_text(content)
+async def test_a_damaged_file_of_an_earlier_version_lets_nobody_in(tmp_path: Path, content: str) -> None:
+    former = tmp_path / "tokens.json"
+    former.write_text(content)
+    store = upgraded(former)
+    text, _ = generate_token()
 
     with pytest.raises(StoreError) as caught:
         store.holder(text, NOW)
-    assert caught.value.code == ("newer" if '"schema": 2' in content else "corrupt")
+    assert (caught.value.code, caught.value.file) == ("newer" if '"schema": 2' in content else "corrupt", str(former))
     answer = await Authenticators(store).admit([f"Bearer {text}"])
     assert isinstance(answer, AuthenticationFailure)
     assert answer.status == 503
+    assert store.exists
     with pytest.raises(StoreError):
         made(store)
-    assert path.read_text() == content
+    assert former.read_text() == content
 
 
-@pytest.mark.parametrize("words", ["eng", {"eng": 1}, ["eng", 7], None])
-@pytest.mark.parametrize("where", ["groups", "scopes"])
-def test_groups_and_scopes_that_are_no_list_of_texts_are_damage(path: Path, where: str, words: object) -> None:
+def test_a_file_of_an_earlier_version_is_imported_once_and_kept(tmp_path: Path) -> None:
+    former = tmp_path / "tokens.json"
+    row = {"name": "ann", "sha256": "a" * 64, "groups": ["eng"], "scopes": [], "made": 1, "expires": None}
+    former.write_text(json.dumps({"schema": 1, "tokens": {"0" * 16: row}}))
+    before = former.read_bytes()
+    with upgraded(former) as store:
+        assert [(one.name, one.groups, one.made) for one in store.now().values()] == [("ann", ("eng",), 1.0)]
+        store.revoke(frozenset({"0" * 16}))
+    with upgraded(former) as store:
+        assert (store.now(), store.exists, former.read_bytes()) == ({}, True, before)
+
+
+def test_a_file_of_which_every_token_was_revoked_still_has_a_gateway_ask(tmp_path: Path) -> None:
+    former = tmp_path / "tokens.json"
+    former.write_text('{"schema": 1, "tokens": {}}')
+    with upgraded(former) as store:
+        assert (store.now(), store.exists) == ({}, True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE token SET groups = '{}'",
+        "UPDATE token SET scopes = '[7]'",
+        "UPDATE token SET scopes = '['",
+        "UPDATE token SET name = 'a b'",
+        "UPDATE token SET digest = 'x'",
+        "UPDATE token SET made = x'00'",
+        "UPDATE token SET expires = 'never'",
+    ],
+)
+async def test_a_damaged_row_lets_nobody_in(path: Path, statement: str) -> None:
     store = StaticTokenStore(path, {})
-    _, kept = made(store)
-    content = json.loads(path.read_text())
-    content["tokens"][kept.id][where] = words
-    path.write_text(json.dumps(content))
+    text, _ = made(store)
+    with closing(sqlite3.connect(path)) as data:
+        data.execute(statement)
+        data.execute("UPDATE part SET revision = revision + 1")
+        data.commit()
 
+    answer = await Authenticators(store).admit([f"Bearer {text}"])
+    assert isinstance(answer, AuthenticationFailure)
+    assert answer.status == 503
     with pytest.raises(StoreError) as caught:
         store.now()
     assert caught.value.code == "corrupt"
@@ -272,12 +316,12 @@ CONTENT: Any = st.one_of(
 
 
 @given(CONTENT)
-def test_a_file_is_read_whole_or_refused(content: object) -> None:
+def test_a_file_of_an_earlier_version_is_read_whole_or_refused(content: object) -> None:
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "tokens.json"
-        path.write_text(json.dumps(content))
-        with suppress(StoreError):
-            for token in StaticTokenStore(path, {}).now().values():
+        former = Path(folder) / "tokens.json"
+        former.write_text(json.dumps(content))
+        with suppress(StoreError), upgraded(former) as store:
+            for token in store.now().values():
                 assert isinstance(token.principal, Principal)
                 token.is_good(NOW)
 
@@ -388,22 +432,6 @@ def test_no_text_is_a_token_that_was_not_made(text: str) -> None:
     assert store.holder(text, NOW) is None
     assert token_id(text) is None or len(text) == 64
     assert store.stands(kept, NOW)
-
-
-def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
-    kept: SharedFile[dict[str, Any]] = SharedFile(tmp_path / "x.json", dict, dict)
-    with kept.change() as value:
-        value["a"] = 1
-
-    def fail() -> None:
-        with kept.change() as value:
-            value["a"] = 2
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert kept.now() == {"a": 1}
-    assert json.loads((tmp_path / "x.json").read_text()) == {"schema": 1, "a": 1}
 
 
 async def test_a_static_token_that_is_misspelt_is_shown_to_no_issuer() -> None:

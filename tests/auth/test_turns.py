@@ -111,7 +111,7 @@ async def _until(is_so: object) -> None:
 
 async def test_two_processes_that_want_the_same_login_renewed_renew_it_once(idp: Authority, tmp_path: Path) -> None:
     path, said = tmp_path / "vault", _said(idp)
-    with Vault(path, [KEY]) as vault:
+    with Vault(path, [KEY], locks=path.parent) as vault:
         _logged_in(idp, Logins(said, ADDRESS, vault))
     plain = json.dumps({"client_id": said.client_id, "client_secret": "s", "issuer": said.issuer})
     arguments = ("-m", "tests.auth.renewing", str(path), KEY.hex(), plain, ADDRESS, "ann")
@@ -165,7 +165,7 @@ async def test_who_is_killed_or_stopped_while_it_is_their_turn_blocks_nobody_lon
             one.process.kill()
             with anyio.fail_after(10):
                 await got.wait()
-    assert {one.stat().st_mode & 0o777 for one in (tmp_path / "vault.turns").iterdir()} == {0o600}
+    assert {one.stat().st_mode & 0o777 for one in (path / "turns").iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("meanwhile", ["logged out", "logged in anew"])
@@ -173,7 +173,7 @@ async def test_what_is_renewed_is_not_kept_over_what_was_done_meanwhile(
     meanwhile: str, idp: Authority, tmp_path: Path
 ) -> None:
     said = _said(idp)
-    with Vault(tmp_path / "vault", [KEY]) as vault:
+    with Vault(tmp_path / "vault", [KEY], locks=tmp_path) as vault:
         logins = Logins(said, ADDRESS, vault)
         tokens_before = _logged_in(idp, logins)
         async with web() as fetch, anyio.create_task_group() as tasks:
@@ -203,6 +203,6 @@ async def test_what_is_renewed_is_not_kept_over_what_was_done_meanwhile(
 
 
 async def test_where_no_lock_can_be_had_a_login_is_renewed_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "vault.turns").write_text("in the way")
-    async with turn(tmp_path / "vault", "renew", "ann"), turn(None, "renew", "ann"):
+    (tmp_path / "turns").write_text("in the way")
+    async with turn(tmp_path, "renew", "ann"), turn(None, "renew", "ann"):
         pass

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.auth.person import CALLBACK
 from tests.auth.signing import Flow, is_let_in, origin, settings_of, signing_in
-from tests.support.auth_login_questions import pressed
+from tests.support.auth_login_questions import kept_in, pressed
 from truename.auth.authentication_setup import http_authentication
 from truename.auth.authorization_server.provider import AuthorizationStates
 from truename.auth.network.fetch import web
@@ -84,8 +84,8 @@ async def test_nobody_is_pushed_out_by_those_who_agree_and_never_come_back(
 async def test_nobody_who_logs_in_at_a_server_is_pushed_out_by_another(
     idp: Authority, tmp_path: Path, most: int
 ) -> None:
-    access = Access(sign_in=settings_of(idp, f"{HERE}/sign-in/callback"), state=str(tmp_path / "access"))
-    config = Config(path=tmp_path / "truename.toml", settings=Settings(ledger="memory", access=access))
+    access = Access(sign_in=settings_of(idp, f"{HERE}/sign-in/callback"))
+    config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db"), access=access))
     async with web() as fetch, http_authentication(config, HERE, fetch=fetch) as front:
         transport = httpx2.ASGITransport(app=front.pages)
         assert front.logins is not None
@@ -270,7 +270,7 @@ async def test_one_persons_many_codes_take_no_code_of_anothers(idp: Authority, t
 
 
 async def test_one_persons_many_logins_take_no_login_of_anothers(tmp_path: Path, most: int) -> None:
-    desk = PendingLogins(HERE, tmp_path, is_near=True)
+    desk = PendingLogins(HERE, kept_in(tmp_path), is_near=True)
     said = Login(issuer="https://idp.example")
 
     def asked(name: str, server: int) -> LoginAttempt:

@@ -136,7 +136,7 @@ async def _run(share: int, wanted: list[str]) -> list[str]:
         env = {"PYTHONPATH": str(_ROOT)}
         args = ("-m", "tests.gateway.servers.normal", "one", "die", *(f"tool_{one:05d}" for one in range(_SETS)))
         server = ServerConfig(key="one", command=sys.executable, args=args, env=env)
-        settings: dict[str, Any] = {"session_timeout": _LEFT_OPEN, "ledger": str(Path(folder) / "ledger")}
+        settings: dict[str, Any] = {"session_timeout": _LEFT_OPEN, "state": str(Path(folder) / "ledger")}
         config = Config(servers=(server,), settings=Settings(**settings))
         async with Gateway(config) as gateway, listening(gateway) as address:
             soak = Soak(gateway, int(address.rpartition(":")[2]))

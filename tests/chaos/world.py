@@ -103,7 +103,7 @@ class World:
             if key != "remote"
         }
         entries["remote"] = {"type": "http", "url": f"http://127.0.0.1:{self._proxy.port}/mcp", "timeout": 5}
-        settings = {"ledger": "memory", "style": "prefixed", "max_result": 200_000}
+        settings = {"state": "memory", "style": "prefixed", "max_result": 200_000}
         path = self.folder / "mcp.json"
         path.write_text(json.dumps({"mcpServers": entries, "truename": settings}), encoding="utf-8")
         return path

@@ -21,7 +21,7 @@ from truename.gateway.trust.forms import shown_arguments
 from truename.identity import definition_digest
 from truename.policy import Approvals, Caller, bound_call, subject_of
 from truename.trust import PinStore
-from truename.trust.approval_queue import ApprovalQueue, PendingCall, pending_path
+from truename.trust.approval_queue import ApprovalQueue, PendingCall
 from truename.trust.quarantine import pin_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def call(session: str = "", key: str = "c1", **arguments: Any) -> Call:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     (tmp_path / "truename.toml").write_text('[mcpServers.git]\ncommand = "git"\n')
-    found = Config(path=tmp_path / "truename.toml").approvals_path()
+    found = Config(path=tmp_path / "truename.toml").state_location().path
     assert found is not None
     return found
 
@@ -64,7 +64,7 @@ def asked(path: Path) -> Callable[..., str]:
             rule="look first",
             reason=HOSTILE,
         )
-        with ApprovalQueue(pending_path(path)) as book:
+        with ApprovalQueue(path) as book:
             return book.ask(wanted, most=10, lasts=600.0).key
 
     return ask
@@ -108,7 +108,7 @@ def test_a_decision_covers_what_is_said(
     assert approvals.status(call(key="c2")).state == "approved"
     assert (approvals.status(call(key="c3", branch="next")).state == "approved") is covers_other
     assert bool(approvals.grants()[0].until) is ("--for" in words)
-    with ApprovalQueue(pending_path(path)) as book:
+    with ApprovalQueue(path) as book:
         assert book.all() == []
 
 
@@ -142,7 +142,7 @@ def test_a_request_and_a_decision_are_suspended_while_another_definition_waits_f
 ) -> None:
     tool = NAMES.catalog["git@1/push@1"]
     pinned, other = pin_of(tool, tool.digest), {"name": "push", "description": "Push to evil."}
-    pins = Config(path=Path("truename.toml").resolve()).pins_path()
+    pins = Config(path=Path("truename.toml").resolve()).pins_location().path
     here, there = asked(), asked(branch="other")
     run("approvals", "grant", here, "--scope", "always", "--config", "truename.toml")
     with PinStore(pins) as book:
@@ -216,7 +216,7 @@ def test_files_that_are_no_approvals_are_refused(run: Run, path: Path) -> None:
 
 
 def test_approvals_in_memory_can_not_be_decided_from_outside(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "truename.toml").write_text('[mcpServers.git]\ncommand = "git"\n[approvals]\npath = "memory"\n')
+    (tmp_path / "truename.toml").write_text('state = "memory"\n[mcpServers.git]\ncommand = "git"\n')
     assert run("approvals", "list", "truename.toml").status == 2
 
 

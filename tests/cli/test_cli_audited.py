@@ -10,14 +10,15 @@ import pytest
 from truename import Catalog, project
 from truename.audit import AuditLog, AuditRecord, read_records, verify_log
 from truename.auth.oauth import TokenResponse
-from truename.auth.outbound.logins import Logins, login_vault
+from truename.auth.outbound.logins import Logins
+from truename.auth.vault import open_vault
 from truename.config import load
 from truename.config.credentials import Login
 from truename.config.trust import Trust
 from truename.files.user import whoami
 from truename.policy import Approvals, Caller, bound_call, subject_of
 from truename.trust import OfferedTools, PinStore, admit
-from truename.trust.approval_queue import ApprovalQueue, PendingCall, pending_path
+from truename.trust.approval_queue import ApprovalQueue, PendingCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ class House:
         self.config = load(self.file)
 
     def pins(self) -> PinStore:
-        return PinStore(self.config.pins_path())
+        return PinStore(self.config.pins_location())
 
     def offers(self) -> None:
         """Have two tools wait for a review."""
@@ -72,12 +73,12 @@ class House:
             wire_name=call.wire_name,
             rule="look first",
         )
-        with ApprovalQueue(pending_path(self.approvals)) as book:
+        with ApprovalQueue(self.approvals) as book:
             return book.ask(wanted, most=10, lasts=600.0).key
 
     @property
     def approvals(self) -> Path:
-        found = self.config.approvals_path()
+        found = self.config.state_location().path
         assert found is not None
         return found
 
@@ -217,7 +218,7 @@ def test_who_logs_out_is_in_the_journal_and_their_token_is_not(run: Run, house: 
     config = load(house.file)
     (server,) = (one for one in config.enabled if one.key == "far")
     assert isinstance(server.auth, Login)
-    with login_vault(config.access_path()) as vault:
+    with open_vault(config) as vault:
         Logins(server.auth, server.url or "", vault).keep("ann", TokenResponse("t0k3n", 2e9, ""))
     # The authorization server can't be reached: the tokens were deleted here all the same.
     assert run("logout", "far", house.file, "--for", "ann").status == 3

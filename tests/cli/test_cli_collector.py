@@ -27,7 +27,7 @@ sys.exit(main())
 @pytest.mark.parametrize("words", [[], ["--http", "127.0.0.1:0"]], ids=["stdio", "http"])
 def test_what_stood_before_the_first_call_is_spared(words: list[str], tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    settings = {"ledger": "memory", "trust": {"pins": "memory"}}
+    settings = {"state": "memory", "trust": {"pins": "memory"}}
     file.write_text(json.dumps({"mcpServers": {"near": fake("near", "get")}, "truename": settings}), "utf-8")
     command = [sys.executable, "-c", _TOLD, "serve", str(file), *words]
     pipe = subprocess.PIPE

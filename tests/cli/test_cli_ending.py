@@ -102,8 +102,8 @@ def test_a_second_signal_leaves_nobody_behind(configure: Callable[..., Path], tm
 
 ENDINGS: dict[str, tuple[int, str, str]] = {
     "answered": (0, "journal:hold", "Ended. No call was interrupted."),
-    "timeout": (1, "stopped before the call ended", "Ended. 1 call was broken off, as drain_timeout passed"),
-    "second": (1, "stopped before the call ended", "Ended. 1 call was broken off, as a second signal arrived"),
+    "timeout": (1, "stopped before the call ended", "Ended. 1 call was interrupted, because drain_timeout passed"),
+    "second": (1, "stopped before the call ended", "Ended. 1 call was interrupted, because a second signal arrived"),
 }
 
 

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def ledger(dump: Path, tmp_path: Path) -> Path:
     """A ledger in which the dump's tools have prefixed names."""
     path = tmp_path / "names.ledger"
-    project(Catalog.from_file(dump), "universal", ledger=Ledger.open(path))
+    memory = Ledger.open(path)
+    project(Catalog.from_file(dump), "universal", ledger=memory)
+    memory.close()
     return path
 
 
 def test_history_tells_whose_a_name_is(run: Run, ledger: Path) -> None:
-    done = run("history", "GitHub-Search", "--ledger", ledger)
+    done = run("history", "GitHub-Search", "--state", ledger)
 
     assert done.status == 0
     assert "shown   github_search" in done.out
@@ -36,8 +38,8 @@ def test_history_as_json_has_every_event(run: Run, ledger: Path) -> None:
     memory.redirect("old_search", "github_search")
     memory.retire("github_search", "old_search")
 
-    redirected = run("history", "old_search", "--ledger", ledger, "--json").document
-    retired = run("history", "github_search", "--ledger", ledger, "--json").document
+    redirected = run("history", "old_search", "--state", ledger, "--json").document
+    retired = run("history", "github_search", "--state", ledger, "--json").document
 
     assert redirected["standing"] == {
         "status": "redirected",
@@ -49,7 +51,7 @@ def test_history_as_json_has_every_event(run: Run, ledger: Path) -> None:
 
 
 def test_a_name_never_shown_is_a_finding(run: Run, ledger: Path) -> None:
-    done = run("history", "nope", "--ledger", ledger)
+    done = run("history", "nope", "--state", ledger)
 
     assert (done.status, done.out.split()[:4]) == (1, ["'nope'", "was", "never", "shown."])
 
@@ -57,7 +59,7 @@ def test_a_name_never_shown_is_a_finding(run: Run, ledger: Path) -> None:
 def test_a_rehearsal_records_nothing(run: Run, dump: Path, ledger: Path) -> None:
     before = ledger.read_bytes()
 
-    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger, "--dry-run", "--json")
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--state", ledger, "--dry-run", "--json")
 
     assert done.status == 0
     assert {"id": "github@1/create_issue@1", "old": "github_create_issue", "new": "create_issue"} in done.document[
@@ -67,33 +69,33 @@ def test_a_rehearsal_records_nothing(run: Run, dump: Path, ledger: Path) -> None
 
 
 def test_after_a_rename_old_names_go_on_resolving(run: Run, dump: Path, ledger: Path) -> None:
-    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger)
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--state", ledger)
 
     assert done.status == 0
     assert "github/create_issue" in done.out
-    assert run("rename", dump, "--all", "--ledger", ledger).out.startswith("Nothing to rename")
+    assert run("rename", dump, "--all", "--state", ledger).out.startswith("Nothing to rename")
     for name in ("github_create_issue", "create_issue"):
-        found = run("resolve", name, dump, "--ledger", ledger, "--json").document
+        found = run("resolve", name, dump, "--state", ledger, "--json").document
         assert (found["id"], found["name"]) == ("github@1/create_issue@1", "create_issue")
 
 
 def test_a_style_that_can_not_name_all_tools_changes_nothing(run: Run, dump: Path, ledger: Path) -> None:
     before = ledger.read_bytes()
 
-    done = run("rename", dump, "--all", "--style", "server-prefix", "--ledger", ledger)
+    done = run("rename", dump, "--all", "--style", "server-prefix", "--state", ledger)
 
     assert done.status == 1
     assert ledger.read_bytes() == before
 
 
 def test_a_style_other_than_the_ledgers_names_the_whole_command_to_run(run: Run, dump: Path, ledger: Path) -> None:
-    done = run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--ledger", ledger)
+    done = run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--state", ledger)
 
-    command = f"`truename rename {dump} --all --style on-conflict --alias github=gh --ledger {ledger}`"
+    command = f"`truename rename {dump} --all --style on-conflict --alias github=gh --state {ledger}`"
     assert done.status == 2
     assert command in done.err
     assert run(*command.strip("`").split()[1:]).status == 0
-    assert run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--ledger", ledger).status == 0
+    assert run("names", dump, "--style", "on-conflict", "--alias", "github=gh", "--state", ledger).status == 0
 
 
 @pytest.mark.parametrize(
@@ -106,18 +108,18 @@ def test_a_style_other_than_the_ledgers_names_the_whole_command_to_run(run: Run,
 def test_a_rename_that_changes_no_name_is_recorded_and_told(
     run: Run, dump: Path, ledger: Path, words: tuple[str, ...], told: str
 ) -> None:
-    done = run("rename", dump, "--all", *words, "--ledger", ledger)
+    done = run("rename", dump, "--all", *words, "--state", ledger)
 
     assert done.status == 0
     assert told in done.out
     assert "Running gateways apply it at the next call" in done.out
-    assert run("names", dump, *words, "--ledger", ledger).status == 0
+    assert run("names", dump, *words, "--state", ledger).status == 0
 
 
 def test_a_server_name_that_no_client_could_have_is_not_recorded(run: Run, dump: Path, ledger: Path) -> None:
     before = ledger.read_bytes()
 
-    done = run("rename", dump, "--all", "--server-name", " ", "--ledger", ledger)
+    done = run("rename", dump, "--all", "--server-name", " ", "--state", ledger)
 
     assert done.status == 2
     assert "--server-name: ' ' can't be a server's name" in done.err
@@ -125,11 +127,11 @@ def test_a_server_name_that_no_client_could_have_is_not_recorded(run: Run, dump:
 
 
 def test_looking_takes_over_what_the_ledger_remembers(run: Run, dump: Path, ledger: Path) -> None:
-    run("rename", dump, "--all", "--server-name", "lab", "--alias", "github=gh", "--ledger", ledger)
+    run("rename", dump, "--all", "--server-name", "lab", "--alias", "github=gh", "--state", ledger)
 
-    document = run("names", dump, "--ledger", ledger, "--json").document
-    found = run("resolve", "gh_search", dump, "--ledger", ledger, "--json").document
-    again = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", ledger, "--json").document
+    document = run("names", dump, "--state", ledger, "--json").document
+    found = run("resolve", "gh_search", dump, "--state", ledger, "--json").document
+    again = run("rename", dump, "--all", "--style", "on-conflict", "--state", ledger, "--json").document
 
     assert (document["server_name"], document["tools"][0]["name"]) == ("lab", "gh_search")
     assert found["id"] == "github@1/search@1"
@@ -140,25 +142,23 @@ def test_a_ledger_without_names_has_nothing_to_rename(run: Run, dump: Path, tmp_
     path = tmp_path / "fresh.ledger"
     path.write_bytes(b"")
 
-    done = run("rename", dump, "--all", "--style", "on-conflict", "--ledger", path)
+    done = run("rename", dump, "--all", "--style", "on-conflict", "--state", path)
 
     assert done.status == 2
     assert "has no names yet" in " ".join(done.err.split())
 
 
-def test_a_damaged_ledger_is_refused_with_its_line(run: Run, dump: Path, ledger: Path) -> None:
-    lines = ledger.read_bytes().splitlines(keepends=True)
-    other = b"1" if lines[3].startswith(b"0") else b"0"
-    ledger.write_bytes(b"".join([*lines[:3], other + lines[3][1:], *lines[4:]]))
+def test_a_damaged_ledger_is_refused(run: Run, dump: Path, ledger: Path) -> None:
+    ledger.write_bytes(ledger.read_bytes()[:20_000])
 
     for words in (("names", dump), ("history", "x"), ("rename", dump, "--all"), ("resolve", "x", dump)):
-        done = run(*words, "--ledger", ledger, "--json")
+        done = run(*words, "--state", ledger, "--json")
         assert done.status == 2
-        assert [(error["code"], error["line"]) for error in done.document["errors"]] == [("corrupt", 4)]
+        assert [error["code"] for error in done.document["errors"]] == ["corrupt"]
 
 
 def test_json_of_a_rename_says_from_what_to_what(run: Run, dump: Path, ledger: Path) -> None:
-    done = run("rename", dump, "--all", "--alias", "github=gh", "--ledger", ledger, "--json")
+    done = run("rename", dump, "--all", "--alias", "github=gh", "--state", ledger, "--json")
 
     document = json.loads(done.out)
     assert document["from"]["aliases"] == {"salesforce": "sf", "quickbooks": "qb", "data-grout": "dg"}

@@ -194,7 +194,7 @@ def test_a_ledger_given_is_read_and_not_written(run: Run, dump: Path, tmp_path: 
     project(Catalog.from_file(dump), "universal", style="on-conflict", ledger=Ledger.open(path))
     before = path.read_bytes()
 
-    document = run("names", dump, "--ledger", path, "--json").document
+    document = run("names", dump, "--state", path, "--json").document
 
     assert document["style"] == "on-conflict"
     assert path.read_bytes() == before

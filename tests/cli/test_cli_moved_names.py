@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TRUENAME = str(Path(sys.executable).with_name("truename"))
 CONTEXTS = {
-    "ledger": "memory",
+    "state": "memory",
     "contexts": {"iphone": {"platform": "ios"}, "pay": {"platform": "android"}},
     "metadata": {"phone/press": {"platforms": ["android"]}},
 }
@@ -84,7 +84,7 @@ def ledger(tmp_path: Path) -> Path:
     ],
 )
 def test_history_tells_what_moved(run: Run, ledger: Path, *, name: str, row: str, said: str) -> None:
-    done = run("history", name, "--ledger", ledger)
+    done = run("history", name, "--state", ledger)
 
     assert done.status == 0
     assert row in " ".join(done.out.split())
@@ -92,8 +92,8 @@ def test_history_tells_what_moved(run: Run, ledger: Path, *, name: str, row: str
 
 
 def test_history_as_json_says_until_when_and_since_when(run: Run, ledger: Path) -> None:
-    listed = run("history", "fs.list", "--ledger", ledger, "--json").document
-    broken = run("history", "powershell.exec", "--ledger", ledger, "--json").document
+    listed = run("history", "fs.list", "--state", ledger, "--json").document
+    broken = run("history", "powershell.exec", "--state", ledger, "--json").document
 
     assert listed["standing"]["until"] == "2027-02-01"
     assert broken["standing"] == {"status": "broken", "id": None, "successor": "powershell_exec", "protocol": "0.3"}

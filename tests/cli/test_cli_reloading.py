@@ -115,9 +115,9 @@ def test_a_file_that_changes_is_read_anew_and_a_wrong_one_changes_nothing(tmp_pa
 REFUSED = {
     "syntax": ('{"mcpServers": {', "line 1"),
     "a key that nobody knows": ('{"mcpServers": {}, "truename": {"max_tols": 3}}', "max_tols: it is not a setting"),
-    "the ledger": ('{"mcpServers": {}, "truename": {"ledger": "other"}}', "ledger: it can't change"),
+    "the state": ('{"mcpServers": {}, "truename": {"state": "other"}}', "state: it can't change"),
     "the style": (
-        '{"mcpServers": {}, "truename": {"ledger": "LEDGER", "style": "canonical"}}',
+        '{"mcpServers": {}, "truename": {"state": "LEDGER", "style": "canonical"}}',
         "This ledger was created",
     ),
     "a variable": ('{"mcpServers": {}, "truename": {"token": "${NOT_SET_ANYWHERE}"}}', "NOT_SET_ANYWHERE is not set"),
@@ -128,7 +128,7 @@ REFUSED = {
 def test_whatever_is_wrong_the_gateway_goes_on(tmp_path: Path) -> None:
     source = tmp_path / "mcp.json"
     ledger = str(tmp_path / "l.ledger")
-    write(source, {"w": fake("w", "get")}, reload="signal", ledger=ledger)
+    write(source, {"w": fake("w", "get")}, reload="signal", state=ledger)
 
     with serving(source, *HTTP) as (process, out, err):
         url = url_of(out)
@@ -139,7 +139,7 @@ def test_whatever_is_wrong_the_gateway_goes_on(tmp_path: Path) -> None:
             assert refused["reloaded"] is None
             assert told in " ".join(one["text"] for one in refused["errors"])
             assert anyio.run(call, url, "get")[0] == ["get"]
-        write(source, {"w": fake("w", "get")}, reload="signal", ledger=ledger)
+        write(source, {"w": fake("w", "get")}, reload="signal", state=ledger)
         process.send_signal(signal.SIGHUP)
         assert json.loads(err.until('"reloaded"')) == {"reloaded": "nothing changed"}
 

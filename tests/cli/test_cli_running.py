@@ -163,7 +163,7 @@ def test_stdio_ends_when_interrupted(configure: Callable[..., Path]) -> None:
 
 
 def test_a_public_address_needs_a_token(run: Run, configure: Callable[..., Path]) -> None:
-    done = run("serve", configure({"one": ["search"]}), "--http", "0.0.0.0:0", "--ledger", "memory")
+    done = run("serve", configure({"one": ["search"]}), "--http", "0.0.0.0:0", "--state", "memory")
 
     assert (done.status, done.out) == (2, "")
     assert "no authentication is configured" in " ".join(done.err.split())
@@ -171,7 +171,7 @@ def test_a_public_address_needs_a_token(run: Run, configure: Callable[..., Path]
 
 def test_an_address_of_all_interfaces_is_shown_as_one_that_can_be_used(configure: Callable[..., Path]) -> None:
     source = configure({"one": ["search"]}, truename={"token": "t"})
-    with serving(source, "--http", "0.0.0.0:0", "--ledger", "memory") as (_, out, err):
+    with serving(source, "--http", "0.0.0.0:0", "--state", "memory") as (_, out, err):
         assert out.until("/mcp  ").strip().startswith("http://127.0.0.1:")
         err.until("Listening on all interfaces")
 
@@ -263,7 +263,7 @@ def test_a_reader_that_has_seen_enough_is_no_fault(dump: Path) -> None:
 def test_over_stdio_a_server_that_was_taken_away_does_not_stop_the_others(
     run: Run, configure: Callable[..., Path]
 ) -> None:
-    source = configure({"one": ["search"], "two": ["search"]}, truename={"ledger": "memory"})
+    source = configure({"one": ["search"], "two": ["search"]}, truename={"state": "memory"})
 
     with serving(source, "--server", "one", "--server", "gone") as (_, _, err):
         told = err.until("Serving over standard input")

@@ -27,7 +27,7 @@ def write(directory: Path, toml: str, name: str = "mcp.json", **more: Any) -> Pa
 
 @pytest.mark.parametrize("source", ["mcp.json", "truename.toml", None])
 def test_settings_apply_to_the_servers_beside_them(run: Run, tmp_path: Path, source: str | None) -> None:
-    path = write(tmp_path, 'server_name = "lab"\nledger = "names.ledger"\n[aliases]\ngithub = "gh"\n')
+    path = write(tmp_path, 'server_name = "lab"\nstate = "names.ledger"\n[aliases]\ngithub = "gh"\n')
     run("allow")
 
     config = configuration(source)
@@ -35,7 +35,7 @@ def test_settings_apply_to_the_servers_beside_them(run: Run, tmp_path: Path, sou
     assert config.path == path
     assert [server.key for server in config.servers] == ["github"]
     assert (config.settings.server_name, config.settings.aliases) == ("lab", {"github": "gh"})
-    assert config.ledger_path() == tmp_path / "names.ledger"
+    assert config.state_location().path == tmp_path / "names.ledger"
 
 
 def test_a_files_own_settings_go_before_those_beside_it(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_serve_names_the_whole_command_when_the_ledger_was_begun_otherwise(run: 
     ledger = tmp_path / "names.ledger"
     project(Catalog.from_mcp({"github": ["search"]}), "universal", ledger=Ledger.open(ledger))
 
-    done = run("serve", path, "--ledger", ledger, "--server-name", "lab")
+    done = run("serve", path, "--state", ledger, "--server-name", "lab")
 
     assert done.status == 2
-    assert f"`truename rename {path} --all --server-name lab --ledger {ledger}`" in " ".join(done.err.split())
+    assert f"`truename rename {path} --all --server-name lab --state {ledger}`" in " ".join(done.err.split())

@@ -252,7 +252,7 @@ def test_hostile_keys_reach_no_terminal(run: Run, cursor: Path) -> None:
 def test_a_client_reaches_its_servers_through_the_gateway_that_runs(
     one: bool, run: Run, home: Path, configure: Callable[..., Path]
 ) -> None:
-    source = configure({"one": ["search", "get_it"], "two": ["search"]}, truename={"ledger": "memory"})
+    source = configure({"one": ["search", "get_it"], "two": ["search"]}, truename={"state": "memory"})
     Path("truename.toml").unlink()
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()

@@ -94,9 +94,7 @@ def test_without_its_value_a_server_is_told_and_the_others_start(home: Path, run
     env.touch(0o600)
     broken = {"type": "stdio", **account("${ACCOUNT_TOKEN}")}
     content = {"mcpServers": {"github": broken, **{f"s{n}": fake(f"s{n}", "get") for n in range(3)}}}
-    Path("mcp.json").write_text(
-        json.dumps({**content, "truename": {"ledger": "memory", "env_file": str(env)}}), "utf-8"
-    )
+    Path("mcp.json").write_text(json.dumps({**content, "truename": {"state": "memory", "env_file": str(env)}}), "utf-8")
 
     with gateway("mcp.json") as (document, url, err):
         states = {one["key"]: one["state"] for one in document["servers"]}
@@ -125,11 +123,11 @@ def test_a_call_to_a_server_without_its_value_says_what_is_missing(home: Path, r
 
 def test_what_is_probably_not_meant_is_told_at_the_start_and_at_a_reload(home: Path, run: Run) -> None:
     path = Path("mcp.json")
-    path.write_text('{"servers": {}, "truename": {"ledger": "memory"}}', "utf-8")
+    path.write_text('{"servers": {}, "truename": {"state": "memory"}}', "utf-8")
 
     with gateway("mcp.json") as (document, _, err):
         path.write_text(
-            json.dumps({"servers": {"s": {**fake("s", "get"), "timeuot": 3}}, "truename": {"ledger": "memory"}}),
+            json.dumps({"servers": {"s": {**fake("s", "get"), "timeuot": 3}}, "truename": {"state": "memory"}}),
             "utf-8",
         )
         reloaded = json.loads(err.until("}\n"))
@@ -141,7 +139,7 @@ def test_what_is_probably_not_meant_is_told_at_the_start_and_at_a_reload(home: P
     assert [(one["key"], one["remedy"]) for one in reloaded["warnings"]] == [
         ("servers.s.timeuot", "Did you mean 'timeout'?")
     ]
-    path.write_text('{"servers": {}, "truename": {"ledger": "memory"}}', "utf-8")
+    path.write_text('{"servers": {}, "truename": {"state": "memory"}}', "utf-8")
     with serving("mcp.json", "--http", "127.0.0.1:0") as (_, _, err):
         assert "warning: " in err.until("truename init")
 

@@ -35,7 +35,7 @@ CHANGED = {
 def book(tmp_path: Path) -> Callable[..., PinStore]:
     """Offer tools as a gateway with this configuration would, and return its book."""
     (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
-    path = Config(path=tmp_path / "truename.toml").pins_path()
+    path = Config(path=tmp_path / "truename.toml").pins_location().path
 
     def offer(*lists: dict[str, Any], instructions: str = "", **trust: Any) -> PinStore:
         with PinStore(path) as book:

@@ -52,7 +52,7 @@ def test_for_programs_it_is_said_of_each_tool(run: Run, configure: Callable[...,
 
 
 def test_a_lock_is_written_from_the_configuration_that_names_it(run: Run, tmp_path: Path) -> None:
-    settings = {"trust": {"lock": "truename.lock"}, "ledger": "memory"}
+    settings = {"trust": {"lock": "truename.lock"}, "state": "memory"}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"disk": fake("disk", "tidy")}, "truename": settings}))
     assert run("lock", "mcp.json").status == 0
     run("allow")
@@ -70,7 +70,7 @@ def test_pins_tell_what_they_come_from_and_what_only_the_lock_has(run: Run, tmp_
     reviewed = Catalog([*(tool for tool in catalogs[0].values() if tool.origin.name == "read"), *same])
     (tmp_path / "truename.lock").write_text(Lock.of(reviewed).text())
     config: Config = load("truename.toml")
-    with PinStore(config.pins_path()) as book:
+    with PinStore(config.pins_location()) as book:
         digests = ReviewedDefinitions(config.settings.trust.lock).digests
         found = admit(OfferedTools(list(catalogs[1].values())), {}, {}, Trust(drift="quarantine"), reviewed=digests)
         book.trust(found.reviewed, by=BY_LOCK)

@@ -32,7 +32,7 @@ def written(folder: Path, **settings: object) -> str:
     args = ["-m", "tests.gateway.servers.normal", "files", "read", "write", "delete"]
     servers = {"files": {"command": sys.executable, "args": args, "env": {"PYTHONPATH": str(ROOT)}}}
     path = folder / "mcp.json"
-    path.write_text(json.dumps({"mcpServers": servers, "truename": {"ledger": "memory", **settings}}))
+    path.write_text(json.dumps({"mcpServers": servers, "truename": {"state": "memory", **settings}}))
     return path.name
 
 

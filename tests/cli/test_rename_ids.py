@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import fake
 from truename import Catalog, Ledger, ToolId, project
 from truename.catalog import Origin, Tool
-from truename.policy import FileStore, Grant
+from truename.policy import Grant, SqlApprovalStore
 from truename.policy.grants import Subject
 from truename.trust import PinnedTool, PinStore
 
@@ -29,7 +29,7 @@ def written(path: Path, declared: dict[str, Any], **settings: Any) -> Path:
         "salesforce": fake("salesforce", "create_lead"),
         "sf2": {**fake("sf2", "create_lead", "get"), **declared},
     }
-    path.write_text(json.dumps({"mcpServers": servers, "truename": {"ledger": "names.ledger", **settings}}))
+    path.write_text(json.dumps({"mcpServers": servers, "truename": {"state": "names.ledger", **settings}}))
     return path
 
 
@@ -38,7 +38,9 @@ def here(run: Run, tmp_path: Path) -> Path:
     """A configuration whose ledger was begun before anything was declared; what declares is written over it."""
     config = written(tmp_path / "mcp.json", {})
     shown = Catalog.from_mcp({"salesforce": ["create_lead"], "sf2": ["create_lead", "get"]})
-    project(shown, "universal", ledger=Ledger.open(tmp_path / "names.ledger"))
+    memory = Ledger.open(tmp_path / "names.ledger")
+    project(shown, "universal", ledger=memory)
+    memory.close()
     return written(config, DECLARED)
 
 
@@ -140,7 +142,7 @@ def test_two_tools_never_get_one_id(run: Run, here: Path) -> None:
 def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> None:
     rules = [{"name": "careful", "outcome": "deny", "tools": ["sf2/*", "*/get"]}]
     policy = {"default": "allow", "rules": rules}
-    paths = {"approvals": {"path": "approvals.json"}, "trust": {"pins": "book.pins"}}
+    paths = {"trust": {"pins": "book.pins"}}
     written(here, DECLARED, policy=policy, pinned=["sf2/get"], overrides={"universal": {OLD: "make_lead"}}, **paths)
     definition = {"name": "create_lead", "inputSchema": {"type": "object"}}
     tool = Tool(ToolId.parse(OLD), Origin("sf2", "create_lead", "sf2"), definition)
@@ -149,7 +151,7 @@ def test_what_goes_by_ids_is_listed(run: Run, here: Path, tmp_path: Path) -> Non
             [PinnedTool(id=tool.id, server="sf2", name="create_lead", digest=tool.digest, content=definition, at="")]
         )
     subject = Subject(tool.id, tool.digest, "", "sf2", "create_lead")
-    with FileStore(tmp_path / "approvals.json").change() as decided:
+    with SqlApprovalStore(tmp_path / "names.ledger").change() as decided:
         decided.keep(Grant(key="g1", approved=True, scope="always", principal="ada", agent="", subject=subject))
 
     done = run("rename", here, "--ids", "--dry-run", "--json").document

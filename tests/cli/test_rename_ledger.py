@@ -32,7 +32,7 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def test_the_ledger_is_told_after_the_files(run: Run, here: Path, ledger: Path) -> None:
-    done = run("rename", "ping", "agent_ping", "--apply", ".", "--ledger", ledger, "--listed-for", "12w")
+    done = run("rename", "ping", "agent_ping", "--apply", ".", "--state", ledger, "--listed-for", "12w")
 
     day = (datetime.now(UTC).date() + timedelta(weeks=12)).isoformat()
     standing = Ledger.open(ledger, readonly=True).standing("ping")
@@ -42,7 +42,7 @@ def test_the_ledger_is_told_after_the_files(run: Run, here: Path, ledger: Path) 
 
 
 def test_undoing_files_says_that_the_ledger_keeps_its_word(run: Run, here: Path, ledger: Path) -> None:
-    run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger)
+    run("rename", "fs.list", "fs_list", "--apply", ".", "--state", ledger)
     assert "The ledger keeps its entries" in run("rename", "--undo").out
 
     run("rename", "fs.list", "fs_list", "--apply", "src")
@@ -50,7 +50,7 @@ def test_undoing_files_says_that_the_ledger_keeps_its_word(run: Run, here: Path,
 
 
 def test_a_clean_break_ends_the_old_name(run: Run, here: Path, ledger: Path) -> None:
-    words = ("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break", "--protocol")
+    words = ("rename", "fs.list", "fs_list", "--apply", ".", "--state", ledger, "--clean-break", "--protocol")
 
     done = run(*words, "--json")
 
@@ -62,7 +62,7 @@ def test_a_clean_break_ends_the_old_name(run: Run, here: Path, ledger: Path) -> 
 
 
 def test_a_name_that_the_ledger_does_not_know_is_told(run: Run, here: Path, ledger: Path) -> None:
-    done = run("rename", "x.y", "x_y", "--apply", ".", "--ledger", ledger, "--clean-break")
+    done = run("rename", "x.y", "x_y", "--apply", ".", "--state", ledger, "--clean-break")
 
     assert "The ledger never showed 'x.y'" in done.err
 
@@ -70,9 +70,9 @@ def test_a_name_that_the_ledger_does_not_know_is_told(run: Run, here: Path, ledg
 def test_a_plan_leaves_the_ledger_as_it_is(run: Run, here: Path, ledger: Path) -> None:
     before = ledger.read_bytes()
 
-    run("rename", "ping", "agent_ping", "--ledger", ledger, "--clean-break")
-    run("rename", "ping", "agent_ping", "--ledger", ledger, "--clean-break", "--apply", ".", "--dry-run")
-    run("rename", "ping", "fs.list", "--ledger", ledger, "--clean-break", "--apply", ".")
+    run("rename", "ping", "agent_ping", "--state", ledger, "--clean-break")
+    run("rename", "ping", "agent_ping", "--state", ledger, "--clean-break", "--apply", ".", "--dry-run")
+    run("rename", "ping", "fs.list", "--state", ledger, "--clean-break", "--apply", ".")
 
     assert ledger.read_bytes() == before
 
@@ -85,7 +85,7 @@ def test_where_the_ledger_can_not_be_told_the_files_are_given_back(
 
     monkeypatch.setattr("truename.cli.rename.record_entries", full)
 
-    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--ledger", ledger, "--clean-break")
+    done = run("rename", "fs.list", "fs_list", "--apply", ".", "--state", ledger, "--clean-break")
 
     assert done.status == 2
     assert texts(here) == FILES

@@ -92,7 +92,7 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
         (("a", "b", "--listed-for", "0d"), "is not 1 to 3,650 days"),
         (("a", "b", "--listed-until", "tomorrow"), "'tomorrow' is no day"),
         (("a", "b", "--listed-until", "2001-01-01"), "2001-01-01 is in the past"),
-        (("a", "b", "--ledger", "none.ledger"), "no ledger found at none.ledger"),
+        (("a", "b", "--state", "none.ledger"), "no ledger found at none.ledger"),
         (("a", "b", "--for", "nobody"), "Unknown client or provider: 'nobody'"),
     ],
 )

@@ -88,11 +88,11 @@ def test_a_renamed_tool_is_shown_with_its_new_identity(
     ledger = Ledger.open(tmp_path / "names.ledger")
     project(Catalog.from_mcp({"phone": ["press", "tap"]}), "universal", ledger=ledger)
     ledger.redirect("phone@1/press@1", ToolId.parse("phone/tap"))
-    done = run("replay", recorded("press"), phone, "--ledger", tmp_path / "names.ledger", "--json")
+    done = run("replay", recorded("press"), phone, "--state", tmp_path / "names.ledger", "--json")
 
     (call,) = done.document["calls"]
     assert (done.status, call["moved"], call["now"]) == (0, True, "phone@1/tap@1")
-    shown = run("replay", recorded("press"), phone, "--ledger", tmp_path / "names.ledger")
+    shown = run("replay", recorded("press"), phone, "--state", tmp_path / "names.ledger")
     assert shown.out.splitlines()[2].split() == ["1", "ready", "phone/press", "phone/tap"]
 
 
@@ -125,7 +125,7 @@ def test_a_context_of_the_configuration_is_meant_by_its_name(
 def test_calls_are_run_again_by_the_servers_that_have_them(
     run: Run, recorded: Callable[..., Path], configure: Callable[..., Path]
 ) -> None:
-    settings = {"metadata": {"phone/old": {"is_for_llm": False}}, "ledger": "memory"}
+    settings = {"metadata": {"phone/old": {"is_for_llm": False}}, "state": "memory"}
     path = configure({"phone": ["tap", "old"]}, truename=settings)
     done = run("replay", recorded("tap", "old"), path, "--run", "--json")
 
@@ -138,7 +138,7 @@ def test_calls_are_run_again_by_the_servers_that_have_them(
 def test_a_run_stops_where_a_call_is_not_done_and_goes_on_if_asked(
     run: Run, recorded: Callable[..., Path], configure: Callable[..., Path]
 ) -> None:
-    path = configure({"phone": ["tap"]}, truename={"ledger": "memory"})
+    path = configure({"phone": ["tap"]}, truename={"state": "memory"})
     calls = recorded("gone", "tap")
 
     stopped = run("replay", calls, path, "--run")
@@ -149,7 +149,7 @@ def test_a_run_stops_where_a_call_is_not_done_and_goes_on_if_asked(
 def test_a_tool_that_fails_is_told_in_its_own_words(
     run: Run, recorded: Callable[..., Path], configure: Callable[..., Path]
 ) -> None:
-    path = configure({"phone": ["boom", "tap"]}, truename={"ledger": "memory"})
+    path = configure({"phone": ["boom", "tap"]}, truename={"state": "memory"})
     done = run("replay", recorded("boom", "tap"), path, "--run", "--json")
 
     assert (done.status, states(done), done.document["left"]) == (1, ["failed"], 1)
@@ -158,7 +158,7 @@ def test_a_tool_that_fails_is_told_in_its_own_words(
 
 def test_a_tool_that_says_it_failed_has_failed(run: Run, recorded: Callable[..., Path], tmp_path: Path) -> None:
     with upstreams(docs=["search", "err_iserror"]) as up:
-        config = {"mcpServers": {"docs": {"url": up.urls["docs"]}}, "truename": {"ledger": "memory"}}
+        config = {"mcpServers": {"docs": {"url": up.urls["docs"]}}, "truename": {"state": "memory"}}
         (tmp_path / "mcp.json").write_text(json.dumps(config))
         done = run("replay", recorded("search", "err_iserror", server="docs"), "mcp.json", "--run", "--json")
 
@@ -178,7 +178,7 @@ def test_a_server_that_can_not_be_started_is_told(
     run: Run, recorded: Callable[..., Path], configure: Callable[..., Path]
 ) -> None:
     more = {"down": {"command": "/nowhere/at/all"}}
-    path = configure({"phone": ["tap"]}, servers=more, truename={"ledger": "memory"})
+    path = configure({"phone": ["tap"]}, servers=more, truename={"state": "memory"})
 
     for words in ((), ("--run",)):
         done = run("replay", recorded("tap"), path, *words)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename.auth.authorization_server.sessions import PLACE, SESSIONS, VAULT, SignInSession, SignInSessions
+from truename.auth.authorization_server.sessions import PLACE, SignInSession, SignInSessions
 from truename.auth.inbound.authentication import token_store
 from truename.auth.vault import Vault
 from truename.config import load
@@ -94,28 +94,26 @@ def test_what_can_t_be_is_a_usage_fault(run: Run, source: Path, words: tuple[str
 
 
 def test_people_who_signed_in_are_listed_and_revoked(run: Run, source: Path) -> None:
-    directory = load(source).access_path()
-    assert directory is not None
+    location = load(source).state_location()
     now = int(time.time())
-    sessions = SignInSessions(directory / SESSIONS, time.time)
+    sessions = SignInSessions(location, time.time)
     for name, until in (("ann", now + 600), ("old", now - 1)):
         sessions.begin(SignInSession(id=name * 8, name=name, issuer="https://idp", client="c", made=now, until=until))
-    with Vault(directory / VAULT, [bytes(32)]) as vault:
+    with Vault(location, [bytes(32)]) as vault:
         vault.put(PLACE, "ann" * 8, b"refresh")
     (row,) = run("token", "list", source, "--json").document["sign_ins"]
     assert (row["name"], row["issuer"]) == ("ann", "https://idp")
     assert len(run("token", "revoke", "ann", source, "--json").document["ended"]) == 1
     assert sessions.all() == ()
     sessions.close()
-    with Vault(directory / VAULT, [bytes(32)]) as vault:
+    with Vault(location, [bytes(32)]) as vault:
         assert vault.get(PLACE, "ann" * 8) is None
 
 
 def test_a_damaged_file_is_told_and_left_alone(run: Run, source: Path) -> None:
     run("token", "add", "ann", source)
-    directory = load(source).access_path()
-    assert directory is not None
-    path = directory / "tokens.json"
+    path = load(source).state_location().path
+    assert path is not None
     path.write_text("{")
     for words in (("list",), ("add", "bob"), ("revoke", "ann")):
         done = run("token", *words, source)

@@ -20,7 +20,6 @@ WHOLE = f"""
 command = "true"
 [access]
 public_url = "https://tools.example.com/"
-state = "kept"
 token_name = "ops"
 [access.tokens.ci]
 hash = "{HASH}"
@@ -56,7 +55,6 @@ def read(text: str) -> Access:
 def test_everything_is_read() -> None:
     access = read(WHOLE)
     assert access.public_url == "https://tools.example.com"
-    assert access.state == "/home/me/kept"
     assert access.tokens["ci"].expires == 1_801_440_000
     assert (access.oauth["work"].algorithms, access.oauth["work"].leeway) == (("ES256",), 5.0)
     assert access.sign_in is not None
@@ -305,5 +303,5 @@ def test_the_schema_knows_every_key() -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**content, "access": {"zzz": 1}}, json_schema())
     assert SETTINGS["access"].type.schema["properties"].keys() == {
-        *("public_url", "state", "token_name", "tokens", "oauth", "sign_in")
+        *("public_url", "token_name", "tokens", "oauth", "sign_in")
     }

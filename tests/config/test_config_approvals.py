@@ -17,25 +17,10 @@ HERE = Path("/home/me/truename.toml")
 
 
 def test_all_that_can_be_said_is_read() -> None:
-    text = (
-        '[approvals]\nask = "both"\nwait = 30\nmax_pending = 5\nexpiry = 60\ngrant_expiry = 86400\npath = "said.json"\n'
-    )
+    text = '[approvals]\nask = "both"\nwait = 30\nmax_pending = 5\nexpiry = 60\ngrant_expiry = 86400\n'
     config = parse(text + SERVER, HERE, {})
-    assert config.settings.approvals == Asking(
-        ask="both", wait=30.0, max_pending=5, expiry=60.0, grant_expiry=86_400.0, path="/home/me/said.json"
-    )
-    assert config.approvals_path() == Path("/home/me/said.json")
+    assert config.settings.approvals == Asking(ask="both", wait=30.0, max_pending=5, expiry=60.0, grant_expiry=86_400.0)
     jsonschema.validate(tomllib.loads(text + SERVER), json_schema())
-
-
-def test_where_they_are_kept_if_nothing_is_said() -> None:
-    environ = {"XDG_STATE_HOME": "/state"}
-    path = parse(SERVER, HERE, {}).approvals_path(environ)
-    assert path is not None
-    assert path.parent == Path("/state/truename/approvals")
-    assert path.suffix == ".json"
-    for text in ('[approvals]\npath = "memory"\n', 'ledger = "memory"\n'):
-        assert parse(text + SERVER, HERE, {}).approvals_path(environ) is None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +33,7 @@ def test_where_they_are_kept_if_nothing_is_said() -> None:
         ("[approvals]\nexpiry = 0", "approvals.expiry"),
         ('[approvals]\ngrant_expiry = "never"', "approvals.grant_expiry"),
         ("[approvals]\nasks = true", "approvals.asks"),
+        ('[approvals]\npath = "x"', "approvals.path"),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(text: str, key: str) -> None:

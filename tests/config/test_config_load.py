@@ -12,6 +12,7 @@ from tests.support.config_load import ENVIRON, faults_of, one, read, server, set
 from truename.catalog import ServerIdentity
 from truename.config import Config, ServerConfig, Settings, load, parse, state_path
 from truename.errors import ConfigError
+from truename.storage import StateLocation
 
 
 def test_a_plain_file_is_read_as_it_is() -> None:
@@ -67,7 +68,7 @@ def test_settings_stand_under_one_key() -> None:
         style="on-conflict",
         server_name="lab",
         names="canonical",
-        ledger="names.ledger",
+        state="names.ledger",
         token="${TOKEN}",
         call_timeout=1.5,
         max_tools=7,
@@ -78,7 +79,7 @@ def test_settings_stand_under_one_key() -> None:
         style="on-conflict",
         server_name="lab",
         names="canonical",
-        ledger="/etc/names.ledger",
+        state="/etc/names.ledger",
         token="s3cret",
         call_timeout=1.5,
         max_tools=7,
@@ -326,11 +327,33 @@ def test_each_configuration_has_a_ledger_of_its_own(
     assert path == state_path("/etc/../etc/mcp.json", environ)
 
 
-def test_where_the_ledger_is() -> None:
-    assert read(one(command="x")).ledger_path(ENVIRON) == state_path("/etc/mcp.json", ENVIRON)
-    assert Config(path=Path("/etc/mcp.json"), settings=settings(ledger="memory")).ledger_path(ENVIRON) is None
-    assert Config(settings=settings(ledger="/x/y")).ledger_path(ENVIRON) == Path("/x/y")
-    assert Config().ledger_path(ENVIRON) is None
+def test_where_the_state_is() -> None:
+    default = read(one(command="x")).state_location(ENVIRON)
+    assert default.path is not None
+    assert default.path == state_path("/etc/mcp.json", ENVIRON)
+    assert default.path.suffix == ".db"
+    assert default.former["ledger"] == default.path.with_suffix(".ledger")
+    assert default.former["token"].parts[-3::2] == ("access", "tokens.json")
+    assert Config(path=Path("/etc/mcp.json"), settings=settings(state="memory")).state_location(ENVIRON).path is None
+    elsewhere = Config(settings=settings(state="/x/y"))
+    assert (elsewhere.state_location(ENVIRON), elsewhere.pins_location(ENVIRON)) == (StateLocation(Path("/x/y")),) * 2
+    assert elsewhere.keys_path(ENVIRON) == Path("/x/y.keys")
+    assert (Config().state_location(ENVIRON).path, Config().keys_path(ENVIRON)) == (None, None)
+    assert Config(settings=settings(state="/x/y", trust={"pins": "memory"})).pins_location(ENVIRON).path is None
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("ledger", {"ledger": "names.ledger"}),
+        ("access.state", {"access": {"state": "kept"}}),
+        ("approvals.path", {"approvals": {"path": "said.json"}}),
+    ],
+)
+def test_a_setting_that_was_replaced_names_the_one_that_replaced_it(key: str, given: dict[str, object]) -> None:
+    (fault,) = faults_of({**one(command="x"), "truename": given})
+    assert (fault.key, fault.problem) == (key, "it was replaced by state")
+    assert fault.remedy == "Set state to the path of one database for all state, or to memory."
 
 
 @pytest.mark.parametrize(("said", "kind"), [(None, "shared"), ("session", "session"), ("user", "user")])
@@ -375,7 +398,7 @@ def test_limits_that_are_none_are_told() -> None:
     assert [fault.key for fault in faults] == ["mcpServers.s.max_concurrent", "mcpServers.s.tool_timeouts.slow"]
 
 
-@pytest.mark.parametrize("place", ["ledger", "audit.path", "approvals.path", "trust.pins", "access.state"])
+@pytest.mark.parametrize("place", ["state", "audit.path", "trust.pins"])
 def test_the_home_of_nobody_is_a_word_like_others(place: str) -> None:
     table, _, key = place.partition(".")
     path = "~nobody-of-this-name/x"

@@ -66,7 +66,7 @@ SETTINGS = st.builds(
     style=st.sampled_from([None, "prefixed", "on-conflict"]),
     server_name=WORDS,
     names=st.sampled_from(["universal", "detect", "canonical"]),
-    ledger=st.sampled_from([None, "memory", "/var/x.ledger"]),
+    state=st.sampled_from([None, "memory", "/var/x.db"]),
     token=st.none() | st.just("a-b"),
     call_timeout=st.floats(0.001, 1e300, allow_nan=False),
     max_body=st.integers(1, 10**12),
@@ -192,7 +192,7 @@ def test_half_a_character_is_told() -> None:
 
 
 TABLES: dict[str, dict[str, Any]] = {
-    "approvals": {"ask": "both", "wait": 5, "path": "/var/approvals"},
+    "approvals": {"ask": "both", "wait": 5},
     "audit": {"path": "/var/audit", "arguments": "redacted", "hide": ["*x*"], "key": "k" * 32},
     "telemetry": {"metrics": True, "metrics_for": ["prom*"], "metrics_tools": 3},
     "trust": {

@@ -70,7 +70,7 @@ BOTH: list[dict[str, Any]] = [
     {"truename": {"style": "prefixed", "token": "${X}", "aliases": {"a": "b", "c": 1}}},
     {"mcpServers": {"s": {"command": "x", "integration": "Sales-force_1", "version": 2, "versions": {"a b": 3}}}},
     {"mcpServers": {"s": {"command": "x", "integration": "a", "version": "1.4.2", "versions": {}}}},
-    {"names": "detect", "max_body": 1, "call_timeout": 0.1, "ledger": "memory", "server_name": "${X}"},
+    {"names": "detect", "max_body": 1, "call_timeout": 0.1, "state": "memory", "server_name": "${X}"},
     {"overrides": {"Claude Code": {"Salesforce@v1/GET": "x"}}},
 ]
 NEITHER: list[dict[str, Any]] = [
@@ -118,7 +118,7 @@ NEITHER: list[dict[str, Any]] = [
     {"overrides": 1},
     {"overrides": {"cursor": {"x": "y"}}},
     {"overrides": {"cursor": {"a/b": []}}},
-    {"ledger": 1},
+    {"state": 1},
     {"env_file": 1},
 ]
 

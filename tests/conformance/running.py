@@ -62,7 +62,7 @@ def gateway(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[
     folder.mkdir(parents=True, exist_ok=True)
     config, log = folder / "mcp.json", folder / "gateway.log"
     options = ["--http", "127.0.0.1:0", "--style", "on-conflict", "--json"]
-    document = {"mcpServers": dict(entries), "truename": {"ledger": "memory"}}
+    document = {"mcpServers": dict(entries), "truename": {"state": "memory"}}
     config.write_text(json.dumps(document), encoding="utf-8")
     with running([sys.executable, "-m", "truename", "serve", str(config), *options], log) as program:
         assert program.stdout is not None

@@ -100,7 +100,7 @@ async def _resources(client: Client) -> None:
 async def main(url: str) -> None:
     mode = _STATELESS if os.environ.get(_ERA) == _STATELESS else "legacy"
     server = ServerConfig(key="suite", url=url, type="http")
-    config = Config(servers=(server,), settings=Settings(style="on-conflict", ledger="memory"))
+    config = Config(servers=(server,), settings=Settings(style="on-conflict", state="memory"))
     async with Gateway(config) as gateway, listening(gateway) as address:
         client = Client(
             f"{address}/mcp",

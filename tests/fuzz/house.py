@@ -176,7 +176,7 @@ def _server(key: str, url: str, timeout: float = 15.0) -> ServerConfig:
 
 # Many failures are what its servers are for; the hostile one is waited for as short as may be.
 SETTINGS: Final = Settings(
-    ledger="memory",
+    state="memory",
     token=TOKEN,
     answer_timeout=1.0,
     startup_timeout=5.0,

@@ -19,8 +19,8 @@ from truename.errors import TruenameError
 from truename.gateway.protocol.session_ids import handshake_in
 from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
+from truename.policy import SqlApprovalStore
 from truename.policy.grants import CallRecord, Subject, Where
-from truename.policy.store import FileStore
 from truename.trust.approval_queue import ApprovalQueue, PendingCall
 from truename.trust.pins import PinnedTool, PinStore
 from truename.trust.pins import digest_of as digest_of_definition
@@ -109,13 +109,13 @@ def _read_sessions(path: Path) -> Any:
 
 
 def _approvals(path: Path) -> None:
-    with FileStore(path).change() as book:
+    with SqlApprovalStore(path).change() as book:
         where = Where("ann", "s", "c")
         book.put(CallRecord(where=where, id=ToolId.parse("git@1/push@1"), arguments="a", state="running"))
 
 
 def _read_approvals(path: Path) -> Any:
-    return FileStore(path).read().calls()
+    return SqlApprovalStore(path).read().call(Where("ann", "s", "c"))
 
 
 def _lock(path: Path) -> None:

@@ -100,7 +100,7 @@ class Lab:
             for server in servers
         }
         path = self.folder / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": entries, "truename": {"ledger": "memory", **settings}}))
+        path.write_text(json.dumps({"mcpServers": entries, "truename": {"state": "memory", **settings}}))
         return path
 
     def over_stdio(self, *servers: ServerConfig, **settings: Any) -> StdioServerParameters:

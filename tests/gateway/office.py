@@ -10,7 +10,7 @@ import mcp_types as types
 
 from truename.config.approvals import Asking
 from truename.policy import Approvals, read_policy
-from truename.trust.approval_queue import ApprovalQueue, decided, pending_path
+from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,18 +47,23 @@ class Office:
     """The operator, at the files that the gateway and the command line share."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "approvals.json"
+        self.path = folder / "state.db"
 
     def settings(self, **more: Any) -> Asking:
-        return Asking(path=str(self.path), **more)
+        return Asking(**more)
+
+    @property
+    def state(self) -> str:
+        """The setting that has a gateway keep its state where the operator looks."""
+        return str(self.path)
 
     def waiting(self) -> list[PendingCall]:
-        with ApprovalQueue(pending_path(self.path)) as book:
+        with ApprovalQueue(self.path) as book:
             return [one for one in book.all() if one.is_open]
 
     def decides(self, approved: bool = True, scope: Any = "call", **more: Any) -> Grant:
         (one,) = self.waiting()
-        with ApprovalQueue(pending_path(self.path)) as book:
+        with ApprovalQueue(self.path) as book:
             return decided(one, scope, Approvals.open(self.path), book, approved=approved, lasts=60.0, **more)
 
     async def sees(self, count: int) -> None:
@@ -71,7 +76,9 @@ class Office:
 async def gateway(lab: Lab, office: Office, *servers: Any, **more: Any) -> AsyncIterator[str]:
     asking = {key: more.pop(key) for key in ("ask", "wait", "max_pending", "expiry", "grant_expiry") if key in more}
     approvals = office.settings(**asking)
-    running = lab.serving(*(servers or (lab.normal("fs", "write"),)), policy=ASK, approvals=approvals, **more)
+    running = lab.serving(
+        *(servers or (lab.normal("fs", "write"),)), policy=ASK, approvals=approvals, state=office.state, **more
+    )
     async with running as address:
         yield address + "/mcp"
 

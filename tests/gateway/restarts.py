@@ -37,9 +37,9 @@ class Place:
 
     @property
     def record(self) -> Path:
-        directory = self.config.access_path()
-        assert directory is not None
-        return directory / "sessions.db"
+        path = self.config.state_location().path
+        assert path is not None
+        return path
 
     @asynccontextmanager
     async def gateway(self, **settings: Any) -> AsyncIterator[str]:

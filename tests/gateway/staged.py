@@ -14,8 +14,7 @@ from truename.gateway.upstream.known import Known
 from truename.gateway.views.view import Asked, ViewSpec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from truename.storage import StateLocation
     from truename.trust import PinStore
 
 SPEC = ViewSpec("universal")
@@ -47,7 +46,7 @@ class Stage:
         self,
         settings: Settings,
         book: PinStore | None = None,
-        approvals: Path | None = None,
+        approvals: StateLocation | None = None,
         server: type[Staged] = Staged,
     ) -> None:
         self.fs = server(ServerConfig(key="fs", command="true"), settings)

@@ -307,7 +307,9 @@ async def test_what_is_allowed_or_denied_by_a_rule_asks_nobody(
     rules = [{"outcome": "allow", "tools": ["fs/read"]}, {"outcome": "deny", "tools": ["fs/delete"]}]
     policy = read_policy({"default": "ask", "rules": rules})
     async with (
-        lab.serving(lab.normal("fs", "read", "delete"), policy=policy, approvals=office.settings()) as address,
+        lab.serving(
+            lab.normal("fs", "read", "delete"), policy=policy, approvals=office.settings(), state=office.state
+        ) as address,
         connect(address + "/mcp", era, elicitation_callback=user.elicited) as client,
     ):
         assert await ran(client, "read", text="x")

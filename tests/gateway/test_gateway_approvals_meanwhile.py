@@ -14,6 +14,7 @@ from tests.gateway.staged import Stage
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -62,8 +63,8 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     tmp_path: Path, drift: Any, happens: Callable[[Stage], Awaitable[None]], code: str, word: str
 ) -> None:
     office = Office(tmp_path)
-    settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings())
-    stage = Stage(settings, approvals=office.path)
+    settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings(), state=office.state)
+    stage = Stage(settings, approvals=StateLocation(office.path))
     stage.lists(PUSH)
 
     async def decides(_: Any, __: Any) -> types.ElicitResult:

@@ -15,7 +15,6 @@ import pytest
 
 from tests.gateway.office import ASK, Office, User, gateway, ran
 from tests.shared import ROOT
-from truename.config.approvals import Asking
 from truename.errors import StoreError
 from truename.gateway import listening
 from truename.policy import read_policy
@@ -134,19 +133,21 @@ async def test_another_configuration_keeps_what_was_decided_and_what_waits(
     lab: Lab, connect: Callable[..., Any], office: Office
 ) -> None:
     async with (
-        lab.gateway(lab.normal("fs", "write"), policy=ASK, approvals=office.settings()) as running,
+        lab.gateway(lab.normal("fs", "write"), policy=ASK, approvals=office.settings(), state=office.state) as running,
         listening(running) as address,
         connect(address + "/mcp", "2026-07-28") as client,
     ):
         assert not await ran(client, text="x")
         config = running.config
         policy = read_policy({"default": "ask"})
-        settings = replace(config.settings, approvals=office.settings(ask="operator"), policy=policy)
+        settings = replace(
+            config.settings, approvals=office.settings(ask="operator"), state=office.state, policy=policy
+        )
         await running.reload(replace(config, settings=settings))
         office.decides()
         assert await ran(client, text="x")
-        elsewhere = replace(settings, approvals=Asking(path=str(lab.folder / "other.json")))
-        with pytest.raises(Exception, match=r"approvals\.path"):
+        elsewhere = replace(settings, state=str(lab.folder / "other.db"))
+        with pytest.raises(Exception, match="state: it can't change"):
             await running.reload(replace(config, settings=elsewhere))
 
 
@@ -210,7 +211,7 @@ async def test_a_call_that_waits_is_answered_as_soon_as_it_is_denied(
 async def test_a_gateway_and_a_command_line_are_two_programs(
     lab: Lab, connect: Callable[..., Any], era: str, office: Office
 ) -> None:
-    settings = {"policy": {"default": "ask"}, "approvals": {"path": str(office.path), "ask": "operator"}}
+    settings = {"policy": {"default": "ask"}, "state": str(office.path), "approvals": {"ask": "operator"}}
 
     async def command(*words: str) -> dict[str, Any]:
         program = str(Path(sys.executable).with_name("truename"))

@@ -49,7 +49,7 @@ async def test_over_stdio_a_client_is_asked_too(
     async with upstreams.serve(stateless()) as url:
         parameters = lab.over_stdio()
         path = lab.config_file()
-        path.write_text(f'{{"mcpServers": {{"far": {{"url": "{url}"}}}}, "truename": {{"ledger": "memory"}}}}')
+        path.write_text(f'{{"mcpServers": {{"far": {{"url": "{url}"}}}}, "truename": {{"state": "memory"}}}}')
         async with connect(parameters, era, **Person("ada").answering) as client:
             done = (await client.call_tool("ask", {})).structured_content
     assert done["answers"]["who"]["content"] == {"name": "ada"}

@@ -51,10 +51,10 @@ POLICY = {
 
 @asynccontextmanager
 async def audited(
-    lab: Lab, place: Path, *servers: Any, ledger: str | None = None, **audit: Any
+    lab: Lab, place: Path, *servers: Any, state: str | None = None, **audit: Any
 ) -> AsyncIterator[tuple[Gateway, str]]:
     settings = Settings(
-        ledger=ledger,
+        state=state,
         startup_timeout=20.0,
         policy=read_policy(POLICY),
         audit=Audit(path=str(place), **audit),
@@ -118,7 +118,7 @@ async def test_where_a_name_leads_from_now_on_is_written_down_whoever_said_so(
     server = lab.script("j", "journal", str(tmp_path / "ran"), "note", "write")
     path = tmp_path / "names.ledger"
     Ledger.open(path).redirect("older_note", "j@1/write@1")
-    async with audited(lab, place, server, ledger=str(path)):
+    async with audited(lab, place, server, state=str(path)):
         other = Ledger.open(path)
         other.redirect("old_note", "j@1/note@1", until="2027-02-01")
         other.retire("older_note", "note")
@@ -257,7 +257,7 @@ async def test_by_which_text_it_runs_is_written_down_at_the_start_and_when_anoth
 ) -> None:
     path = tmp_path / "truename.toml"
     path.write_text("one")
-    settings = Settings(ledger="memory", audit=Audit(path=str(place)))
+    settings = Settings(state="memory", audit=Audit(path=str(place)))
     config = Config(path=path, servers=(lab.normal("w", "read"),), settings=settings)
     async with Gateway(config) as gateway:
         path.write_text("another")

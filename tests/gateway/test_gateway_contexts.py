@@ -330,7 +330,7 @@ def test_a_named_context_leaves_open_what_the_default_says() -> None:
 
 
 async def test_what_limits_a_tool_limits_it_under_its_new_name_at_once(lab: Lab, connect: Any, tmp_path: Path) -> None:
-    settings = Settings(ledger=str(tmp_path / "ledger"), **SETTINGS)
+    settings = Settings(state=str(tmp_path / "ledger"), **SETTINGS)
     config = Config(servers=(lab.normal("phone", "tap", "wipe"),), settings=settings)
     async with Gateway(config) as gateway:
         for path in ("/mcp/in/pay", "/mcp/in/pay/only/phone"):

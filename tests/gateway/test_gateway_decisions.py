@@ -47,6 +47,7 @@ async def deciding(
     settings: dict[str, Any] = {
         "policy": ASK,
         "approvals": office.settings(**asking),
+        "state": office.state,
         "audit": Audit(path=str(place), required=required),
         "telemetry": Telemetry(metrics=True),
     }
@@ -107,9 +108,7 @@ async def test_a_command_beside_the_gateway_decides_in_the_same_chain_and_is_tol
     lab: Lab, connect: Callable[..., Any], era: str, *, office: Office, place: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "truename.toml"
-    source.write_text(
-        f'[mcpServers.fs]\ncommand = "fs"\n[approvals]\npath = "{office.path}"\n[audit]\npath = "{place}"\n'
-    )
+    source.write_text(f'state = "{office.path}"\n[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "{place}"\n')
     async with (
         deciding(lab, office, place, ask="operator") as (gateway, address),
         connect(address, era) as client,

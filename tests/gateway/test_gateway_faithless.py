@@ -32,7 +32,7 @@ def at(lab: Lab, tmp_path: Path, connect: Callable[..., Any]) -> Callable[..., A
         settings: dict[str, Any] = {
             "trust": Trust(drift=drift),
             "policy": ASKED,
-            "approvals": Office(tmp_path).settings(),
+            "state": Office(tmp_path).state,
             "startup_timeout": 2.0,
             "style": "on-conflict",
         }

@@ -22,8 +22,9 @@ from tests.gateway.staged import Stage, Staged
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
+from truename.storage import StateLocation
 from truename.trust import PinStore
-from truename.trust.approval_queue import ApprovalQueue, decided, pending_path
+from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,9 +148,15 @@ class Trusting(RuleBasedStateMachine):
     async def _staged(self) -> Stage:
         trusted = Trust(**MODES[self.mode])
         stage = Stage(
-            Settings(trust=trusted, policy=POLICY, approvals=self.office.settings(), style="on-conflict"),
+            Settings(
+                trust=trusted,
+                policy=POLICY,
+                approvals=self.office.settings(),
+                state=self.office.state,
+                style="on-conflict",
+            ),
             self.book,
-            self.office.path,
+            StateLocation(self.office.path),
             Offering,
         )
         stage.lists(*tools("A"))
@@ -207,7 +214,7 @@ class Trusting(RuleBasedStateMachine):
         self._decided([*self.pending][data.draw(st.integers(0, len(self.pending) - 1))], approved, scope)
 
     def _decided(self, key: str, approved: bool, scope: Any) -> None:
-        with ApprovalQueue(pending_path(self.office.path)) as book:
+        with ApprovalQueue(self.office.path) as book:
             asked = book.find(key)
             assert asked is not None
             approvals = Approvals.open(self.office.path)

@@ -66,7 +66,7 @@ async def test_of_two_servers_that_are_one_integration_the_first_has_a_tool_and_
 
 
 async def test_a_gateway_whose_ledger_has_other_ids_does_not_start(lab: Lab, tmp_path: Path) -> None:
-    config = Config(servers=(lab.normal("sf2", "get"),), settings=Settings(ledger=str(tmp_path / "ledger")))
+    config = Config(servers=(lab.normal("sf2", "get"),), settings=Settings(state=str(tmp_path / "ledger")))
     async with Gateway(config):
         pass
     declared = replace(config, servers=(replace(config.servers[0], identity=SF2),))
@@ -80,7 +80,7 @@ async def test_after_the_rename_old_ids_and_names_reach_the_same_tools(
     lab: Lab, connect: Any, era: str, said: Callable[[Any], str], tmp_path: Path
 ) -> None:
     servers = (lab.normal("salesforce", "create_lead"), lab.normal("sf2", "create_lead", "get"))
-    config = Config(servers=servers, settings=Settings(ledger=str(tmp_path / "ledger")))
+    config = Config(servers=servers, settings=Settings(state=str(tmp_path / "ledger")))
     async with (
         Gateway(config) as gateway,
         listening(gateway) as address,
@@ -113,7 +113,7 @@ async def test_a_gateway_that_runs_follows_the_rename_and_refuses_a_declaration_
     lab: Lab, connect: Any, tmp_path: Path
 ) -> None:
     server = lab.normal("sf2", "get")
-    config = Config(servers=(server,), settings=Settings(ledger=str(tmp_path / "ledger")))
+    config = Config(servers=(server,), settings=Settings(state=str(tmp_path / "ledger")))
     async with (
         Gateway(config) as gateway,
         listening(gateway) as address,

@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def settings(tmp_path: Path) -> dict[str, Any]:
-    return {"ledger": str(tmp_path / "x.ledger"), "start": "lazy", "startup_timeout": 20.0}
+    return {"state": str(tmp_path / "x.ledger"), "start": "lazy", "startup_timeout": 20.0}
 
 
 def gateway(lab: Lab, settings: dict[str, Any], *servers: ServerConfig) -> Gateway:
@@ -223,8 +223,8 @@ async def test_another_entry_never_shows_what_one_listed(
 async def test_without_a_file_for_the_ledger_nothing_is_kept(lab: Lab, settings: dict[str, Any]) -> None:
     server = lab.normal("w", "get")
     for _ in range(2):
-        await learned(lab, {**settings, "ledger": "memory"}, server)
-    async with gateway(lab, {**settings, "ledger": "memory"}, server):
+        await learned(lab, {**settings, "state": "memory"}, server)
+    async with gateway(lab, {**settings, "state": "memory"}, server):
         assert [event.kind for event in lab.events] == ["start", "ready"]
 
 

@@ -202,7 +202,7 @@ async def test_it_is_not_ready_without_what_it_writes_to(lab: Lab, tmp_path: Pat
     ledger = tmp_path / "state" / "names.ledger"
     ledger.parent.mkdir()
     audit = Audit(path=str(tmp_path / "audit"), required=True)
-    async with measured(lab, lab.normal("w", "read"), ledger=str(ledger), audit=audit) as (gateway, address):
+    async with measured(lab, lab.normal("w", "read"), state=str(ledger), audit=audit) as (gateway, address):
         assert (await asked(address, "/readyz")).status_code == 200
         ledger.rename(tmp_path / "elsewhere")
         recorder = gateway.audit.recorder

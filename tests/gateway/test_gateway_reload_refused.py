@@ -35,7 +35,7 @@ async def test_nothing_changes_where_nothing_is_otherwise(lab: Lab) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "the ledger": ({"ledger": "/nowhere/x.ledger"}, ConfigError, "ledger: it can't change while the gateway runs"),
+    "the ledger": ({"state": "/nowhere/x.db"}, ConfigError, "state: it can't change while the gateway runs"),
     "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
     "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
     "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was created with"),
@@ -76,7 +76,7 @@ async def test_a_ledger_that_fails_meanwhile_changes_nothing(lab: Lab, monkeypat
     async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
         config, hub = gateway.config, gateway.hub
 
-        def full(*_: object) -> None:
+        def full(*_: object, **__: object) -> None:
             raise LedgerError(code="unusable", path=Path("x"), reason="no space left on device")
 
         with monkeypatch.context() as patch:
@@ -116,13 +116,13 @@ async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
     config = Config(servers=(one, two))
     async with Gateway(config, only="one") as gateway:
         assert not await gateway.reload(replace(config, servers=(one,)))
-        with pytest.raises(ConfigError, match=r"no server is left of those that are served here \('one'\)"):
+        with pytest.raises(ConfigError, match=r"no server remains of those that this gateway serves \('one'\)"):
             await gateway.reload(replace(config, servers=(two,)))
         assert names(gateway) == ["get"]
 
 
 FIXED = {
-    *("ledger", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
+    *("state", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
     *("max_incoming", "max_requests", "max_unread", "principal_share", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
     "allow_addresses",

@@ -102,7 +102,7 @@ async def test_on_the_day_after_the_old_name_leaves_the_list_and_clients_are_tol
 
 
 async def test_a_rename_while_the_gateway_runs_is_taken_over(lab: Lab, connect: Any, era: str, tmp_path: Path) -> None:
-    settings = Settings(ledger=str(tmp_path / "ledger"))
+    settings = Settings(state=str(tmp_path / "ledger"))
     config = Config(servers=(lab.normal("files", "find"),), settings=settings)
     async with (
         Gateway(config, today=Calendar()) as gateway,

@@ -51,8 +51,7 @@ class Room:
     @asynccontextmanager
     async def client(self, *words: str, era: str = "legacy", **server: Any) -> AsyncIterator[Client]:
         entry = self.fs.config(self._lab)
-        approvals = self.office.settings()
-        running = self._lab.serving(entry, approvals=approvals, style="on-conflict", **self._more, **server)
+        running = self._lab.serving(entry, state=self.office.state, style="on-conflict", **self._more, **server)
         user: dict[str, Any] = {"elicitation_callback": User(*words).elicited} if words else {}
         async with running as address, self._connect(f"{address}/mcp", era, **user) as client:
             yield client

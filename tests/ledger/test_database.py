@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 from tests.ledger.stories import claim, show
 from tests.ledger.stories import settings as made
+from tests.support.ledger_journal import journal
 from truename import Ledger, ToolId
 from truename.errors import LedgerError
-from truename.ledger import Bind, Event
+from truename.ledger import Bind, Event, LedgerSettings, open_ledger
 from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
 from truename.ledger.sql import SqlLedger
+from truename.ledger.store import MemoryLedger
+from truename.storage import Database, Schema, StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +192,7 @@ def test_a_row_that_means_nothing_is_refused(tmp_path: Path, statement: str) -> 
         data.execute(statement)
         data.commit()
 
-    with pytest.raises(LedgerError, match=r"it is damaged \(a row can't be read") as caught:
+    with pytest.raises(LedgerError, match=r"it is damaged \(a row cannot be read") as caught:
         Ledger.open(path).history("x")
     assert caught.value.code == "corrupt"
 
@@ -210,3 +213,120 @@ def test_a_store_keeps_nothing_under_another_revision(tmp_path: Path) -> None:
     assert not store.append(events, 7)
     assert store.append(events, 0)
     assert (store.snapshot().revision, store.snapshot().origin(IDS[0])) == (1, ("a", "x"))
+    memory = MemoryLedger()
+    assert (memory.append(events, 7), memory.append(events, 1), memory.snapshot().revision) == (False, True, 2)
+    assert (memory.has_news(), memory.is_busy()) == (False, False)
+
+
+def test_an_event_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    store = SqlLedger(tmp_path / "ledger", readonly=False)
+    unwritable = LedgerSettings(style="prefixed", server_name="x", aliases={"a": object()})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        store.append([Bind(server="a", name="x", id=IDS[0]), unwritable], 0)
+
+    state = store.snapshot()
+    assert (state.revision, state.origin(IDS[0]), state.scope("").settings) == (0, None, None)
+
+
+def test_an_event_of_no_kind_changes_nothing(ledger: Ledger) -> None:
+    ledger.record([Event()])
+
+    assert (dict(ledger.withdrawn), dict(ledger.bindings()), ledger.settings) == ({}, {}, None)
+
+
+def test_nobody_else_is_looked_for_within_a_transaction(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.record([claim("x", "a/x")])
+        ledger.catch_up()
+
+    assert ledger.holder("x") == IDS[0]
+
+
+def test_a_reader_of_a_database_without_a_ledger_finds_nothing_until_there_is_one(tmp_path: Path) -> None:
+    other = Database(tmp_path / "state.db", Schema("word", (("CREATE TABLE word (text TEXT)",),)))
+    reader = open_ledger(tmp_path / "state.db", readonly=True)
+    assert (reader.revision, reader.history("x")) == (0, ())
+    open_ledger(tmp_path / "state.db").record([claim("x", "a/x")])
+
+    assert reader.refresh()
+    assert reader.holder("x") == IDS[0]
+    other.close()
+
+
+@pytest.mark.parametrize("kind", ["journal", "database"])
+def test_a_ledger_of_an_earlier_version_is_imported_once_and_kept(tmp_path: Path, kind: str) -> None:
+    former = tmp_path / "names.ledger"
+    if kind == "journal":
+        former.write_bytes(journal([claim("x", "a/x"), Bind(server="a", name="x", id=IDS[0])]))
+    else:
+        writer = Ledger.open(former)
+        writer.record([claim("x", "a/x"), Bind(server="a", name="x", id=IDS[0])])
+        writer.close()
+    before = former.read_bytes()
+    where = StateLocation(tmp_path / "state.db", {"ledger": former})
+    reader = open_ledger(where, readonly=True)
+    assert (reader.holder("x"), (tmp_path / "state.db").exists()) == (IDS[0], False)
+
+    ledger = open_ledger(where)
+    assert (ledger.holder("x"), dict(ledger.bindings())) == (IDS[0], {("a", "x"): IDS[0]})
+    assert [event.kind for event in ledger.history("X")] == ["claim"]
+    ledger.record([claim("y", "b/y")])
+    ledger.close()
+    former.write_bytes(b"no ledger at all")
+    again = open_ledger(where)
+    assert (again.holder("x"), again.holder("y"), open_ledger(where, readonly=True).holder("y")) == (
+        *(IDS[0], IDS[2]),
+        IDS[2],
+    )
+    former.write_bytes(before)
+
+
+@pytest.mark.parametrize("kind", ["journal", "database", "text"])
+def test_a_damaged_ledger_of_an_earlier_version_is_refused_and_nothing_of_it_imported(
+    tmp_path: Path, kind: str
+) -> None:
+    former = tmp_path / "names.ledger"
+    if kind == "journal":
+        former.write_bytes(journal([claim(f"n{number}", "a/x") for number in range(9)]))
+        former.write_bytes(former.read_bytes().replace(b"n7", b"m7"))
+    elif kind == "database":
+        Ledger.open(former).close()
+        with closing(sqlite3.connect(former)) as data:
+            data.execute("DROP TABLE ledger_owner")
+    else:
+        former.write_text("no ledger at all " * 99)
+    where = StateLocation(tmp_path / "state.db", {"ledger": former})
+    for _ in range(2):
+        with pytest.raises(LedgerError) as refused:
+            open_ledger(where)
+        assert (refused.value.code, refused.value.path) == ("corrupt", former)
+    former.rename(tmp_path / "moved")
+
+    assert open_ledger(where).history("n0") == ()
+
+
+def test_a_ledger_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "ledger").close()
+    (tmp_path / "ledger").unlink()
+    for readonly in (False, True):
+        with pytest.raises(LedgerError, match="it is missing, but it had 1 changes"):
+            Ledger.open(tmp_path / "ledger", readonly)
+
+
+def test_without_a_file_a_ledger_ends_with_its_process() -> None:
+    open_ledger(None).record([claim("x", "a/x")])
+
+    assert open_ledger(None).holder("x") is None
+
+
+def test_a_store_that_is_open_for_reading_takes_no_events(tmp_path: Path) -> None:
+    events: list[Event] = [Bind(server="a", name="x", id=IDS[0])]
+    absent = SqlLedger(tmp_path / "none", readonly=True)
+    Ledger.open(tmp_path / "ledger").close()
+    for reader in (absent, SqlLedger(tmp_path / "ledger", readonly=True)):
+        with pytest.raises(LedgerError) as refused:
+            reader.append(events, 0)
+        assert refused.value.code == "readonly"
+        assert (reader.snapshot().revision, reader.is_busy()) == (0, False)
+        reader.close()
+    assert not (tmp_path / "none").exists()

@@ -14,6 +14,7 @@ from tests.ledger.stories import claim, show
 from tests.shared import ROOT
 from truename import Ledger, ToolId
 from truename.errors import LedgerError
+from truename.ledger import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,7 @@ import resource, signal, sys
 from tests.ledger.stories import show
 from truename import Ledger
 from truename.errors import LedgerError
+from truename.ledger import open_ledger
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 ledger = Ledger.open(sys.argv[1])
@@ -130,7 +132,7 @@ def test_a_full_disk_serves_what_is_on_record_and_records_when_there_is_room(tmp
 
     served = "{ToolId('a@1/b@1'): 'a_b'} None"
     assert done.stderr == ""
-    assert done.stdout.splitlines() == [*("unusable it can't be used", served) * 2, "a@1/c@1"]
+    assert done.stdout.splitlines() == [*("unusable it cannot be used", served) * 2, "a@1/c@1"]
 
 
 @pytest.mark.parametrize("readonly", [True, False])
@@ -139,7 +141,7 @@ def test_a_path_that_is_a_folder_is_told(tmp_path: Path, readonly: bool) -> None
         Ledger.open(tmp_path, readonly=readonly)
 
     assert (caught.value.code, caught.value.path) == ("unusable", tmp_path)
-    assert "Is a directory" in str(caught.value)
+    assert "it is not a file; nothing was changed. Check the path." in str(caught.value)
 
 
 def test_a_path_below_a_file_is_told(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_path_below_a_file_is_told(tmp_path: Path) -> None:
 
 def test_a_ledger_that_another_process_writes_is_busy_and_reads_on(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    ledger, other = Ledger.open(path, patience=0.02), Ledger.open(path)
+    ledger, other = open_ledger(path, patience=0.02), Ledger.open(path)
     ledger.record([claim("x", "a/b")])
 
     with other.transaction():

@@ -125,7 +125,7 @@ def test_names_are_not_made_otherwise_in_one_ledger(
     assert (caught.value.code, caught.value.recorded, caught.value.wanted) == ("style_mismatch", recorded, wanted)
     assert str(caught.value) == (
         f"This ledger was created with {recorded}, not with {wanted}. "
-        "Run `truename rename --all` to change it, or use another ledger (--ledger PATH)."
+        "Run `truename rename --all` to change it, or use another ledger (--state PATH)."
     )
 
 

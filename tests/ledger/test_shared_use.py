@@ -100,8 +100,13 @@ def test_another_ledger_in_its_place_is_refused(tmp_path: Path) -> None:
             shown(ledger, "w/get", "w/put")
     assert ledger.holder("w_get") == ToolId.parse("w/get")
     ledger.close()
-    # What was committed since the last checkpoint stands in the log beside the file, which was not replaced.
-    assert Ledger.open(path).holder("w_get") == ToolId.parse("w/get")
+    # The log beside the file holds changes of the file that was replaced.
+    with pytest.raises(LedgerError, match=r"write-ahead log beside it \(names.ledger-wal\) belongs to another file"):
+        Ledger.open(path)
+    (tmp_path / "names.ledger-wal").unlink()
+    (tmp_path / "names.ledger-shm").unlink()
+    with pytest.raises(LedgerError, match="another database was put in its place"):
+        Ledger.open(path)
 
 
 def test_a_ledger_that_is_removed_while_it_is_used_is_told(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def workshop(folder: Path) -> Path:
 
 
 def config_of(servers: Iterable[RealServer], work: Path) -> Config:
-    settings = Settings(startup_timeout=STARTUP, ledger="memory", tool_search="off")
+    settings = Settings(startup_timeout=STARTUP, state="memory", tool_search="off")
     return Config(servers=tuple(server.config(work) for server in servers), settings=settings)
 
 
@@ -80,7 +80,7 @@ def gateway_command(servers: Iterable[RealServer], work: Path) -> StdioServerPar
         config = server.config(work)
         entries[config.key] = {"command": config.command, "args": list(config.args), "env": dict(config.env)}
     file = work / "mcp.json"
-    settings = {"ledger": "memory", "startup_timeout": STARTUP, "tool_search": "off"}
+    settings = {"state": "memory", "startup_timeout": STARTUP, "tool_search": "off"}
     file.write_text(json.dumps({"mcpServers": entries, "truename": settings}))
     command = shutil.which("truename", path=str(Path(sys.executable).parent))
     assert command is not None

@@ -22,7 +22,7 @@ from tests.support.auth_found_logins import entered
 from truename.auth.authorization_server import html
 from truename.auth.network.fetch import web
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.config import Access, Config, ServerConfig, Settings
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
@@ -79,11 +79,13 @@ async def scene(idp: Authority, upstreams: Upstreams, folder: Path) -> AsyncIter
     async with upstreams.app(app) as there, upstreams.app(back) as client:
         address = f"{there}/mcp"
         far = ServerConfig(key=KEY, url=address, type="http", auth=Login(), isolation="user")
-        access = Access(sign_in=settings_of(idp), state=str(state))
+        access = Access(sign_in=settings_of(idp))
         config = Config(
-            path=folder / "truename.toml", servers=(far,), settings=Settings(ledger="memory", access=access)
+            path=folder / "truename.toml",
+            servers=(far,),
+            settings=Settings(state=str(state / "state.db"), access=access),
         )
-        with login_vault(state) as vault:
+        with open_vault(config) as vault:
             async with web() as fetch:
                 await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
         async with Gateway(config) as gateway, listening(gateway) as here:

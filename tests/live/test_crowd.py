@@ -75,7 +75,7 @@ class Street:
 @asynccontextmanager
 async def street(wanted: Iterable[Member], work: Path) -> AsyncIterator[Street]:
     crowd = gathered(wanted, laid_out(work))
-    settings = Settings(startup_timeout=STARTUP, ledger="memory", tool_search="off")
+    settings = Settings(startup_timeout=STARTUP, state="memory", tool_search="off")
     config = Config(servers=crowd.entries, settings=settings)
     async with Gateway(config, ledger=Ledger.memory()) as gateway, listening(gateway) as address:
         await gateway.settle()

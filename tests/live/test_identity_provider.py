@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 from contextlib import contextmanager
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from tests.support.auth_entrance import bearer, known
 from truename.auth.network.fetch import web
 from truename.auth.outbound.authorization import log_in
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.config import Access, Config, Issuer, Settings, SignIn
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
@@ -103,7 +102,7 @@ async def test_a_real_client_signs_in_at_a_certified_server(lab: Lab, era: str, 
             "its own tokens": Access(oauth={"idp": Issuer(issuer=issuer, scopes=("read",))}),
             "sign-in by the gateway": Access(sign_in=told),
         }
-        settings = Settings(ledger="memory", access=both[way])
+        settings = Settings(state="memory", access=both[way])
         config = Config(servers=(lab.normal("w", "get"),), settings=settings)
         person = Person(browse)
         async with Gateway(config) as gateway, listening(gateway, port=port) as address:
@@ -149,14 +148,13 @@ async def test_a_gateway_logs_people_in_at_another_one_with_nothing_set_up(
         return ElicitResult(action="accept")
 
     with provider(f"http://127.0.0.1:{port}") as issuer:
-        settings = Settings(ledger="memory", access=Access(oauth={"idp": Issuer(issuer=issuer, scopes=("read",))}))
+        settings = Settings(state="memory", access=Access(oauth={"idp": Issuer(issuer=issuer, scopes=("read",))}))
         behind = Config(servers=(lab.normal("w", "get"),), settings=settings)
         tokens, access = known("ann")
-        access = replace(access, state=str(tmp_path / "access"))
         async with Gateway(behind) as far, listening(far, port=port) as there:
             entry = lab.at("far", f"{there}/mcp", auth=Login(), isolation="user")
-            front = Config(servers=(entry,), settings=Settings(ledger="memory", access=access))
-            with login_vault(tmp_path / "access") as vault:
+            front = Config(servers=(entry,), settings=Settings(state=str(tmp_path / "state.db"), access=access))
+            with open_vault(front) as vault:
                 kept = LoginRegistrations(Login(), f"{there}/mcp", vault)
                 async with web() as fetch, anyio.create_task_group() as tasks:
 

@@ -52,7 +52,7 @@ def crowd(tmp_path: Path) -> Crowd:
 
 
 async def over_http(crowd: Crowd, inspector: Inspector) -> None:
-    settings = Settings(startup_timeout=STARTUP, ledger="memory", tool_search="off")
+    settings = Settings(startup_timeout=STARTUP, state="memory", tool_search="off")
     config = Config(servers=crowd.entries, settings=settings)
     async with Gateway(config, ledger=Ledger.memory()) as gateway, listening(gateway) as address:
         await gateway.settle()
@@ -75,7 +75,7 @@ def test_inspector_lists_strictly_and_calls_over_http_in_both_eras(crowd: Crowd,
 def test_inspector_lists_strictly_and_calls_over_stdio(crowd: Crowd, tmp_path: Path, era: str) -> None:
     inspector = Inspector.installed(tmp_path / "home")
     entries = {one.key: {"command": one.command, "args": [*one.args], "env": dict(one.env)} for one in crowd.entries}
-    settings = {"ledger": "memory", "tool_search": "off", "startup_timeout": STARTUP}
+    settings = {"state": "memory", "tool_search": "off", "startup_timeout": STARTUP}
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": entries, "truename": settings}), encoding="utf-8")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
+import resource
+import signal
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,11 +13,12 @@ import pytest
 from tests.policy.calls import call, search_of, shown, tool
 from truename import Catalog, Ledger, ToolId, project
 from truename.errors import CallRepeated, InvalidCall, StoreError
-from truename.policy import Approvals, Call, Caller, CallRule, Decision, Outcome, Policy
+from truename.policy import Approvals, Call, Caller, CallRule, Decision, Outcome, Policy, SqlApprovalStore
 from truename.policy import grants as book_module
 from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -182,16 +185,12 @@ def test_arguments_are_bounded_whatever_they_come_as(arguments: dict[str, Any], 
         search_of("docs", arguments=arguments)
 
 
-def test_a_link_to_the_file_is_the_same_store(tmp_path: Path) -> None:
-    real, link = tmp_path / "real.json", tmp_path / "deep" / "link.json"
-    link.parent.mkdir()
-    link.symlink_to(real)
-    through, directly = Approvals.open(link), Approvals.open(real)
-    through.begin(search_of("docs"))
+def test_a_link_to_the_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    with pytest.raises(StoreError, match="it is a symbolic link"):
+        Approvals.open(tmp_path / "link.db")
 
-    assert link.is_symlink()
-    with pytest.raises(CallRepeated):
-        directly.begin(search_of("docs"))
+    assert not (tmp_path / "real.db").exists()
 
 
 def test_another_working_directory_is_no_other_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,20 +204,6 @@ def test_another_working_directory_is_no_other_store(tmp_path: Path, monkeypatch
         approvals.begin(search_of("docs"))
 
 
-def test_a_draft_that_was_laid_out_beforehand_is_not_written_through(tmp_path: Path) -> None:
-    path, victim = tmp_path / "approvals.json", tmp_path / "victim"
-    victim.write_text("precious")
-    draft = tmp_path / f".approvals.json.{os.getpid()}.draft"
-    draft.symlink_to(victim)
-    approvals = Approvals.open(path)
-    approvals.approve(search_of("docs"))
-
-    assert victim.read_text() == "precious"
-    draft.touch(mode=0o666)
-    approvals.approve(search_of("docs", "c2"))
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -228,19 +213,19 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     assert caught.value.code == "unusable"
 
 
-def test_a_file_cut_at_any_byte_is_refused_or_whole(tmp_path: Path) -> None:
-    path = tmp_path / "approvals.json"
-    approvals = Approvals.open(path)
-    approvals.reject(search_of("docs"), "always")
-    approvals.begin(search_of("evil", "c2"))
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = SqlApprovalStore(path)
+    Approvals(store).reject(search_of("docs"), "always")
+    store.close()
     whole = path.read_bytes()
-    for length in range(len(whole) - 1):
+    for length in range(0, len(whole), 997):
         path.write_bytes(whole[:length])
         with pytest.raises(StoreError) as caught:
-            Approvals.open(path)
+            SqlApprovalStore(path)
         assert caught.value.code == "corrupt"
         assert path.read_bytes() == whole[:length]
-    path.write_bytes(whole[:-1])
+    path.write_bytes(whole)
 
     assert Approvals.open(path).status(search_of("docs", "c3")).state == "rejected"
 
@@ -310,30 +295,37 @@ def test_what_has_no_session_does_not_end_with_one() -> None:
         approvals.begin(search_of("docs", caller=caller))
 
 
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow during the block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
 @pytest.mark.parametrize("when", ["begin", "finish"])
-def test_a_disk_that_is_full_runs_nothing_or_nothing_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    approvals = Approvals.open(tmp_path / "approvals.json")
+def test_a_disk_that_is_full_runs_nothing_or_nothing_again(tmp_path: Path, when: str) -> None:
+    approvals = Approvals.open(tmp_path / "state.db")
+    approvals.approve(search_of("docs"))
     ran: list[str] = []
 
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
     def run() -> None:
-        with approvals.once(search_of("docs")):
-            ran.append("c1")
-            if when == "finish":
-                monkeypatch.setattr(os, "fsync", full)
+        with ExitStack() as stack:
+            if when == "begin":
+                stack.enter_context(full_disk())
+            with approvals.once(search_of("docs")):
+                ran.append("c1")
+                stack.enter_context(full_disk())
 
-    if when == "begin":
-        monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError) as refused:
         run()
-    monkeypatch.undo()
 
-    assert ran == ([] if when == "begin" else ["c1"])
+    assert (refused.value.code, ran) == ("unusable", [] if when == "begin" else ["c1"])
     if when == "finish":
         with pytest.raises(CallRepeated):
             run()
-    assert not list(tmp_path.glob(".*.draft"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ from truename.errors import ApprovalRequired
 from truename.policy import Approvals, Policy
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from truename.policy import Call, Verdict
 
 
@@ -52,17 +49,3 @@ def test_an_approval_that_is_taken_back_after_the_decision_runs_nothing() -> Non
     policy.approvals.approve(search_of("docs"), "always")
     with pytest.raises(ApprovalRequired, match="revoked"), policy.running(search_of("docs")):
         raise AssertionError
-
-
-def test_a_file_of_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
-    path, other = tmp_path / "a.json", tmp_path / "b.json"
-    approvals = Approvals.open(path)
-    approvals.approve(search_of("docs", "c1"))
-    Approvals.open(other).approve(search_of("docs", "c2"))
-    time = path.stat().st_mtime_ns
-    assert path.stat().st_size == other.stat().st_size
-    path.write_bytes(other.read_bytes())
-    os.utime(path, ns=(time, time))
-
-    assert approvals.status(search_of("docs", "c1")).state == "undecided"
-    assert approvals.status(search_of("docs", "c2")).state == "approved"

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import os
+import sqlite3
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.policy.calls import call, search_of, shown
 from tests.shared import ROOT
-from truename.errors import CallRepeated, StoreError
-from truename.policy import Approvals, Caller, FileStore, MemoryStore
+from truename.errors import CallRepeated, StoreError, TruenameError
+from truename.policy import Approvals, Caller, MemoryStore, SqlApprovalStore
 from truename.policy import grants as book_module
-from truename.policy import store as store_module
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from truename.policy import Grant, Scope
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "approvals.json"
+    return tmp_path / "state" / "state.db"
 
 
 def test_what_was_decided_is_there_for_the_next_process(path: Path) -> None:
@@ -56,7 +62,7 @@ def test_the_file_is_for_its_owner_only(path: Path) -> None:
     Approvals.open(path).approve(search_of("docs"))
 
     assert path.stat().st_mode & 0o777 == 0o600
-    assert sorted(file.name for file in path.parent.iterdir()) == ["approvals.json", "approvals.json.lock"]
+    assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
 
 
 def test_others_changes_are_seen_at_once(path: Path) -> None:
@@ -69,12 +75,11 @@ def test_others_changes_are_seen_at_once(path: Path) -> None:
 
 
 def test_a_change_that_fails_leaves_everything_as_it_was(path: Path) -> None:
-    for store in (FileStore(path), MemoryStore()):
+    for store in (SqlApprovalStore(path), MemoryStore()):
         approvals = Approvals(store)
         approvals.approve(search_of("docs", "c1"), "always")
-        before = path.read_bytes()
 
-        def fail(store: FileStore | MemoryStore = store) -> None:
+        def fail(store: SqlApprovalStore | MemoryStore = store) -> None:
             with store.change() as book:
                 book.drop(book.grants()[0].key)
                 raise ZeroDivisionError
@@ -82,13 +87,12 @@ def test_a_change_that_fails_leaves_everything_as_it_was(path: Path) -> None:
         with pytest.raises(ZeroDivisionError):
             fail()
         assert approvals.status(search_of("docs", "c2")).state == "approved"
-        assert path.read_bytes() == before
 
 
 def test_threads_that_run_one_call_run_it_once(path: Path) -> None:
     ran: list[int] = []
     refused: list[CallRepeated] = []
-    stores = [FileStore(path), FileStore(path)]
+    stores = [SqlApprovalStore(path), SqlApprovalStore(path)]
 
     def work(number: int) -> None:
         try:
@@ -153,19 +157,37 @@ def test_a_call_whose_process_was_killed_is_not_run_again(path: Path) -> None:
         Approvals.open(path).begin(search_of("docs"))
 
 
-def test_damage_while_running_is_told_and_never_written_over(path: Path) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE approval_grant SET tool = 'docs'",
+        "UPDATE approval_grant SET until = 'soon'",
+        "UPDATE approval_grant SET message = x'ff'",
+        "UPDATE approval_call SET tool = 'Docs/search'",
+        "UPDATE approval_call SET at = x'ff'",
+    ],
+)
+def test_a_row_that_means_nothing_is_refused(path: Path, statement: str) -> None:
     approvals = Approvals.open(path)
-    approvals.approve(search_of("docs", "c1"), "always")
-    path.write_text("{}")
-    ask: list[Callable[[], object]] = [
-        lambda: approvals.status(search_of("docs", "c2")),
-        lambda: approvals.reject(search_of("docs", "c3")),
-        lambda: approvals.begin(search_of("docs", "c4")),
-    ]
-    for one in ask:
-        with pytest.raises(StoreError, match="holds no approvals"):
-            one()
-    assert path.read_text() == "{}"
+    grant = approvals.approve(search_of("docs", "c1"))
+    with closing(sqlite3.connect(path)) as data:
+        data.execute(statement)
+        data.commit()
+
+    with pytest.raises(StoreError, match="is damaged") as refused:
+        (approvals.grants(), approvals.state_of(grant))
+    assert refused.value.code == "corrupt"
+
+
+@pytest.mark.parametrize(
+    ("scope", "column"),
+    [("call", "call_id"), ("arguments", "arguments"), ("session", "session"), ("always", "digest")],
+)
+def test_no_row_loses_the_limit_of_its_grant(path: Path, scope: Scope, column: str) -> None:
+    approvals = Approvals.open(path)
+    approvals.approve(search_of("docs", "c1", caller=Caller(principal="ada", session="s")), scope)
+    with closing(sqlite3.connect(path)) as data, pytest.raises(sqlite3.IntegrityError):
+        data.execute(f"UPDATE approval_grant SET {column} = ''")
 
 
 def test_a_file_that_vanished_takes_no_rejection_with_it(path: Path) -> None:
@@ -173,25 +195,19 @@ def test_a_file_that_vanished_takes_no_rejection_with_it(path: Path) -> None:
     approvals.reject(search_of("docs", "c1"), "always")
     path.unlink()
     for ask in (approvals.status, approvals.approve, approvals.begin):
-        with pytest.raises(StoreError, match="it was there, and is gone") as caught:
+        with pytest.raises(StoreError, match="it was moved, removed or replaced") as caught:
             ask(search_of("docs", "c2"))
         assert caught.value.code == "unusable"
 
 
-def test_a_file_that_is_too_large_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_too_long_is_refused(path: Path) -> None:
     approvals = Approvals.open(path)
-    approvals.approve(search_of("docs", "c1"), "always")
-    before = path.read_bytes()
-    for module in ("store",):
-        monkeypatch.setattr(f"truename.policy.{module}.MAX_BYTES", 600)
-    with pytest.raises(StoreError) as caught:
-        approvals.approve(search_of("docs", "c2"))
+    one = search_of("docs", "c2")
+    endless = replace(one, origin=replace(one.origin, server_id="x" * 9_000))
+    with pytest.raises(StoreError, match="server has more than 8,192 characters") as caught:
+        approvals.approve(endless)
 
-    assert caught.value.code == "full"
-    assert path.read_bytes() == before
-    path.write_bytes(before + b" " * 600)
-    with pytest.raises(StoreError, match="larger than 600 bytes"):
-        Approvals.open(path)
+    assert (caught.value.code, approvals.grants()) == ("full", ())
 
 
 def test_a_path_that_can_not_be_used_is_told(tmp_path: Path) -> None:
@@ -206,30 +222,13 @@ def test_a_path_that_can_not_be_used_is_told(tmp_path: Path) -> None:
     assert [caught.value.code for caught in (read, wrote)] == ["unusable", "unusable"]
 
 
-def test_a_disk_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    approvals = Approvals.open(path)
-    approvals.approve(search_of("docs", "c1"))
-    before = path.read_bytes()
-
-    def fail(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", fail)
-        with pytest.raises(StoreError, match="No space left on device"):
-            approvals.approve(search_of("docs", "c2"))
-    assert path.read_bytes() == before
-    assert approvals.status(search_of("docs", "c2")).state == "undecided"
-    assert not list(path.parent.glob("*.draft"))
-
-
 def test_a_lock_that_another_has_is_told(path: Path) -> None:
-    one, other = FileStore(path), Approvals(FileStore(path, patience=0.0))
+    one, other = SqlApprovalStore(path), Approvals(SqlApprovalStore(path, patience=0.0))
     with one.change(), pytest.raises(StoreError) as caught:
         other.approve(search_of("docs"))
 
     assert caught.value.code == "busy"
-    assert "another process has its lock. Wait for it" in str(caught.value)
+    assert "another process is writing" in str(caught.value)
     assert other.approve(search_of("docs")).approved
 
 
@@ -274,35 +273,60 @@ def test_more_than_can_be_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     assert {caught.value.code for caught in (decisions, running)} == {"full"}
 
 
-def test_a_file_that_was_left_alone_for_a_while_is_not_opened_again_and_news_is_seen_all_the_same(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = Approvals.open(path), Approvals.open(path)
-    grant = one.approve(search_of("docs", "c1"), "always")
-    opened: list[Path] = []
-    opening = type(path).open
-
-    def counted(self: Path, *args: Any) -> Any:
-        opened.append(self)
-        return opening(self, *args)
-
-    # As if it had been put in place long ago: that can't be said of a file, whose times the system keeps.
-    monkeypatch.setattr(store_module, "_TICK", -1_000_000_000)
-    monkeypatch.setattr(type(path), "open", counted)
-    states = [other.status(search_of("docs", f"c{number}")).state for number in range(2, 6)]
-    assert (states, opened) == (["approved"] * 4, [path])
-
-    one.revoke(grant.key)
-    assert other.status(search_of("docs", "c9")).state == "undecided"
+TEXTS = st.text(max_size=4) | st.sampled_from(["\ud800", "\ufffe", '\ufffe"x"', "\x00"])
 
 
-def test_a_file_that_can_t_be_read_stays_so_however_often_it_is_asked(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_module, "_TICK", -1_000_000_000)
-    store = FileStore(path)
-    path.parent.mkdir()
-    path.write_text("{")
-    for _ in range(3):
-        with pytest.raises(StoreError, match=r"approvals\.json"):
-            store.read()
+@given(TEXTS, TEXTS, st.sampled_from(["call", "arguments", "session", "always"]))
+def test_every_decision_comes_back_as_it_was_made(message: str, agent: str, scope: Scope) -> None:
+    approvals = Approvals.open(StateLocation())
+    caller = Caller(principal="ada", agent=agent, session="s")
+    grant = approvals.reject(search_of("docs", caller=caller), scope, message=message)
+
+    assert approvals.grants("ada", agent) == (grant,)
+    assert approvals.status(search_of("docs", caller=caller)).grant == grant
+    assert approvals.state_of(grant) == "seen"
+
+
+_CALLERS = [Caller(principal=who, session=session) for who in ("ann", "bob") for session in ("", "s", "t")]
+_STEPS = st.tuples(
+    st.sampled_from(["approve", "reject", "begin", "finish", "revoke", "end"]),
+    st.sampled_from(_CALLERS),
+    st.sampled_from(["c1", "c2", "c3"]),
+    st.sampled_from(['{"q": 1}', "{}"]),
+    st.sampled_from(["call", "arguments", "session", "always"]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_STEPS, max_size=20))
+def test_a_database_answers_as_memory_does(steps: list[tuple[str, Caller, str, str, Scope]]) -> None:
+    """Whatever is decided, run, revoked or forgotten, and although few calls and decisions have room."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(book_module, "MAX_CALLS", 4)
+        patched.setattr(book_module, "MAX_GRANTS", 4)
+        both = [Approvals(), Approvals.open(StateLocation())]
+        for step in steps:
+            assert len({_done(approvals, step) for approvals in both}) == 1
+            assert len({tuple(map(_plain, approvals.grants())) for approvals in both}) == 1
+
+
+def _done(approvals: Approvals, step: tuple[str, Caller, str, str, Scope]) -> object:
+    what, caller, call_id, arguments, scope = step
+    one = search_of("docs", call_id, arguments, caller=caller)
+    grants = approvals.grants()
+    ways: dict[str, Callable[[], object]] = {
+        "approve": lambda: approvals.approve(one, scope) and None,
+        "reject": lambda: approvals.reject(one, scope) and None,
+        "begin": lambda: approvals.begin(one),
+        "finish": lambda: approvals.finish(one),
+        "revoke": lambda: approvals.revoke(grants[0].key if grants else "none") is None,
+        "end": lambda: approvals.end_session(caller.principal, caller.session),
+    }
+    try:
+        return ways[what](), approvals.status(one).state
+    except TruenameError as error:
+        return type(error).__name__, getattr(error, "code", "")
+
+
+def _plain(grant: Grant) -> Grant:
+    return replace(grant, key="", at="")

@@ -1,10 +1,9 @@
-"""The written form: read strictly, refused with its place when it is newer, damaged or not ours."""
+"""The written form: imported once from an earlier version, refused with its place when it is damaged or not ours."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.policy.calls import ADA, search_of
 from truename.errors import CallRepeated, StoreError
-from truename.policy import Approvals, Caller, FileStore, MemoryStore
-from truename.policy.store import read_book, written_book
+from truename.policy import Approvals, Caller, MemoryStore, SqlApprovalStore
+from truename.policy.written_form import read_book, written_book
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +49,11 @@ def written(path: Path, **content: Any) -> Path:
     return path
 
 
+def imported(path: Path) -> SqlApprovalStore:
+    """Open a database that is new, where an earlier version left this file."""
+    return SqlApprovalStore(StateLocation(path.with_name("state.db"), {"approval": path}))
+
+
 DAMAGED: list[tuple[str, str, str]] = [
     ("", "line 1", "it is no JSON (Expecting value)"),
     ('{"truename-approvals": 1,\n"grants": [', "line 2", "it is no JSON (Expecting value)"),
@@ -71,7 +76,7 @@ def test_a_damaged_file_is_refused_with_its_place_and_kept(path: Path, text: str
     path.parent.mkdir()
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(StoreError) as caught:
-        Approvals.open(path)
+        Approvals(imported(path))
 
     assert (caught.value.code, caught.value.key, caught.value.problem) == ("corrupt", key, problem)
     assert str(path) in str(caught.value)
@@ -133,7 +138,7 @@ def test_what_the_first_version_wrote_is_understood(path: Path) -> None:
         text = text.replace(word, digest)
     path.parent.mkdir()
     path.write_text(text)
-    approvals = Approvals.open(path)
+    approvals = Approvals(imported(path))
 
     assert approvals.status(search_of("docs", "c9")).state == "approved"
     assert approvals.status(search_of("docs", "c2")).state == "rejected"
@@ -143,26 +148,35 @@ def test_what_the_first_version_wrote_is_understood(path: Path) -> None:
         approvals.begin(search_of("docs", "c1"))
 
 
-def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
-    approvals = Approvals.open(path)
-    approvals.approve(search_of("docs", "c1"))
+def test_a_file_of_an_earlier_version_is_imported_once_and_kept(path: Path) -> None:
+    written(path, grants=[GOOD_GRANT], calls=[GOOD_CALL])
     before = path.read_bytes()
-    one = search_of("docs", "c2")
-    endless = replace(one, origin=replace(one.origin, server_id="x" * 9_000))
-    with pytest.raises(StoreError) as caught:
-        approvals.approve(endless)
+    store = imported(path)
+    with store.change() as book:
+        assert [grant.key for grant in book.grants()] == ["k1"]
+        book.drop("k1")
+    store.close()
 
-    assert (caught.value.code, caught.value.key) == ("full", "server")
+    assert imported(path).read().grants() == []
     assert path.read_bytes() == before
+
+
+def test_a_damaged_file_of_an_earlier_version_leaves_nothing_half_imported(path: Path) -> None:
+    written(path, grants=[GOOD_GRANT], calls=[{**GOOD_CALL, "state": "gone"}])
+    for _ in range(2):
+        with pytest.raises(StoreError, match="restore it from a copy, or move it away to start without it"):
+            imported(path)
+    written(path, grants=[GOOD_GRANT])
+
+    assert [grant.key for grant in imported(path).read().grants()] == ["k1"]
 
 
 @pytest.mark.parametrize(("what", "field", "value", "problem"), FIELDS)
 def test_a_field_that_is_not_understood_is_named(path: Path, what: str, field: str, value: Any, problem: str) -> None:
     good = {"grants": GOOD_GRANT, "calls": GOOD_CALL}[what]
-    assert FileStore(written(path, **{what: [good]})).read() is not None
     other = {**good, "key": "k2"} if what == "grants" else {**good, "call_id": "c2"}
     with pytest.raises(StoreError) as caught:
-        FileStore(written(path, **{what: [good, {**other, field: value}]}))
+        imported(written(path, **{what: [good, {**other, field: value}]}))
 
     assert (caught.value.key, caught.value.problem) == (f"{what}[1].{field}", problem)
 
@@ -170,7 +184,7 @@ def test_a_field_that_is_not_understood_is_named(path: Path, what: str, field: s
 @pytest.mark.parametrize(("scope", "field"), [("call", "call_id"), ("arguments", "arguments"), ("session", "session")])
 def test_a_grant_that_lost_its_limit_is_refused(path: Path, scope: str, field: str) -> None:
     with pytest.raises(StoreError) as caught:
-        FileStore(written(path, grants=[{**GOOD_GRANT, "scope": scope}]))
+        imported(written(path, grants=[{**GOOD_GRANT, "scope": scope}]))
 
     assert caught.value.key == f"grants[0].{field}"
 
@@ -178,14 +192,14 @@ def test_a_grant_that_lost_its_limit_is_refused(path: Path, scope: str, field: s
 @pytest.mark.parametrize(("what", "entry"), [("grants", GOOD_GRANT), ("calls", GOOD_CALL)])
 def test_what_stands_twice_is_refused(path: Path, what: str, entry: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match=rf"{what}: one of them stands twice"):
-        FileStore(written(path, **{what: [entry, entry]}))
+        imported(written(path, **{what: [entry, entry]}))
 
 
 def test_a_file_of_a_later_version_is_refused_and_not_touched(path: Path) -> None:
     written(path, **{"truename-approvals": 3, "grants": "of another form"})
     before = path.read_bytes()
     with pytest.raises(StoreError) as caught:
-        Approvals.open(path)
+        Approvals(imported(path))
 
     assert caught.value.code == "newer"
     assert "written by a newer Truename (schema 3). Upgrade Truename; nothing was changed." in str(caught.value)

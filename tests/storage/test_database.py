@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from truename.errors import StoreError
-from truename.storage import Database, Schema
+from truename.storage import Database, Revision, Schema, StateLocation, import_tables, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -258,7 +262,7 @@ def test_a_database_that_is_gone_is_not_begun_anew_until_somebody_says_so(tmp_pa
         Database(tmp_path / "x", SCHEMA)
     assert refused.value.code == "corrupt"
     assert "it is missing, but it had 3 changes" in str(refused.value)
-    assert f"delete {tmp_path / 'x.revision'}" in str(refused.value)
+    assert f"run `truename state accept {tmp_path / 'x'}`" in str(refused.value)
     assert not (tmp_path / "x").exists()
     (tmp_path / "x.revision").unlink()
     fresh = Database(tmp_path / "x", SCHEMA)
@@ -432,3 +436,198 @@ def test_processes_that_open_a_new_database_at_once_all_get_it(tmp_path: Path) -
     file = Database(tmp_path / "x", SCHEMA)
     assert len(words(file)) == 80
     file.close()
+
+
+@pytest.fixture
+def replaced(tmp_path: Path) -> Path:
+    """Return the path of a database that was open while a copy of it was taken, and written to after that."""
+    path = tmp_path / "x"
+    file = Database(path, SCHEMA)
+    put(file, "a")
+    file.close()
+    (tmp_path / "copy").write_bytes(path.read_bytes())
+    subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert (tmp_path / "x-wal").stat().st_size
+    return path
+
+
+@pytest.mark.parametrize("how", ["an older copy", "another database"])
+def test_the_log_of_a_database_that_was_replaced_is_not_mixed_into_the_new_one(replaced: Path, how: str) -> None:
+    file = Database(replaced, SCHEMA)
+    put(file, "b")
+    log = replaced.with_name("x-wal").read_bytes()
+    file.close()
+    put(file := Database(replaced, SCHEMA), *map(str, range(3_000)))
+    file.close()
+    if how == "another database":
+        Database(replaced.with_name("copy.db"), SCHEMA).close()
+        replaced.write_bytes(replaced.with_name("copy.db").read_bytes())
+    else:
+        # A log whose changes are all in the copy would take it back to an earlier state.
+        assert log
+    before = replaced.read_bytes()
+    replaced.with_name("x-wal").write_bytes(log)
+    replaced.with_name("x.revision").unlink()
+    for readonly in (False, True):
+        with pytest.raises(StoreError, match=r"write-ahead log beside it \(x-wal\) belongs to another file") as refused:
+            Database(replaced, SCHEMA, readonly=readonly)
+        assert refused.value.code == "corrupt"
+    assert (replaced.read_bytes(), replaced.with_name("x-wal").read_bytes()) == (before, log)
+    replaced.with_name("x-wal").unlink()
+    Database(replaced, SCHEMA).close()
+
+
+def test_a_log_that_continues_a_later_copy_is_not_mixed_into_an_older_one(replaced: Path) -> None:
+    # The log begins behind what the database had; the older copy lacks what is between.
+    file = Database(replaced, SCHEMA)
+    put(file, "b")
+    file.close()
+    copy = replaced.with_name("copy").read_bytes()
+    subprocess.run([sys.executable, "-c", _KILLED.replace('"whole"', '"more"'), str(replaced)], check=False)
+    replaced.write_bytes(copy)
+    replaced.with_name("x.revision").unlink()
+    with pytest.raises(StoreError, match="belongs to another file"):
+        Database(replaced, SCHEMA)
+
+
+def test_the_log_that_a_killed_process_left_is_replayed(replaced: Path) -> None:
+    file = Database(replaced, SCHEMA)
+    assert words(file) == ["a", "whole"]
+    file.close()
+
+
+def test_a_thread_that_runs_an_event_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
+    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    waited: list[float] = []
+
+    async def use() -> None:
+        for what in (lambda: put(other, "a"), other.has_news, other.is_busy, lambda: words(other)):
+            began = time.monotonic()
+            with suppress(StoreError):
+                what()
+            waited.append(time.monotonic() - began)
+
+    with one.change():
+        asyncio.run(use())
+    assert len(waited) == 4
+    # The patience of a thread is five seconds.
+    assert max(waited) < 1.0
+    assert words(other) == []
+
+
+def test_a_thread_that_waits_for_another_process_keeps_no_reader_waiting(tmp_path: Path) -> None:
+    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    with one.change():
+        waiting = threading.Thread(target=put, args=(other, "a"))
+        waiting.start()
+        began = time.monotonic()
+        for _ in range(50):
+            assert words(other) == []
+        assert time.monotonic() - began < 4.0
+        assert waiting.is_alive()
+    waiting.join()
+    assert words(other) == ["a"]
+
+
+_OTHER_OWNER = Schema("pin", (("CREATE TABLE pin (key TEXT)",),))
+_AND_CLOSES = """
+import sys
+from tests.storage.test_database import SCHEMA, put
+from truename.storage import Database
+file = Database(sys.argv[1], SCHEMA)
+put(file, sys.argv[2])
+file.close()
+"""
+
+
+def test_a_second_connection_of_a_process_ends_no_lock_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    file = Database(path, SCHEMA)
+    put(file, "a")
+    # Opening and closing a file ends all locks of the process on it, unless SQLite does it.
+    Database(path, _OTHER_OWNER).close()
+    subprocess.run([sys.executable, "-c", _AND_CLOSES, str(path), "b"], check=True)
+    # A process that has the file for itself removes the log when it closes it.
+    assert path.with_name("x-wal").exists()
+    put(file, "c")
+    subprocess.run([sys.executable, "-c", _AND_CLOSES, str(path), "d"], check=True)
+    assert words(file) == ["a", "b", "c", "d"]
+    file.close()
+
+
+def test_changes_of_other_owners_are_no_news(tmp_path: Path) -> None:
+    file, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", _OTHER_OWNER)
+    file.has_news()
+    with other.change() as data:
+        data.execute("INSERT INTO pin VALUES ('k')")
+    assert (file.is_behind(), file.has_news()) == (False, False)
+    file.close()
+    other.close()
+
+
+def test_a_revision_that_the_audit_log_has_is_one_that_the_database_must_have(tmp_path: Path) -> None:
+    file = Database(tmp_path / "x", SCHEMA)
+    put(file, "a")
+    had = file.revision()
+    file.close()
+    (tmp_path / "x.revision").unlink()
+    Database(StateLocation(tmp_path / "x", known=had), SCHEMA).close()
+    for known in (Revision(had.database, had.number + 1), Revision("0" * 32, 1)):
+        with pytest.raises(StoreError, match="but it had") as refused:
+            Database(StateLocation(tmp_path / "x", known=known), SCHEMA)
+        assert refused.value.code == "corrupt"
+    (tmp_path / "x").unlink()
+    (tmp_path / "x.revision").unlink()
+    with pytest.raises(StoreError, match="it is missing, but it had 2 changes"):
+        Database(StateLocation(tmp_path / "x", known=had), SCHEMA)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_place_that_is_no_file_is_refused() -> None:
+    with pytest.raises(StoreError, match="only a file can hold the state so far"):
+        Database("postgresql://db.example/truename", SCHEMA)
+
+
+def test_a_failing_import_leaves_no_tables_and_the_next_start_tries_again(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("a b")
+
+    def take(data: sqlite3.Connection, former: Path) -> None:
+        for text in former.read_text().split():
+            data.execute("INSERT INTO word VALUES (?)", (text,))
+        if "b" in former.read_text():
+            raise StoreError(file=str(former), key="", problem="it is damaged", remedy="", code="corrupt")
+
+    where = StateLocation(tmp_path / "x", {"word": tmp_path / "old"})
+    for _ in range(2):
+        with pytest.raises(StoreError, match="old: it is damaged"):
+            Database(where, SCHEMA, import_former=take)
+    (tmp_path / "old").write_text("a")
+    for _ in range(2):
+        file = Database(where, SCHEMA, import_former=take)
+        assert words(file) == ["a"]
+        file.close()
+
+
+def test_tables_of_an_earlier_database_are_imported_by_their_former_names(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old")) as data:
+        data.execute("CREATE TABLE seen (text TEXT PRIMARY KEY)")
+        data.executemany("INSERT INTO seen VALUES (?)", [("b",), ("a",)])
+        data.commit()
+    schema = Schema("word", (("CREATE TABLE word_seen (text TEXT PRIMARY KEY, number INTEGER NOT NULL)",),))
+    where = StateLocation(tmp_path / "x", {"word": tmp_path / "old"})
+    take = partial(import_tables, names={"word_seen": ("word_seen", "seen")})
+    file = Database(where, schema, import_former=take)
+    assert file.rows("SELECT text, number FROM word_seen ORDER BY number") == [("b", 1), ("a", 2)]
+    file.close()
+    for names, problem in (
+        ({"word_seen": ("other",)}, "has no table word_seen"),
+        ({"word_more": ("seen",)}, "its table seen has no column more"),
+    ):
+        more = Schema("word", (*schema.migrations, ("CREATE TABLE word_more (more TEXT)",)))
+        with pytest.raises(StoreError, match=problem):
+            Database(replace(where, path=tmp_path / "y"), more, import_former=partial(import_tables, names=names))
+
+
+def test_names_of_tables_and_columns_are_checked() -> None:
+    with pytest.raises(ValueError, match="is not the name of a table or column"):
+        select("word; DROP TABLE word", ("text",))

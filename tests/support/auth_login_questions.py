@@ -19,7 +19,7 @@ from tests.support.auth_entrance import bearer, known
 from tests.support.auth_found_logins import entered
 from truename.auth.network.fetch import web
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.config import Access, Config, ServerConfig, Settings
 from truename.config.credentials import Login
 from truename.gateway import Gateway, listening
@@ -43,7 +43,7 @@ class Scene:
     app: Telling
     here: str
     tokens: dict[str, str]
-    folder: Path
+    config: Config
     address: str
     asked: list[Any] = field(default_factory=list)
 
@@ -65,25 +65,30 @@ class Scene:
         return elicited
 
 
+def kept_in(folder: Path) -> Config:
+    """Return a configuration whose logins are kept in a folder."""
+    return Config(settings=Settings(state=str(folder / "state.db")))
+
+
 @asynccontextmanager
 async def scene(
     idp: Authority, upstreams: Upstreams, folder: Path, *, old: bool = False, **more: Any
 ) -> AsyncIterator[Scene]:
     app = Telling(idp, old=old)
     tokens, access = known("ann", "bob")
-    access = Access(tokens=access.tokens, state=str(folder / "access"))
+    access = Access(tokens=access.tokens)
     async with upstreams.app(app) as url:
         address = f"{url}/mcp"
         far = ServerConfig(key="far", url=address, type="http", auth=Login(), isolation="user")
-        settings = Settings(ledger="memory", access=access, startup_timeout=20.0, **more)
+        settings = Settings(state=str(folder / "state.db"), access=access, startup_timeout=20.0, **more)
         config = Config(path=folder / "truename.toml", servers=(far,), settings=settings)
-        with login_vault(folder / "access") as vault:
+        with open_vault(config) as vault:
             async with web() as fetch:
                 idp.user = {"sub": "operator"}
                 await entered(LoginRegistrations(Login(), address, vault), fetch, "local")
         idp.user = {"sub": "ann"}
         async with Gateway(config) as gateway, listening(gateway) as here:
-            yield Scene(app=app, here=here, tokens=tokens, folder=folder, address=address)
+            yield Scene(app=app, here=here, tokens=tokens, config=config, address=address)
 
 
 async def logs_in(url: str, http: httpx2.AsyncClient | None = None) -> httpx2.Response:

@@ -16,7 +16,7 @@ from tests.support.trust_pending import call, wanted
 from truename.errors import StoreError
 from truename.policy import Approvals
 from truename.trust import approval_queue
-from truename.trust.approval_queue import ApprovalQueue, PendingCall, decided, pending_path
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, decided
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,8 +113,8 @@ def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:
 @pytest.mark.parametrize("approved", [True, False])
 @pytest.mark.parametrize("scope", ["call", "arguments", "session", "always"])
 def test_whoever_decides_makes_the_same_grant(tmp_path: Path, scope: Any, *, approved: bool) -> None:
-    path = tmp_path / "approvals.json"
-    with ApprovalQueue(pending_path(path)) as book:
+    path = tmp_path / "state.db"
+    with ApprovalQueue(path) as book:
         one = ask(book, call(session="s", x=1))
         grant = decided(one, scope, Approvals.open(path), book, approved=approved, by="ada", lasts=60.0)
         state = "approved" if approved else "rejected"
@@ -144,12 +144,11 @@ def test_several_threads_and_processes_keep_one_request(tmp_path: Path) -> None:
 
 
 def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_path: Path) -> None:
-    path = tmp_path / "sub" / "approvals.json"
-    with ApprovalQueue(pending_path(path)) as book:
+    path = tmp_path / "sub" / "state.db"
+    with ApprovalQueue(path) as book:
         one = book.ask(PendingCall(**{**vars(wanted(call(x=1))), "arguments": "canary-4711"}), most=1, lasts=60.0)
         decided(one, "call", Approvals.open(path), book, approved=True, lasts=60.0)
-    for file in (path, pending_path(path)):
-        assert file is not None
+    for file in path.parent.iterdir():
         assert b"canary-4711" not in file.read_bytes()
         if os.name == "posix":
             assert stat.S_IMODE(file.stat().st_mode) == 0o600

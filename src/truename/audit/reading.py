@@ -11,6 +11,7 @@ from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, rea
 from truename.audit.head import HEAD, AnchorFile, describe_torn, read_heads, read_lines, segments
 from truename.audit.log import read_lock
 from truename.files.private import open_plain
+from truename.storage import Revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
 
     from truename.audit.head import Anchor, LogHeads
 
-__all__ = ["LogDefect", "LogPlace", "read_records", "recent_records", "records_since", "verify_log"]
+__all__ = [
+    "LogDefect",
+    "LogPlace",
+    "read_records",
+    "recent_records",
+    "recorded_revision",
+    "records_since",
+    "verify_log",
+]
+
+# A gateway records the revision when it changes, and at its start and end.
+_FAR: Final = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +188,19 @@ def recent_records(path: Path, count: int, key: bytes | None = None) -> tuple[li
         if len(found) >= count:
             break
     return list(found)[-count:] if count else [], place
+
+
+def recorded_revision(path: Path, key: bytes | None = None) -> Revision | None:
+    """Return the revision of the state database that a log recorded last; None if it recorded none.
+
+    Raises `OSError`.
+    """
+    if not path.is_dir():
+        return None
+    found, _ = recent_records(path, _FAR, key)
+    bodies = (one.body for one in reversed(found) if one.kind == "state")
+    database, number = next(((body.get("database"), body.get("revision")) for body in bodies), (None, None))
+    return Revision(database, number) if isinstance(database, str) and isinstance(number, int) and number else None
 
 
 def records_since(path: Path, place: LogPlace, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:

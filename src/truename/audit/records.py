@@ -26,6 +26,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "segment": "a segment of the log begins",
         "start": "a gateway started",
         "stop": "a gateway stopped",
+        "state": "the revision of the state database, or its acceptance after changes were lost",
         "begin": "a call is about to be sent, or a decision about to be made",
         "call": "a call ended",
         "gap": "records were lost before this one",

@@ -61,10 +61,8 @@ class HttpAuthentication:
         Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
         """
         fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
-        if before.access_path() != after.access_path():
-            fixed.append("access.state")
         faults = ConfigErrors(str(after.path or "settings"))
-        for key in dict.fromkeys(fixed):
+        for key in fixed:
             faults.add(key, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
         faults.raise_any()
         settings, store = after.settings, token_store(after)
@@ -153,15 +151,12 @@ def _pending_logins(
     clock: Callable[[], float],
     tell: OnAccess,
 ) -> PendingLogins | None:
-    """Build the pending logins at servers; None if the configuration keeps no state."""
-    directory = config.access_path()
-    if directory is None:
+    """Return where people log in at servers, if logins are kept."""
+    if config.state_location().path is None:
         return None
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
-    return PendingLogins(
-        here, directory, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell
-    )
+    return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
 
 
 def _has(applications: Sequence[WebPages], path: str) -> bool:

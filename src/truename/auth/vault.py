@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidTag
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Self
 
-__all__ = ["KEY_VARIABLE", "Vault", "decrypt", "encrypt", "vault_keys"]
+    from truename.config import Config
+
+__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "decrypt", "encrypt", "open_vault", "vault_keys"]
 
 _NONCE: Final = 12
 
@@ -53,7 +56,7 @@ def decrypt(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
 
 
 KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
-_SCHEMA: Final = Schema(
+SCHEMA: Final = Schema(
     "secret",
     (
         (
@@ -67,6 +70,7 @@ CREATE TABLE secret (
     ),
 )
 _KEY: Final = 32
+_KEY_FILE: Final = "vault.key"
 _LONGEST: Final = 64 * 1024
 _MOST: Final = 10_000
 
@@ -91,6 +95,14 @@ def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, .
     return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
 
 
+def open_vault(config: Config) -> Vault:
+    """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
+    directory = config.keys_path()
+    if directory is None:
+        return Vault(None, [secrets.token_bytes(_KEY)])
+    return Vault(config.state_location(), vault_keys(os.environ, directory / _KEY_FILE), locks=directory)
+
+
 def _decoded(text: str, where: str) -> bytes:
     with suppress(binascii.Error, ValueError):
         key = base64.b64decode(text.strip(), validate=True)
@@ -101,10 +113,10 @@ def _decoded(text: str, where: str) -> bytes:
 
 
 class Vault:
-    """Secrets by issuer and principal, in a file that processes share (in memory without a path).
+    """Secrets by issuer and principal, in a database that processes share (in memory without a place).
 
-    All methods raise `StoreError`; ``corrupt`` also for a secret that no given key decrypts, or that is bound to
-    another principal.
+    ``locks`` is a directory for the locks of processes that renew a secret. All methods raise `StoreError`; ``corrupt``
+    also for a secret that no given key opens, or that is another's.
 
     >>> vault = Vault(None, [bytes(32)])
     >>> vault.put("https://idp.example", "ann", b"token")
@@ -112,14 +124,22 @@ class Vault:
     (b'token', None)
     """
 
-    def __init__(self, path: Path | None, keys: Sequence[bytes], *, most: int = _MOST) -> None:
+    def __init__(
+        self,
+        where: StateLocation | Path | None,
+        keys: Sequence[bytes],
+        *,
+        most: int = _MOST,
+        locks: Path | None = None,
+    ) -> None:
+        self.locks = locks
         self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
         self._most = most
-        self._file = Database(path, _SCHEMA)
+        self._file = Database(where, SCHEMA, import_former=_import_former)
 
     @property
     def path(self) -> Path | None:
-        """The file of the vault; None in memory."""
+        """The file of the database, None for memory."""
         return self._file.path
 
     def get(self, issuer: str, principal: str) -> bytes | None:
@@ -192,6 +212,9 @@ class Vault:
 
     def __repr__(self) -> str:
         return f"Vault({str(self._file.path)!r})"
+
+
+_import_former: Final = partial(import_tables, names={"secret": ("secret",)})
 
 
 def _bound(issuer: str, principal: str) -> bytes:

@@ -43,7 +43,7 @@ _LONGEST_HEAD: Final = 200
 # Regular files only: neither links nor submodules.
 _ENTRY: Final = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t(.+)", re.DOTALL)
 _UNREADABLE: Final = "unreadable_source"
-_IN_MEMORY: Final = Settings(ledger="memory")
+_IN_MEMORY: Final = Settings(state="memory")
 _LOCK: Final = ".lock"
 _UPSTREAM: Final = "upstream_unavailable"
 _MOST_ERRORS: Final = 5

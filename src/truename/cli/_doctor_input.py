@@ -54,7 +54,7 @@ __all__ = ["DoctorResult", "run_doctor", "show_plan"]
 
 _STARTS: Final = frozenset({"command", "url", "httpUrl", "serverUrl", "transport"})
 _TOML: Final = ".toml"
-_IN_MEMORY: Final = Settings(ledger="memory")
+_IN_MEMORY: Final = Settings(state="memory")
 _YES: Final = ("y", "yes")
 # Clients that run parts of an entry in a shell.
 _SHELLS: Final = ("crush", "crushrc")

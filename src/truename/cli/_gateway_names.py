@@ -24,13 +24,14 @@ from truename.config import Config, ServerConfig, Settings
 from truename.config.field_types import MEMORY
 from truename.errors import TruenameError, excerpt
 from truename.files.user import at_home
-from truename.ledger import Ledger
+from truename.ledger import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.clients.gateway_address import NewNames
+    from truename.ledger import Ledger
 
 __all__ = ["ask_names", "checked_url", "is_running", "known_tools", "new_names"]
 
@@ -108,7 +109,7 @@ def _listed(url: str, paths: Mapping[str, str], token: str | None) -> tuple[Tool
     servers = tuple(
         ServerConfig(key=key, url=f"{url}{path}", type="http", headers=headers) for key, path in paths.items()
     )
-    settings = Settings(ledger=MEMORY, startup_timeout=_STARTING)
+    settings = Settings(state=MEMORY, startup_timeout=_STARTING)
     return tuple(anyio.run(fetch_catalog, Config(servers=servers, settings=settings)).values())
 
 
@@ -142,8 +143,8 @@ def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]
 
 
 def _ledger(config: Config) -> Ledger | None:
-    path = config.ledger_path()
-    return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
+    location = config.state_location()
+    return open_ledger(location, readonly=True) if location.has("ledger") else None
 
 
 def _listed_in(dump: str | None, ledger: Ledger | None, keys: Sequence[str]) -> Mapping[str, Sequence[str]]:

@@ -16,6 +16,7 @@ import anyio
 from anyio import to_thread
 
 from truename import dialects
+from truename.auth.inbound.authentication import asks_for_token
 from truename.cli._comparison import client_outcomes, losses
 from truename.cli._logs import log_to_stderr
 from truename.cli._progress import Progress
@@ -131,7 +132,7 @@ class Shutdown:
             say_json({"ended": True, "broken_off": self._left})
         elif self._left:
             what = "1 call was" if self._left == 1 else f"{self._left:,} calls were"
-            say(f"Ended. {what} interrupted, because {_REASONS[reason]}; their outcome is unknown.")
+            say(f"Ended. {what} interrupted, because {_REASONS[reason]}; it is unknown how far the servers got.")
         else:
             say("Ended. No call was interrupted.")
 
@@ -318,7 +319,7 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)
     show("")
-    asks = gateway.config.asks_for_token
+    asks = asks_for_token(gateway.config)
     header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if asks else ""
     entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
     if asks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from truename.auth.outbound.discovery import LoginRegistrations
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.cli._errors import UsageError
 from truename.config.credentials import Login
 from truename.errors import excerpt
@@ -58,7 +58,7 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
 @contextmanager
 def open_logins(config: Config, address: str, settings: Login) -> Iterator[LoginRegistrations]:
     """Open the stored logins of a server. Raises `UsageError` if there is no store, `StoreError`, `ConfigError`."""
-    if config.access_path() is None:
+    if config.state_location().path is None:
         raise UsageError(fact="logins have no file to be stored in", advice="Name a configuration file.")
-    with login_vault(config.access_path()) as vault:
+    with open_vault(config) as vault:
         yield LoginRegistrations(settings, address, vault)

@@ -14,13 +14,13 @@ __all__ = [
     "DryRun",
     "Force",
     "JsonOutput",
-    "LedgerPath",
     "LogFormat",
     "LogLevel",
     "NamingOptions",
     "Out",
     "ServerName",
     "Source",
+    "StateOption",
 ]
 
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
@@ -39,9 +39,9 @@ StyleName = Annotated[
         "default: the ledger's style, else by the number of servers.",
     ),
 ]
-LedgerPath = Annotated[
+StateOption = Annotated[
     str | None,
-    Parameter(name="--ledger", help="The ledger's file, or `memory`; default: the configuration's."),
+    Parameter(name="--state", help="The state database, or `memory`; default: the configuration's."),
 ]
 ServerName = Annotated[
     str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
@@ -79,7 +79,7 @@ class NamingOptions:
     style: StyleName = None
     server_name: ServerName = None
     alias: Aliases = ()
-    ledger: LedgerPath = None
+    state: StateOption = None
 
     @property
     def is_otherwise(self) -> bool:

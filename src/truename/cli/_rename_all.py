@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,24 +10,25 @@ from truename import dialects
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import ToolWorkspace, differences, existing_ledger, ledger_settings, open_workspace
+from truename.cli._workspace import ToolWorkspace, differences, existing_state, ledger_settings, open_workspace
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
-from truename.ledger import Ledger, LedgerSettings
+from truename.ledger import open_ledger
 from truename.migration import plan_identities, record_identities
-from truename.policy import FileStore
+from truename.policy import SqlApprovalStore
+from truename.storage import StateLocation
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from truename.cli._options import NamingOptions
     from truename.config import Config
     from truename.identity import ToolId
+    from truename.ledger import Ledger, LedgerSettings
     from truename.migration import IdentityPlan
 
-__all__ = ["ledger_path", "move_ids", "restyle"]
+__all__ = ["ledger_location", "move_ids", "restyle"]
 
 _MOST = 50
 
@@ -40,13 +41,14 @@ class _Change(NamedTuple):
 
 def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: bool, as_json: bool) -> int:
     """Change the style, aliases or server name of a ledger. Old names keep resolving."""
-    path = ledger_path(source, making.ledger)
-    workspace = open_workspace([source] if source else [], replace(making, ledger=str(path)))
+    location = ledger_location(source, making.state)
+    path = location.path
+    workspace = open_workspace([source] if source else [], making)
     recorded = workspace.ledger.settings if workspace.ledger is not None else None
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")
     other = ledger_settings(workspace.settings, recorded.style)
-    with _changing(path, dry_run=dry_run) as ledger:
+    with _changing(location, dry_run=dry_run) as ledger:
         changes = _restyled(workspace, ledger, other, client)
     if as_json:
         _print_json(changes, recorded, other, dry_run=dry_run, failed=workspace.failed)
@@ -57,15 +59,15 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     return EXIT_UPSTREAM if workspace.failed else 0
 
 
-def ledger_path(source: str | None, ledger: str | None) -> Path:
-    """Return the ledger's file: the given one, or the configuration's. Raises `UsageError` if there is none."""
-    if ledger is not None:
-        return existing_ledger(at_home(ledger))
+def ledger_location(source: str | None, state: str | None) -> StateLocation:
+    """Return the state database given, or the configuration's own. Raises `UsageError` if it has no ledger."""
+    if state is not None:
+        return existing_state(StateLocation(at_home(state)))
     config = configuration(source)
-    path = config.ledger_path()
-    if path is None:
-        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
-    return existing_ledger(path)
+    location = config.state_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --state PATH.")
+    return existing_state(location)
 
 
 class _DryRunEnds(Exception):
@@ -73,9 +75,9 @@ class _DryRunEnds(Exception):
 
 
 @contextmanager
-def _changing(path: Path, *, dry_run: bool) -> Iterator[Ledger]:
+def _changing(location: StateLocation, *, dry_run: bool) -> Iterator[Ledger]:
     """Open a ledger in one transaction, which a dry run or an error rolls back."""
-    ledger = Ledger.open(path)
+    ledger = open_ledger(location)
     try:
         with suppress(_DryRunEnds), ledger.transaction():
             yield ledger
@@ -139,15 +141,15 @@ class AffectedState:
     approvals: tuple[str, ...]
 
 
-def move_ids(source: str | None, ledger: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
+def move_ids(source: str | None, state: str | None, until: str, *, dry_run: bool, as_json: bool) -> int:
     """Plan the changes of ids, show what else refers to them, and record them in the ledger unless it is a dry run."""
     config = configuration(source)
-    path = ledger_path(source, ledger)
-    plan = plan_identities(Ledger.open(path, readonly=True), config.identities)
+    location = ledger_location(source, state)
+    plan = plan_identities(open_ledger(location, readonly=True), config.identities)
     beside = _beside(config, plan)
     made = bool(plan.changes) and plan.ok and not dry_run
     if plan.changes and plan.ok:
-        with _changing(path, dry_run=dry_run) as memory:
+        with _changing(location, dry_run=dry_run) as memory:
             record_identities(memory, plan, until=until)
     if made:
         _carry_pins(config, plan)
@@ -170,24 +172,24 @@ def _beside(config: Config, plan: IdentityPlan) -> AffectedState:
 
 def _carry_pins(config: Config, plan: IdentityPlan) -> None:
     """Move pins and rejections to the new ids, since the tools are the same."""
-    path = config.pins_path()
-    if path is not None and path.is_file():
-        with PinStore(path) as pins:
+    location = config.pins_location()
+    if location.has("pin"):
+        with PinStore(location) as pins:
             pins.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:
-    path = config.pins_path()
-    if old and path is not None and path.is_file():
-        with PinStore(path) as pins:
+    location = config.pins_location()
+    if old and location.exists:
+        with PinStore(location, readonly=True) as pins:
             yield from sorted(one.key for one in pins.pins().values() if one.id in old)
 
 
 def _decided(config: Config, old: set[ToolId]) -> Iterator[str]:
-    path = config.approvals_path()
-    if old and path is not None and path.is_file():
-        pins = FileStore(path).read()
-        yield from (f"{one.key} ({one.subject.id})" for one in pins.grants() if one.subject.id in old)
+    location = config.state_location()
+    if old and location.has("approval"):
+        with closing(SqlApprovalStore(location, readonly=True)) as store:
+            yield from (f"{one.key} ({one.subject.id})" for one in store.read().grants() if one.subject.id in old)
 
 
 def _print_moves(plan: IdentityPlan, beside: AffectedState, *, made: bool) -> None:

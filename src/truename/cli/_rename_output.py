@@ -186,12 +186,10 @@ def _print_end(done: RenameResult) -> None:
 
 def _tell_ledger(done: RenameResult) -> None:
     if not done.has_ledger and done.clean_break:
-        show("No ledger was found; --ledger PATH updates the ledger of a gateway that showed the old names.")
+        show("No ledger was found; --state PATH updates the ledger of a gateway that showed the old names.")
         return
     if not done.has_ledger:
-        show(
-            "No ledger was updated; --listed-for 90d or --clean-break (and --ledger PATH) decides about the old names."
-        )
+        show("No ledger was updated; --listed-for 90d or --clean-break (and --state PATH) decides about the old names.")
         return
     for name in done.unknown:
         say(styled("note: ", "yellow"), f"{name!r} is not in the ledger, so nothing was recorded for it.")

@@ -18,10 +18,11 @@ from truename.config.settings import wrong
 from truename.errors import ConfigError, LedgerError, excerpt, spelling_remedy
 from truename.files.user import at_home
 from truename.identity import ToolId
-from truename.ledger import Ledger
+from truename.ledger import Ledger, open_ledger
 from truename.ledger import LedgerSettings as Recorded
 from truename.naming import STYLES, NameTable, project
 from truename.policy.former_ids import former_ids
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ __all__ = [
     "audience_of",
     "check_option",
     "differences",
-    "existing_ledger",
+    "existing_state",
     "identity_mismatch",
     "ledger_settings",
     "open_workspace",
@@ -76,12 +77,12 @@ def style_mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], 
     """Return the error for settings that differ from the ledger's, with the command that changes the ledger."""
     words = ["truename", "rename", *(sources if len(sources) < 2 else ["SOURCE"]), "--all", *_options(recorded, other)]
     if ledger is not None:
-        words += ["--ledger", ledger]
+        words += ["--state", ledger]
     return UsageError(
         code="style_mismatch",
         fact=f"This ledger was created with {recorded.difference(other)}, not with {other.difference(recorded)}",
         advice=f"`{shlex.join(words)}` changes it, and the old names keep working. Or use another ledger "
-        "(--ledger PATH).",
+        "(--state PATH).",
     )
 
 
@@ -89,7 +90,7 @@ def identity_mismatch(changes: Sequence[IdentityChange], source: str | None, led
     """Return the error for ids on record that differ from the declared ones, with the command that changes them."""
     words = ["truename", "rename", *([] if source is None else [source]), "--ids"]
     if ledger is not None:
-        words += ["--ledger", ledger]
+        words += ["--state", ledger]
     first, more = changes[0], len(changes) - 1
     others = f", and so are {more:,} more" if more else ""
     return UsageError(
@@ -183,11 +184,11 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     Raises `UsageError`, `ConfigError`, `LedgerError`, groups of naming errors.
     """
     found = find_sources(sources)
-    memory = _memory(found, making.ledger)
+    memory = _memory(found, making.state)
     recorded = memory.settings if memory is not None else None
     given = next((one.config.settings for one in found if one.config is not None), Settings())
     settings = with_options(with_recorded_settings(given, recorded), making)
-    if making.ledger is None and making.is_otherwise and recorded is not None:
+    if making.state is None and making.is_otherwise and recorded is not None:
         other = ledger_settings(settings, recorded.style)
         if not recorded.same(other):
             was, would = recorded.difference(other), other.difference(recorded)
@@ -200,7 +201,7 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
         settings=settings,
         failed=failed,
         sources=tuple(sources),
-        ledger_option=making.ledger,
+        ledger_option=making.state,
     )
 
 
@@ -234,20 +235,23 @@ def checked_style(style: str) -> str:
     return style
 
 
-def existing_ledger(path: Path) -> Path:
-    """Return the path if the file exists. Raises `UsageError`."""
-    if not path.is_file():
-        raise UsageError(fact=f"no ledger found at {path}", advice="`truename serve` creates one; check the path.")
-    return path
+def existing_state(location: StateLocation) -> StateLocation:
+    """Return the location of a state database that has a ledger. Raises `UsageError` if there is none."""
+    if not location.has("ledger"):
+        fact = f"no ledger found at {location.path}"
+        raise UsageError(fact=fact, advice="`truename serve` creates one; check the path.")
+    return location
 
 
 def _memory(found: Sequence[Source], ledger_option: str | None) -> Ledger | None:
     if ledger_option == _MEMORY:
         return None
     if ledger_option is not None:
-        return Ledger.open(existing_ledger(at_home(ledger_option)), readonly=True)
-    path = found[0].config.ledger_path() if len(found) == 1 and found[0].config is not None else None
-    return Ledger.open(path, readonly=True) if path is not None and path.is_file() else None
+        return open_ledger(existing_state(StateLocation(at_home(ledger_option))), readonly=True)
+    if len(found) != 1 or found[0].config is None:
+        return None
+    location = found[0].config.state_location()
+    return open_ledger(location, readonly=True) if location.has("ledger") else None
 
 
 def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None) -> tuple[Catalog, tuple[str, ...]]:

@@ -48,6 +48,7 @@ _COMMANDS: Final = (
     ("approvals", "Show calls pending approval, and decide on them."),
     ("audit", "Verify, follow and export the audit log of calls and decisions."),
     ("history", "Show the history of a name."),
+    ("state", "Show where the state is kept, check it, and accept it after a loss."),
     ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
     ("replay", "Show which tools recorded calls would reach now, or run them again."),
     ("demo", "Show how real clients change tool names, without and with Truename."),

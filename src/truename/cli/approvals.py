@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 from cyclopts import App, Parameter
@@ -19,8 +18,9 @@ from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import StoreError, excerpt
 from truename.files.user import whoami
-from truename.policy import Approvals, Grant, Scope
+from truename.policy import Approvals, Grant, Scope, SqlApprovalStore
 from truename.policy.grants import Subject
+from truename.storage import StateLocation
 from truename.trust import PinStore
 from truename.trust.approval_queue import (
     ApprovalQueue,
@@ -28,7 +28,6 @@ from truename.trust.approval_queue import (
     about_grant,
     about_request,
     decided,
-    pending_path,
     stamp,
 )
 
@@ -124,20 +123,21 @@ class ApprovalDecisions:
     Decisions are recorded in the audit log of the configuration.
     """
 
-    def __init__(self, path: Path, config: Config) -> None:
+    def __init__(self, location: StateLocation, config: Config) -> None:
         self._config = config
         self._settings = config.settings.approvals
-        self._approvals = Approvals.open(path)
+        self._store = SqlApprovalStore(location)
+        self._approvals = Approvals(self._store)
         self._digests = _offered(config)
-        waiting = pending_path(path)
-        # Listing must not create the file.
-        self._queue = ApprovalQueue(waiting if waiting is not None and waiting.exists() else None)
+        # A command that only reads creates no file.
+        self._queue = ApprovalQueue(location if location.has("pending_call") else None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._queue.close()
+        self._store.close()
 
     def waiting(self) -> Sequence[ListedApproval]:
         """Return the pending calls, oldest first."""
@@ -245,11 +245,11 @@ class ApprovalDecisions:
 
 def _offered(config: Config) -> dict[str, tuple[str, bool]]:
     """Return, by tool, the digest of the last offered definition and whether it is trusted; empty without pins."""
-    path = config.pins_path()
-    if path is None or not path.exists():
+    location = config.pins_location()
+    if not location.has("pin"):
         return {}
     try:
-        with PinStore(path) as pins:
+        with PinStore(location) as pins:
             found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
             # A pending definition is the one that the server offers now, instead of the pinned one.
             return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
@@ -444,10 +444,8 @@ def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
 @contextmanager
 def _decisions(source: str | None) -> Iterator[ApprovalDecisions]:
     config = configuration(source)
-    path = config.approvals_path()
-    if path is None:
-        raise UsageError(
-            fact=f"{config.path} keeps its approvals in memory only", advice="Set approvals.path to a file."
-        )
-    with ApprovalDecisions(path, config) as decisions:
+    location = config.state_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its approvals in memory only", advice="Set state to a file.")
+    with ApprovalDecisions(location, config) as decisions:
         yield decisions

@@ -1,18 +1,18 @@
 """`truename history`: show the events of a name in the ledger."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Configuration, JsonOutput, LedgerPath
+from truename.cli._options import Configuration, JsonOutput, StateOption
 from truename.cli._rendering import print_json, print_table, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import existing_ledger
+from truename.cli._workspace import existing_state
 from truename.files.user import at_home
 from truename.identity import fold
-from truename.ledger import Break, Claim, Event, Ledger, Redirect, Retire, Standing
+from truename.ledger import Break, Claim, Event, Redirect, Retire, Standing, open_ledger
+from truename.storage import StateLocation
 
 __all__ = ["history"]
 
@@ -27,13 +27,13 @@ def history(
     source: Configuration | None = None,
     /,
     *,
-    ledger: LedgerPath = None,
+    state: StateOption = None,
     only: Only = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Show the history of a name: for which tool it was shown, where it was redirected, when it was retired."""
-    path = existing_ledger(_path(source, ledger))
-    memory = Ledger.open(path, readonly=True).scoped("" if only is None else f"only/{only}")
+    location = existing_state(_location(source, state))
+    path, memory = location.path, open_ledger(location, readonly=True).scoped("" if only is None else f"only/{only}")
     events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))
     if as_json:
         told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
@@ -66,16 +66,16 @@ def _said(standing: Standing) -> str:
     return standing.status + since + tool + (f", listed until {standing.until}" if standing.until else "")
 
 
-def _path(source: str | None, ledger: str | None) -> Path:
-    if ledger == "memory":
-        raise UsageError(fact="a ledger in memory has no history", advice="Give a file: --ledger PATH.")
-    if ledger is not None:
-        return at_home(ledger)
+def _location(source: str | None, state: str | None) -> StateLocation:
+    if state == "memory":
+        raise UsageError(fact="a ledger in memory has no history", advice="Give a file: --state PATH.")
+    if state is not None:
+        return StateLocation(at_home(state))
     config = configuration(source)
-    path = config.ledger_path()
-    if path is None:
-        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --ledger PATH.")
-    return path
+    location = config.state_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --state PATH.")
+    return location
 
 
 def _row(event: Event) -> list[str]:

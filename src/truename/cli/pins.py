@@ -427,12 +427,13 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
 
 @contextmanager
 def _book(config: ServeConfig) -> Iterator[PinStore]:
-    path = config.pins_path()
-    if path is None:
-        raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set trust.pins to a file.")
-    if not path.exists():
-        raise UsageError(fact=f"no pins found at {path} yet", advice="`truename serve` creates them when it starts.")
-    with PinStore(path) as book:
+    location = config.pins_location()
+    if location.path is None:
+        raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set state to a file.")
+    if not location.has("pin"):
+        fact = f"no pins found at {location.path} yet"
+        raise UsageError(fact=fact, advice="`truename serve` creates them when it starts.")
+    with PinStore(location) as book:
         yield book
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Aliases, JsonOutput, LedgerPath, NamingOptions, ServerName
+from truename.cli._options import Aliases, JsonOutput, NamingOptions, ServerName, StateOption
 from truename.cli._project_settings import clients_here, settings_here
-from truename.cli._rename_all import ledger_path, move_ids, restyle
+from truename.cli._rename_all import ledger_location, move_ids, restyle
 from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
 from truename.cli._rendering import output, styled
 from truename.config import find_convention
@@ -20,7 +20,7 @@ from truename.conventions.convention import Convention
 from truename.files import absolute
 from truename.files.private import state_directory
 from truename.files.user import at_home
-from truename.ledger import Ledger
+from truename.ledger import Ledger, open_ledger
 from truename.lint.python_tools import read_functions
 from truename.migration import (
     MAX_MAP,
@@ -492,7 +492,7 @@ def _ledger(chosen: str | None, fate: OldNames, *, readonly: bool) -> Ledger | N
     if chosen is None and not fate.is_said:
         return None
     try:
-        path = ledger_path(None, chosen)
+        location = ledger_location(None, chosen)
     except UsageError as fault:
         if chosen is not None:
             raise
@@ -501,9 +501,9 @@ def _ledger(chosen: str | None, fate: OldNames, *, readonly: bool) -> Ledger | N
             return None
         raise UsageError(
             fact=f"old names can be listed only with a ledger: {fault.fact}",
-            advice="Pass the gateway's: --ledger PATH. If no gateway shows these tools, omit --listed-for.",
+            advice="Pass the gateway's: --state PATH. If no gateway shows these tools, omit --listed-for.",
         ) from fault
-    return Ledger.open(path, readonly=readonly)
+    return open_ledger(location, readonly=readonly)
 
 
 def _state() -> Path:
@@ -533,7 +533,7 @@ def rename(
     style: StyleName = None,
     server_name: ServerName = None,
     alias: Aliases = (),
-    ledger: LedgerPath = None,
+    ledger: StateOption = None,
     where: RenamePlaces = EVERYWHERE,
     fate: OldNames = AS_PLANNED,
     undo: Undo = False,
@@ -562,13 +562,13 @@ def rename(
         if said or fate.clean_break:
             raise UsageError(
                 fact="--ids excludes options about names, files and --clean-break",
-                advice="Run `truename rename SOURCE --ids`, with --ledger, --listed-for, --dry-run, --json if needed.",
+                advice="Run `truename rename SOURCE --ids`, with --state, --listed-for, --dry-run, --json if needed.",
             )
         until = fate.until(datetime.now(UTC).date())
         return move_ids(words[0] if words else None, ledger, until, dry_run=dry_run, as_json=as_json)
     if every:
         client = clients[0] if clients else "universal"
-        making = NamingOptions(style=style, server_name=server_name, alias=alias, ledger=ledger)
+        making = NamingOptions(style=style, server_name=server_name, alias=alias, state=ledger)
         return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
     request = RenameArguments(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
     if where.check is not None:

@@ -70,7 +70,7 @@ def _rerun(
         raise UsageError(fact="--run needs the servers of exactly one configuration", advice="Give one SOURCE.")
     config = configuration(sources[0] if sources else None)
     settings = with_options(config.settings, making)
-    settings = replace(settings, ledger=making.ledger or settings.ledger)
+    settings = replace(settings, state=making.state or settings.state)
     try:
         from truename.cli._rerun import run_again  # noqa: PLC0415 - starts the gateway's half of the package
     except ModuleNotFoundError as error:

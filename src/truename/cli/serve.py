@@ -28,7 +28,7 @@ from truename.config.consent import ConsentStore
 from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
 from truename.files.private import make_private
-from truename.ledger import Ledger
+from truename.ledger import open_ledger
 
 __all__ = ["serve"]
 
@@ -120,7 +120,7 @@ def serve(
         settings = replace(
             settings,
             names=names or settings.names,
-            ledger=making.ledger or settings.ledger,
+            state=making.state or settings.state,
             token=token or settings.token,
         )
         config = replace(config, settings=settings)
@@ -147,23 +147,24 @@ def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
 
     Raises `UsageError`, `LedgerError`.
     """
-    path = config.ledger_path()
+    location = config.state_location()
+    path = location.path
     if path is None:
         return
     try:
         make_private(path.parent)
-        ledger = Ledger.open(path, readonly=True) if path.is_file() else None
+        ledger = open_ledger(location, readonly=True) if location.has("ledger") else None
     except OSError as error:
         raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
     if not os.access(path.parent, os.W_OK):
         raise LedgerError(code="unusable", path=path, reason="its directory is not writable")
     if ledger is not None and (changes := identity_changes(ledger.bindings(), config.identities)):
-        raise identity_mismatch(changes, source, making.ledger)
+        raise identity_mismatch(changes, source, making.state)
     recorded = None if ledger is None else ledger.settings
     if recorded is not None:
         other = ledger_settings(with_recorded_settings(config.settings, recorded), recorded.style)
         if not recorded.same(other):
-            raise style_mismatch(recorded, other, [source] if source else [], making.ledger)
+            raise style_mismatch(recorded, other, [source] if source else [], making.state)
 
 
 def _run(

@@ -82,8 +82,7 @@ def add(
     text, kept = create_token(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
         config = configuration(source)
-        store = _store(config)
-        with audited(config, "access", "token_made", [_noted(kept)]):
+        with _store(config) as store, audited(config, "access", "token_made", [_noted(kept)]):
             store.add(kept)
     if as_json:
         print_json({"token": text, **_plain(kept), **({"hash": _hash(text)} if print_hash else {})})
@@ -100,7 +99,8 @@ def add(
 def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
     """List tokens (without their texts) and sign-ins of clients."""
     config, now = configuration(source), time.time()
-    tokens = sorted(token_store(config).now().values(), key=lambda one: (one.name, one.made, one.id))
+    with token_store(config) as store:
+        tokens = sorted(store.now().values(), key=lambda one: (one.name, one.made, one.id))
     sessions = load_sessions(config)
     if as_json:
         listed = [{**_plain(one), "expired": not one.is_good(now)} for one in tokens]
@@ -157,7 +157,7 @@ def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
 
 
 def _store(config: Config) -> StaticTokenStore:
-    if config.access_path() is None:
+    if config.state_location().path is None:
         raise UsageError(fact="tokens have no file to be stored in", advice="Name a configuration file.")
     return token_store(config)
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
+from truename.auth.inbound.authentication import asks_for_token
 from truename.clients.gateway_address import ADDRESS_FIELDS, TOKEN_VARIABLE, client_of, entry_for, token_reference
 from truename.clients.kept_names import matches
 from truename.clients.plan import PlanNote
@@ -230,8 +231,8 @@ def lost_setting_notes(group: Iterable[SelectedServer], entry: Mapping[str, Any]
 
 
 def token_notes(kinds: Sequence[ConfigFile], address: GatewayAddress) -> Iterator[PlanNote]:
-    """Yield a note on how the client sends the gateway's token."""
-    if not address.config.asks_for_token:
+    """Yield what has to be done so that the client can show the gateway's token."""
+    if not asks_for_token(address.config):
         return
     client = kinds[0].client
     if token_reference(client) is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from truename import dialects
+from truename.auth.inbound.authentication import asks_for_token
 from truename.catalog import Catalog
 from truename.clients.server_entries import read_entry, speaks_http, write_entry
 from truename.config import ServerConfig
@@ -262,7 +263,7 @@ class GatewayAddress:
         path = path_of(search=search, servers=shown.servers)
         if shown.only is not None:
             path = alone_path(shown.only, file.dialect, search=search)
-        token = token_reference(file.client) if self.config.asks_for_token else None
+        token = token_reference(file.client) if asks_for_token(self.config) else None
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return ServerConfig(key=key, url=f"{self.url}{path}", type="http", headers=headers)
 

@@ -13,7 +13,7 @@ from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_tools import AgentsError
 from truename.errors import CallRepeated, StoreError
 from truename.policy import Approvals, CallRecord, PlainBook, Where
-from truename.policy.store import read_book, written_book
+from truename.policy.written_form import read_book, written_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

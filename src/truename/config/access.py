@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from truename.config.field_types import (
     NAME,
     ORIGIN_URL,
-    PATH,
     REFERENCE,
     SECONDS,
     TEXT,
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 
     from truename.config.fields import Fields
 
-__all__ = ["TOKENS", "Access", "Issuer", "KnownToken", "SignIn", "check_access"]
+__all__ = ["Access", "Issuer", "KnownToken", "SignIn", "check_access"]
 
-TOKENS: Final = "tokens.json"
 Introspection = Literal["never", "opaque", "always"]
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -192,9 +190,6 @@ class Access:
     """Who may connect, and how they authenticate."""
 
     public_url: str | None = setting(None, ORIGIN_URL, "Address at which clients reach the gateway: https://HOST.")
-    state: str | None = setting(
-        None, PATH, "Directory of tokens and sign-ins; without it in the user's state directory."
-    )
     token_name: str = setting(
         "local",
         matching(NAME, "a short name"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from truename.config.field_types import COUNT, SECONDS, SECONDS_OR_ZERO, STORE_PATH, choice
+from truename.config.field_types import COUNT, SECONDS, SECONDS_OR_ZERO, choice
 from truename.config.fields import setting
 
 __all__ = ["Ask", "Asking"]
@@ -41,7 +41,4 @@ class Asking:
     )
     grant_expiry: float | None = setting(
         None, SECONDS, "Time after which every approval expires; without it none does.", unit="seconds", live=True
-    )
-    path: str | None = setting(
-        None, STORE_PATH, "File of the decisions, or `memory`; without it in the user's state directory."
     )

@@ -42,6 +42,10 @@ REQUIRED: Final = object()
 """The default of a field that has none."""
 _METADATA: Final = "setting"
 _SCALARS: Final = (str, int, float)
+_REPLACED: Final[Mapping[str, str]] = MappingProxyType(
+    {"ledger": "state", "access.state": "state", "approvals.path": "state"}
+)
+_REPLACED_REMEDY: Final = "Set state to the path of one database for all state, or to memory."
 
 
 class Fields:
@@ -289,7 +293,11 @@ def read_table(
     known = (*rows, *others)
     for key in table:
         if key not in known:
-            table.add(excerpt(key)[1:-1], f"it is not {wanted}", spelling_remedy(key, known))
+            place = table.where(excerpt(key)[1:-1])
+            if place in _REPLACED:
+                table.add(key, f"it was replaced by {_REPLACED[place]}", _REPLACED_REMEDY)
+            else:
+                table.add(excerpt(key)[1:-1], f"it is not {wanted}", spelling_remedy(key, known))
         elif key not in table and not accept_null:
             table.add(key, "it is null", "Leave it out, or give it a value.")
     found: dict[str, Any] = {}

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from truename.config.access import TOKENS
 from truename.config.field_types import MEMORY
 from truename.config.settings import Settings, wrong
 from truename.errors import ConfigErrors, excerpt
 from truename.files.private import state_directory
 from truename.files.user import at_home
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,50 +49,54 @@ class Config:
         """The declared identities of the servers that are not disabled, by key."""
         return MappingProxyType({server.key: server.identity for server in self.enabled})
 
-    def ledger_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the ledger, or None if it is in memory."""
-        if self.settings.ledger == MEMORY or (self.settings.ledger is None and self.path is None):
+    def state_location(self, environ: Mapping[str, str] | None = None) -> StateLocation:
+        """Return the place of the state database; memory where the setting says so, or there is no file of settings.
+
+        At the default place, files of earlier versions are imported.
+        """
+        said = self.settings.state
+        if said == MEMORY or (said is None and self.path is None):
+            return StateLocation()
+        if said is not None:
+            return StateLocation(at_home(said))
+        path = state_path(self.path or Path(), environ)
+        return StateLocation(path, _former_files(path))
+
+    def keys_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
+        """Return the directory of the key that seals secrets and of locks between processes, or None for memory."""
+        path = self.state_location(environ).path
+        if path is None:
             return None
-        if self.settings.ledger is not None:
-            return at_home(self.settings.ledger)
-        return state_path(self.path or Path(), environ)
+        return path.with_name(f"{path.name}.keys") if self.settings.state else path.parents[1] / "access" / path.stem
 
-    @property
-    def asks_for_token(self) -> bool:
-        """Whether clients need a token: one is set or was made, and they do not sign in instead."""
-        access, directory = self.settings.access, self.access_path()
-        made = directory is not None and (directory / TOKENS).exists()
-        return not (access.oauth or access.sign_in) and bool(self.settings.token or access.tokens or made)
-
-    def access_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the directory of tokens and sign-ins, or None if they are not stored."""
-        if self.settings.access.state is not None:
-            return at_home(self.settings.access.state)
-        return self._state("access", "", environ)
-
-    def pins_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of the pins, or None if they are in memory, as the names are then."""
+    def pins_location(self, environ: Mapping[str, str] | None = None) -> StateLocation:
+        """Return the place of the pins: the state database, unless ``trust.pins`` names another."""
         said = self.settings.trust.pins
-        if said is not None:
-            return None if said == MEMORY else Path(said)
-        return None if self.ledger_path(environ) is None else self._state("pins", ".pins", environ)
+        if said is None:
+            return self.state_location(environ)
+        return StateLocation(None if said == MEMORY else Path(said))
 
-    def approvals_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
-        """Return the file of decisions on calls, or None if they are in memory, as the names are then."""
-        said = self.settings.approvals.path
-        if said is not None:
-            return None if said == MEMORY else Path(said)
-        return None if self.ledger_path(environ) is None else self._state("approvals", ".json", environ)
 
-    def _state(self, kind: str, suffix: str, environ: Mapping[str, str] | None) -> Path | None:
-        if self.path is None:
-            return None
-        ledger = state_path(self.path, environ)
-        return ledger.parent.parent / kind / f"{ledger.stem}{suffix}"
+def _former_files(state: Path) -> Mapping[str, Path]:
+    """Return the files that earlier versions kept, by owner, for a database at its default place."""
+    home, name = state.parents[1], state.stem
+    access = home / "access" / name
+    return MappingProxyType(
+        {
+            "ledger": state.with_suffix(".ledger"),
+            "pin": home / "pins" / f"{name}.pins",
+            "approval": home / "approvals" / f"{name}.json",
+            "pending_call": home / "approvals" / f"{name}.json.pending",
+            "token": access / "tokens.json",
+            "sign_in": access / "sign-ins.db",
+            "secret": access / "vault.db",
+            "session": access / "sessions.db",
+        }
+    )
 
 
 def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the default ledger file of a configuration, in the user's state directory.
+    """Return the default state database of a configuration, in the user's state directory.
 
     ``XDG_STATE_HOME`` (or ``~/.local/state``), ``~/Library/Application Support`` on macOS, ``%LOCALAPPDATA%`` on
     Windows. The name holds a digest of the configuration's absolute path.
@@ -100,7 +104,7 @@ def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None
     path = at_home(config_path).resolve()
     digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     stem = "".join(character if character.isalnum() else "-" for character in path.stem)[:40]
-    return state_directory(environ) / "ledgers" / f"{stem}-{digest}.ledger"
+    return state_directory(environ) / "ledgers" / f"{stem}-{digest}.db"
 
 
 def verify(config: Config) -> None:

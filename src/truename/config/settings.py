@@ -191,8 +191,11 @@ class Settings:
     overrides: Mapping[str, Mapping[str, str]] = setting(
         EMPTY, _OVERRIDES, "Names that you choose: by client, then by tool id.", live=True
     )
-    ledger: str | None = setting(
-        None, STORE_PATH, "File that remembers names, or `memory`; without it in the user's state directory."
+    state: str | None = setting(
+        None,
+        STORE_PATH,
+        "Database of all state (names, pins, approvals, tokens, sign-ins), or `memory`; without it in the user's state "
+        "directory.",
     )
     max_claims: int = setting(MAX_CLAIMS, COUNT, "Names that one server may hold in the ledger.", unit="names")
     convention: Convention | None = setting(

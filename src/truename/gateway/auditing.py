@@ -15,6 +15,7 @@ import anyio.to_thread
 from truename.audit import AuditLog, AuditRecorder, Redaction, anchor_file, begin_fields, call_record, record_fields
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
+from truename.storage import Database, Schema
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import BY_LOCK
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.showing import ShownEvent
     from truename.ledger import Ledger, Standing
     from truename.policy.call import CallEvent
+    from truename.storage import Revision, StateLocation
     from truename.trust import PinStore
     from truename.trust.pins import PinnedTool, SeenDefinition
 
@@ -59,6 +61,8 @@ class Auditing:
         self._withdrawals: Withdrawals | None = None
         self._requests: Requests | None = None
         self._is_asked_for = settings.path is not None
+        self._state: Database | None = None
+        self._noted: Revision | None = None
         self._take(settings)
 
     def _take(self, settings: Audit) -> None:
@@ -164,11 +168,37 @@ class Auditing:
             times=event.times,
         )
 
+    def watch_state(self, location: StateLocation) -> None:
+        """Record the revision of the state database from now on, whenever it changed at a look."""
+        if self._recorder is not None and location.path is not None:
+            self._state = Database(location, Schema("audit", ()), readonly=True)
+            self._note_state()
+
+    def _note_state(self) -> None:
+        if self._state is None:
+            return
+        try:
+            now = self._state.revision()
+        except StoreError as error:
+            log.warning("%s", error)
+            return
+        if now != self._noted:
+            self._noted = now
+            self.note("state", database=now.database, revision=now.number)
+
+    def end(self) -> None:
+        """Record the last revision of the state, and that the gateway stopped."""
+        self._note_state()
+        if self._state is not None:
+            self._state.close()
+        self.note("stop")
+
     def look(self) -> None:
         """Write down what became of definitions, names and requests for decisions since the last look."""
         for kind, source in (("definition", self._definitions), ("name", self._withdrawals)):
             for fields in () if source is None or self._recorder is None else source.news():
                 self.note(kind, **fields)
+        self._note_state()
         if self._requests is not None:
             self._requests.look()
 
@@ -210,7 +240,7 @@ async def auditing(settings: Audit, book: PinStore) -> AsyncIterator[Auditing]:
         yield kept
     finally:
         if recorder is not None:
-            kept.note("stop")
+            kept.end()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(recorder.close)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from truename.catalog import Catalog
 from truename.gateway.events import ignore_event
 from truename.gateway.upstream.fleet import running_fleet
-from truename.ledger import Ledger
+from truename.ledger import open_ledger
 
 if TYPE_CHECKING:
     from truename.config import Config
@@ -22,8 +22,7 @@ async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Cat
     A server that fails is told through ``on_event`` and missing in the catalogue. The configuration's ledger, if there
     is one, is only read: its identities are kept.
     """
-    path = config.ledger_path()
-    known = Ledger.open(path, readonly=True) if path is not None and path.exists() else Ledger.memory()
+    known = open_ledger(config.state_location(), readonly=True)
     async with running_fleet(config, _ignore_change, on_event) as fleet:
         listed = {key: upstream.tools for key, upstream in fleet.items() if upstream.tools is not None}
         return Catalog.from_mcp(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
+from truename.audit.reading import recorded_revision
 from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
@@ -23,7 +26,7 @@ from truename.gateway.upstream.fleet import own_version, running_fleet
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView
-from truename.ledger import Ledger
+from truename.ledger import Ledger, open_ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
@@ -52,6 +55,8 @@ __all__ = ["Gateway"]
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
+log: Final = logging.getLogger("truename.gateway")
+
 _PATIENCE: Final = 0.05
 
 
@@ -105,14 +110,16 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
-            pins = stack.enter_context(PinStore(self.config.pins_path()))
+            pins = stack.enter_context(PinStore(self.config.pins_location()))
             config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
             self._audit.started(config, version=own_version())
+            if self._ledger is None:
+                self._audit.watch_state(self.config.state_location())
             fleet = await stack.enter_async_context(
                 running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
-            approvals = self.config.approvals_path()
+            approvals = self.config.state_location()
             self._fleet = fleet
             resting = len(self.config.enabled) - len(config.enabled)
             self._hub = Hub(
@@ -252,7 +259,7 @@ class Gateway:
             servers=tuple(ServerReport.of(upstream) for upstream in self.hub.fleet.values()),
             names=dict(self.table()),
             style=self.hub.style,
-            ledger=None if self._ledger else self.config.ledger_path(),
+            ledger=None if self._ledger else self.config.state_location().path,
         )
 
     def _read(self, path: str | None, principal: Principal | None = None) -> Asked:
@@ -311,7 +318,11 @@ class Gateway:
 
 
 def _open_ledger(config: Config) -> Ledger:
-    path = config.ledger_path()
-    if path is None:
-        return Ledger.memory(max_claims=config.settings.max_claims)
-    return Ledger.open(path, max_claims=config.settings.max_claims, patience=_PATIENCE)
+    audit, location = config.settings.audit, config.state_location()
+    if audit.path is not None and location.path is not None:
+        key = None if audit.key is None else audit.key.encode()
+        try:
+            location = replace(location, known=recorded_revision(audit.directory, key))
+        except OSError as error:
+            log.warning("The audit log cannot be read, so the state is not compared with it. %s", error)
+    return open_ledger(location, max_claims=config.settings.max_claims, patience=_PATIENCE)

@@ -23,7 +23,6 @@ from truename.naming import utc_today
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
-    from pathlib import Path
 
     from truename.config import Config, ServerConfig, Settings
     from truename.gateway.shown import Listings
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
     from truename.policy import Context
+    from truename.storage import StateLocation
     from truename.trust import PinStore
 
 __all__ = ["Hub"]
@@ -55,7 +55,7 @@ class Hub(ShownTools):
         today: Callable[[], date] = utc_today,
         *,
         pins: PinStore | None = None,
-        approvals: Path | None = None,
+        approvals: StateLocation | None = None,
         resting: int = 0,
     ) -> None:
         super().__init__(fleet, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)

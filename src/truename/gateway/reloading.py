@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Guard", "differences", "limited", "take"]
 
 # Compared by their paths below, or checked by the HTTP authentication (a gateway over stdio has none).
-_APART: Final = ("ledger", "approvals.path", "access.")
+_APART: Final = ("state", "access.")
 
 
 async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
@@ -62,10 +62,8 @@ def differences(before: Config, after: Config) -> Reloaded:
 def _refuse_fixed(before: Config, after: Config) -> None:
     faults = ConfigErrors(str(after.path or "settings"))
     fixed = [name for name in fixed_changes(before.settings, after.settings) if not name.startswith(_APART)]
-    if before.ledger_path() != after.ledger_path():
-        fixed.append("ledger")
-    if before.approvals_path() != after.approvals_path():
-        fixed.append("approvals.path")
+    if before.state_location().path != after.state_location().path:
+        fixed.append("state")
     for name in fixed:
         faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or undo the change.")
     faults.raise_any()

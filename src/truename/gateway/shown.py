@@ -43,7 +43,6 @@ from truename.trust import PinStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import date
-    from pathlib import Path
     from typing import Self
 
     from truename.catalog import AdmissionNotice
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable
     from truename.policy import Context
+    from truename.storage import StateLocation
 
     Listings = Mapping[tuple[ViewSpec, Context], object]
 
@@ -84,7 +84,7 @@ class ShownTools:
         today: Callable[[], date] = utc_today,
         *,
         pins: PinStore | None = None,
-        approvals: Path | None = None,
+        approvals: StateLocation | None = None,
         resting: int = 0,
     ) -> None:
         self.fleet = fleet

@@ -1,7 +1,7 @@
 """Which tool holds which name, for ever: `Ledger`, its events, where they are kept."""
 
 from truename.ledger.events import Bind, Break, Claim, Event, LedgerSettings, Redirect, Retire
-from truename.ledger.ledger import MAX_CLAIMS, Ledger
+from truename.ledger.ledger import MAX_CLAIMS, Ledger, open_ledger
 from truename.ledger.seen import SeenLedger
 from truename.ledger.state import Standing
 from truename.ledger.store import LedgerStore
@@ -19,4 +19,5 @@ __all__ = [
     "Retire",
     "SeenLedger",
     "Standing",
+    "open_ledger",
 ]

@@ -31,13 +31,13 @@ _log = logging.getLogger("truename.ledger")
 
 
 def is_journal(path: Path) -> bool:
-    """Tell whether a file begins as a journal does; False if there is no file. Raises `OSError`."""
+    """Tell whether a file begins as a journal does; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(len(_MAGIC))
             # A writer that was killed may have left a part of the first word.
             return bool(head) and _MAGIC.startswith(head)
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

@@ -22,7 +22,7 @@ from truename.ledger.journal import is_journal, read_journal
 from truename.ledger.sql import SqlLedger
 from truename.ledger.state import NamingScope, RowsUnder, Standing
 from truename.ledger.store import MemoryLedger
-from truename.storage.database import PATIENCE
+from truename.storage import PATIENCE, StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from truename.ledger.state import LedgerState
     from truename.ledger.store import LedgerStore
 
-__all__ = ["MAX_CLAIMS", "Ledger"]
+__all__ = ["MAX_CLAIMS", "Ledger", "open_ledger"]
 
 # The largest real server lists 1,083 tools; a server gets room for that many in many spellings and upgrades.
 MAX_CLAIMS: Final = 20_000
 
 
 class LedgerCore:
-    """What all views of one ledger share: its store, the state as it was last read, the lock between threads."""
+    """The part that all views of one ledger share: the store, the state as last read, the lock between threads."""
 
     __slots__ = ("depth", "lock", "max_claims", "news", "readonly", "state", "store")
 
@@ -50,11 +50,11 @@ class LedgerCore:
         self.readonly = readonly
         self.lock = threading.RLock()
         self.depth = 0
-        # Whether a transaction read what others wrote, which nobody looked at since.
+        # Whether a transaction read changes by others that `refresh` has not reported yet.
         self.news = False
 
     def read(self) -> bool:
-        """Take over what others wrote; tell whether there was anything."""
+        """Take over changes by others; tell whether there were any."""
         before, revision = self.state, self.state.revision
         self.state = self.store.snapshot()
         return self.state is not before or self.state.revision != revision
@@ -85,25 +85,15 @@ class Ledger:
         return cls(LedgerCore(MemoryLedger(), max_claims, readonly=False))
 
     @classmethod
-    def open(
-        cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS, patience: float = PATIENCE
-    ) -> Self:
-        """Open, or begin, a ledger in a file. Reading only creates no ledger and changes none.
+    def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Ledger:
+        """Open, or create, a ledger in a file. Reading only creates no ledger and changes none.
 
-        ``patience`` is how many seconds to wait for another process that is writing. A journal, the format before, is
-        imported and kept as ``PATH.journal``; a reader only reads it.
+        A journal, the format before, is imported and kept as ``PATH.journal``; a reader only reads it.
 
-        Raises `LedgerError`: ``corrupt`` (damaged, lost or older than it was), ``newer``, ``busy``, ``unusable``.
+        Raises `LedgerError`: ``corrupt`` (damaged, lost, or older than a recorded revision), ``newer``, ``busy``,
+        ``unusable``.
         """
-        place = Path(path)
-        try:
-            if is_journal(place):
-                if readonly:
-                    return cls(LedgerCore(MemoryLedger(read_journal(place)), max_claims, readonly=True))
-                _import_journal(place)
-        except OSError as error:
-            raise LedgerError(code="unusable", path=place, reason=error.strerror or str(error)) from error
-        return cls(LedgerCore(SqlLedger(place, readonly=readonly, patience=patience), max_claims, readonly=readonly))
+        return open_ledger(Path(path), readonly=readonly, max_claims=max_claims)
 
     def close(self) -> None:
         """Close the file; what is in memory can be read still."""
@@ -446,19 +436,52 @@ class Ledger:
         return "/" in name and self._core.state.origin(ToolId.parse(name)) is not None
 
 
-def _import_journal(path: Path) -> None:
-    """Put a state database in the place of a journal, which is kept beside it. Raises `LedgerError`, `OSError`."""
-    make_private(path.parent)
+def open_ledger(
+    where: StateLocation | Path | None,
+    *,
+    readonly: bool = False,
+    max_claims: int = MAX_CLAIMS,
+    patience: float = PATIENCE,
+) -> Ledger:
+    """Open the ledger of a state database; without a file, one in memory.
+
+    A reader reads the file of an earlier version as long as the database has no ledger. ``patience`` is how many
+    seconds to wait for another process that writes. Raises `LedgerError` as `Ledger.open` does.
+    """
+    location = StateLocation.of(where)
+    if location.path is None:
+        return Ledger.memory(max_claims=max_claims)
     try:
+        store = SqlLedger(location, readonly=readonly, patience=patience)
+    except LedgerError as error:
+        # Only a file that is no database is looked into: closing it would end the locks of an open database.
+        if error.code != "corrupt" or error.path != location.path or not is_journal(location.path):
+            raise
+        if readonly:
+            return Ledger(LedgerCore(MemoryLedger(read_journal(location.path)), max_claims, readonly=True))
+        _import_journal(location.path)
+        store = SqlLedger(location, readonly=False, patience=patience)
+    former = location.former.get("ledger")
+    if readonly and not store.is_begun and former is not None and former.exists():
+        return open_ledger(former, readonly=True, max_claims=max_claims)
+    return Ledger(LedgerCore(store, max_claims, readonly=readonly))
+
+
+def _import_journal(path: Path) -> None:
+    """Put a state database in the place of a journal, which is kept beside it. Raises `LedgerError`."""
+    try:
+        make_private(path.parent)
         with locked(path, shared=False):
             # Another process may have imported it meanwhile.
             if is_journal(path):
-                _put_database(path, read_journal(path))
+                _replace_by_database(path)
     except TimeoutError as error:
         raise LedgerError(code="busy", path=path) from error
+    except OSError as error:
+        raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
 
 
-def _put_database(path: Path, events: Sequence[Event]) -> None:
+def _replace_by_database(path: Path) -> None:
     kept = path.with_name(f"{path.name}.journal")
     if kept.exists():
         raise LedgerError(code="unusable", path=path, reason=f"it is a journal, and {kept.name} is there already")
@@ -467,9 +490,7 @@ def _put_database(path: Path, events: Sequence[Event]) -> None:
     try:
         for part in parts:
             part.unlink(missing_ok=True)
-        imported = SqlLedger(draft, readonly=False, patience=PATIENCE)
-        imported.append(events, 0)
-        imported.close()
+        SqlLedger(StateLocation(draft, {"ledger": path}), readonly=False).close()
         shutil.copy2(path, kept)
         draft.replace(path)
     finally:

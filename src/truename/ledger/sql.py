@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.errors import LedgerError, StoreError
 from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Claim, LedgerSettings, Own, from_plain
+from truename.ledger.journal import is_journal, read_journal
 from truename.ledger.state import (
     LedgerState,
     NameHolders,
@@ -19,20 +21,19 @@ from truename.ledger.state import (
     Standing,
     WithdrawnRow,
 )
-from truename.storage import Database, Schema
+from truename.storage import PATIENCE, Database, Schema, StateLocation, import_tables, select, upsert
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from truename.ledger.events import Event
     from truename.ledger.state import RowKey
 
 __all__ = ["SCHEMA", "SqlLedger"]
 
-# Every name, its holders from and to which time: the events. What they add up to: the other tables. `revision` is the
-# number of the record that wrote a row last.
+# The events keep every name, its holders, and from when to when each held it, for ever. The other tables keep their
+# sum. `revision` is the number of the record that wrote a row last.
 SCHEMA: Final = Schema(
     "ledger",
     (
@@ -115,7 +116,7 @@ CREATE TABLE ledger_withdrawn (
         ),
     ),
 )
-# A table with fewer rows is read at once when the ledger is opened: more would take longer than they save.
+# A table with fewer rows is read whole when the ledger is opened; to read more takes longer than it saves.
 _MOST_AT_ONCE: Final = 20_000
 
 
@@ -133,12 +134,12 @@ def _maybe_text(id: ToolId | None) -> str | None:
 
 
 def _stored(key: RowKey) -> RowKey:
-    """Return a key as its columns have it."""
+    """Return a key as its columns keep it."""
     return tuple("" if part is None else str(part) if isinstance(part, ToolId) else part for part in key)
 
 
 class _Table(NamedTuple):
-    """How a table's rows are written and read: its key and value columns, and what they mean in Python."""
+    """The columns of a table's keys and values, and how each is read into Python and written."""
 
     keys: tuple[str, ...]
     columns: tuple[str, ...]
@@ -147,8 +148,12 @@ class _Table(NamedTuple):
     key: Callable[[RowKey], RowKey] = tuple
 
 
+def _event(body: str) -> Event:
+    return from_plain(json.loads(body))
+
+
 def _settings_of(body: str) -> LedgerSettings:
-    found = from_plain(json.loads(body))
+    found = _event(body)
     if not isinstance(found, LedgerSettings):
         message = "settings of a ledger are another event"
         raise TypeError(message)
@@ -196,25 +201,18 @@ _TABLES: Final = {
     ),
     "scope": _Table(("scope",), ("begun",), bool, lambda begun: (int(begun),)),
 }
-# In this order: a name withdrawn under settings is read after them.
+# In this order: names that were withdrawn under settings are read after the settings.
 _ALWAYS_READ: Final = ("scope", "settings", "withdrawn", "server")
 _ORDER: Final = {"settings": "epoch", "withdrawn": "place"}
 _READ_WHEN_ASKED: Final = tuple(table for table in _TABLES if table not in _ALWAYS_READ)
-_READ: Final = {
-    name: f"SELECT {', '.join(table.columns)} FROM ledger_{name} WHERE "  # noqa: S608 - of words that stand here
-    + " AND ".join(f"{key} = ?" for key in table.keys)
-    for name, table in _TABLES.items()
-}
-_ROWS: Final = {
-    name: f"SELECT {', '.join((*table.keys, *table.columns))} FROM ledger_{name}"  # noqa: S608 - as above
-    for name, table in _TABLES.items()
+_ALL_TABLES: Final = ("ledger_revision", "ledger_event", *(f"ledger_{table}" for table in _TABLES))
+_READ: Final = {name: select(f"ledger_{name}", table.columns, where=table.keys) for name, table in _TABLES.items()}
+_ROWS: Final = {name: select(f"ledger_{name}", (*table.keys, *table.columns)) for name, table in _TABLES.items()}
+_COUNT: Final = {
+    name: " ".join(("SELECT count(*) FROM (SELECT 1 FROM", f"ledger_{name}", "LIMIT ?)")) for name in _READ_WHEN_ASKED
 }
 _WRITE: Final = {
-    name: f"INSERT INTO ledger_{name} ({', '.join((*table.keys, *table.columns))}, revision) "  # noqa: S608 - as above
-    f"VALUES ({', '.join('?' * (len(table.keys) + len(table.columns) + 1))}) "
-    f"ON CONFLICT ({', '.join(table.keys)}) DO UPDATE SET "
-    + ", ".join(f"{column} = excluded.{column}" for column in (*table.columns, "revision"))
-    for name, table in _TABLES.items()
+    name: upsert(f"ledger_{name}", table.keys, (*table.columns, "revision")) for name, table in _TABLES.items()
 }
 _SPELLED: Final = "SELECT name FROM ledger_spelling WHERE scope = ? AND fold = ?"
 _EVENT: Final = "INSERT INTO ledger_event VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope, fold, once) DO NOTHING"
@@ -223,159 +221,134 @@ _EVENT: Final = "INSERT INTO ledger_event VALUES (?, ?, ?, ?, ?) ON CONFLICT (sc
 class SqlLedger:
     """A ledger in a state database; ``patience`` is how many seconds to wait for another process that writes.
 
-    A table with fewer rows than ``at_once`` is read at the start, of a larger one each row when it is asked for.
+    A table with fewer rows than ``at_once`` is read at the start, each row of a larger one when it is asked for.
     """
 
-    def __init__(self, path: Path, *, readonly: bool, patience: float, at_once: int = _MOST_AT_ONCE) -> None:
-        self.path = path
+    def __init__(
+        self,
+        where: StateLocation | Path,
+        *,
+        readonly: bool,
+        patience: float = PATIENCE,
+        at_once: int = _MOST_AT_ONCE,
+    ) -> None:
+        self._location = StateLocation.of(where)
         self._readonly = readonly
         self._patience = patience
         self._at_once = at_once
         self._state: LedgerState | None = None
         self._empty = LedgerState()
         self._data: Database | None = None
-        with self._told():
+        with _reporting():
             self._open()
 
+    @property
+    def path(self) -> Path | None:
+        """The file, None for memory."""
+        return self._location.path
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the database has a ledger; a reader creates none."""
+        return self._data is not None
+
     def _open(self) -> Database | None:
-        """Return the database; None while there is none and this is a reader, who makes none."""
-        if self._data is None and not (self._readonly and not self._exists()):
-            found = Database(self.path, SCHEMA, patience=self._patience, readonly=self._readonly)
+        """Return the database; None while it has no ledger and this is a reader."""
+        if self._data is None and not (self._readonly and not self._location.exists):
+            found = Database(
+                self._location,
+                SCHEMA,
+                patience=self._patience,
+                readonly=self._readonly,
+                import_former=_import_former,
+            )
             if found.is_begun:
                 self._data = found
             else:
                 found.close()
         return self._data
 
-    def _exists(self) -> bool:
-        # A link to nowhere, and a database of which only the revision is left, are refused and not empty.
-        return any(
-            path.is_symlink() or path.exists()
-            for path in (self.path, self.path.with_name(f"{self.path.name}.revision"))
-        )
+    def _writable(self) -> Database:
+        data = None if self._readonly else self._open()
+        if data is None:
+            raise LedgerError(code="readonly", path=self.path)
+        return data
 
     def snapshot(self) -> LedgerState:
         """Return the state with all that is committed."""
-        with self._told():
+        with _reporting():
             data = self._open()
             if data is None:
                 return self._empty
             if data.has_news() or self._state is None:
-                self._state = self._caught_up(data, self._state)
+                # Rows that cannot be read now are read again the next time.
+                state, self._state = self._state, None
+                self._state = self._caught_up(data, state)
             return self._state
 
     def _caught_up(self, data: Database, state: LedgerState | None) -> LedgerState:
-        """Take over the rows that others wrote; at the start, those that naming always asks for, and small tables."""
+        """Take over the rows that others wrote; at the start, the rows that naming always needs, and small tables."""
+        rows = _StoredRows(data)
         ((revision,),) = data.rows("SELECT number FROM ledger_revision")
         if state is None:
-            state = LedgerState(self)
+            state = LedgerState(rows)
             for table in _ALWAYS_READ:
-                for key, value in self._rows(table, f"{_ROWS[table]} ORDER BY {_ORDER.get(table, 'revision')}"):
+                for key, value in rows.found(table, f"{_ROWS[table]} ORDER BY {_ORDER.get(table, 'revision')}"):
                     state.absorb(table, key, value)
             for table in _READ_WHEN_ASKED:
-                ((count,),) = data.rows(f"SELECT count(*) FROM (SELECT 1 FROM ledger_{table} LIMIT ?)", self._at_once)  # noqa: S608 - as above
+                ((count,),) = data.rows(_COUNT[table], self._at_once)
                 if count < self._at_once:
                     state.tables[table].under()
-        elif revision != state.revision:
+        else:
             for table in (*_ALWAYS_READ, *_READ_WHEN_ASKED):
                 query = f"{_ROWS[table]} WHERE revision > ? ORDER BY {_ORDER.get(table, 'revision')}"
-                for key, value in self._rows(table, query, state.revision):
+                for key, value in rows.found(table, query, state.revision):
                     state.absorb(table, key, value)
         state.revision = revision
         return state
 
-    def read(self, table: str, key: RowKey) -> Any:
-        """Return the value of one row, None if there is none."""
-        data = self._data
-        if data is None:
-            return None
-        with self._told():
-            if table == "spellings_of":
-                return tuple(name for (name,) in data.rows(_SPELLED, *key)) or None
-            about = _TABLES[table]
-            rows = data.rows(_READ[table], *_stored(key))
-        return self._decoded(about.value, *rows[0]) if rows else None
-
-    def under(self, table: str, prefix: RowKey) -> list[tuple[RowKey, Any]]:
-        """Return the rows whose keys begin with ``prefix``."""
-        about = _TABLES[table]
-        where = " AND ".join(f"{key} = ?" for key in about.keys[: len(prefix)])
-        with self._told():
-            return list(self._rows(table, f"{_ROWS[table]} WHERE {where or '1 = 1'}", *_stored(prefix)))
-
-    def _rows(self, table: str, query: str, *values: object) -> Iterator[tuple[RowKey, Any]]:
-        assert self._data is not None  # noqa: S101 - who asks has opened it
-        about = _TABLES[table]
-        width = len(about.keys)
-        for row in self._data.rows(query, *values):
-            yield self._decoded(about.key, row[:width]), self._decoded(about.value, *row[width:])
-
     def append(self, events: Sequence[Event], expected_revision: int) -> bool:
         """Commit events whole; False, and nothing is kept, if the ledger has another revision than expected."""
-        state = self.snapshot()
-        try:
-            with self._told():
-                data = self._open()
-                assert data is not None  # noqa: S101 - a reader does not append
+        with _reporting():
+            data, state = self._writable(), self.snapshot()
+            try:
                 with data.change() as connection:
                     ((revision, count),) = connection.execute("SELECT number, events FROM ledger_revision").fetchall()
                     if revision != expected_revision or state.revision != expected_revision:
                         return False
                     for event in events:
                         state.apply(event)
-                    self._write(connection, events, state, revision + 1, count)
+                    _write(connection, events, state, revision + 1, count)
                     state.revision = revision + 1
-        except BaseException:
-            # What was applied is not on the disk: all is read anew.
-            self.discard()
-            raise
+            except BaseException:
+                # The applied events are not on the disk: the state is read again.
+                self._state = None
+                raise
         return True
-
-    def _write(
-        self, data: sqlite3.Connection, events: Sequence[Event], state: LedgerState, revision: int, count: int
-    ) -> None:
-        told = [event for event in events if not isinstance(event, Bind | Own)]
-        rows = [
-            (number, event.scope, fold(getattr(event, "name", "")), _once(event, number), json.dumps(event.plain()))
-            for number, event in enumerate(told, count + 1)
-        ]
-        data.executemany(_EVENT, rows)
-        for table, changed in state.tables.items():
-            about = _TABLES[table]
-            keys = list(changed.changed)
-            values = ((key, changed.get(*key)) for key in keys)
-            data.executemany(_WRITE[table], [(*_stored(key), *about.row(value), revision) for key, value in values])
-            changed.changed.clear()
-        data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(told)))
-
-    def discard(self) -> None:
-        """Forget what is in memory: it is read anew from the database."""
-        self._state = None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Keep other writers out; commit what is appended in the block whole at its end, or nothing of it."""
-        try:
-            with self._told():
-                data = self._open()
-                assert data is not None  # noqa: S101 - a reader does not write
-                with data.change():
+        with _reporting():
+            try:
+                with self._writable().change():
                     yield
-        except BaseException:
-            self.discard()
-            raise
+            except BaseException:
+                self._state = None
+                raise
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:
-        """Return what happened to a name, in any spelling, oldest first; repeated claims are kept once."""
+        """Return the events about a name, in any spelling, oldest first; repeated claims are kept once."""
         query = "SELECT body FROM ledger_event WHERE scope = ? AND fold = ? ORDER BY number"
-        with self._told():
+        with _reporting():
             data = self._open()
-            rows = [] if data is None else data.rows(query, scope, fold(name))
-        return tuple(self._decoded(lambda text: from_plain(json.loads(text)), body) for (body,) in rows)
+            if data is None:
+                return ()
+            return tuple(_decoded(data, _event, body) for (body,) in data.rows(query, scope, fold(name)))
 
     def has_news(self) -> bool:
         """Tell, without waiting, whether others may have written since the last snapshot."""
-        return self._exists() if self._data is None else self._data.is_behind()
+        return self._location.exists if self._data is None else self._data.is_behind()
 
     def is_busy(self) -> bool:
         """Tell, without waiting, whether another process is writing."""
@@ -386,24 +359,84 @@ class SqlLedger:
         if self._data is not None:
             self._data.close()
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Raise as `LedgerError` what the database refuses."""
-        try:
-            yield
-        except StoreError as error:
-            raise LedgerError(code=error.code, path=self.path, reason=error.problem, remedy=error.remedy) from error
 
-    def _decoded(self, decode: Callable[..., Any], *columns: object) -> Any:
-        try:
-            return decode(*columns)
-        except (ValueError, TypeError) as error:
-            reason, remedy = f"it is damaged (a row can't be read: {error})", "Restore it from a copy."
-            raise LedgerError(code="corrupt", path=self.path, reason=reason, remedy=remedy) from error
+@contextmanager
+def _reporting() -> Iterator[None]:
+    """Raise errors of the database as `LedgerError`."""
+    try:
+        yield
+    except StoreError as error:
+        path = Path(error.file)
+        raise LedgerError(code=error.code, path=path, reason=error.problem, remedy=error.remedy) from error
+
+
+class _StoredRows:
+    """The rows of a ledger in its database."""
+
+    def __init__(self, data: Database) -> None:
+        self._data = data
+
+    def read(self, table: str, key: RowKey) -> Any:
+        """Return the value of one row, None if there is none."""
+        with _reporting():
+            if table == "spellings_of":
+                return tuple(name for (name,) in self._data.rows(_SPELLED, *key)) or None
+            found = self._data.rows(_READ[table], *_stored(key))
+            return _decoded(self._data, _TABLES[table].value, *found[0]) if found else None
+
+    def under(self, table: str, prefix: RowKey) -> list[tuple[RowKey, Any]]:
+        """Return the rows whose keys begin with ``prefix``."""
+        about = _TABLES[table]
+        query = select(f"ledger_{table}", (*about.keys, *about.columns), where=about.keys[: len(prefix)])
+        with _reporting():
+            return list(self.found(table, query, *_stored(prefix)))
+
+    def found(self, table: str, query: str, *values: object) -> Iterator[tuple[RowKey, Any]]:
+        """Yield the rows that a query finds in a table, decoded."""
+        about = _TABLES[table]
+        width = len(about.keys)
+        for row in self._data.rows(query, *values):
+            key, value = _decoded(self._data, about.key, row[:width]), _decoded(self._data, about.value, *row[width:])
+            yield key, value
+
+
+def _decoded(data: Database, decode: Callable[..., Any], *columns: object) -> Any:
+    try:
+        return decode(*columns)
+    except (ValueError, TypeError) as error:
+        data.refuse(f"it is damaged (a row cannot be read: {error})")
+
+
+def _write(data: sqlite3.Connection, events: Sequence[Event], state: LedgerState, revision: int, count: int) -> None:
+    """Write the events, behind ``count`` earlier ones, and the rows that they changed."""
+    kept = [event for event in events if not isinstance(event, Bind | Own)]
+    rows = [
+        (number, event.scope, fold(getattr(event, "name", "")), _once(event, number), json.dumps(event.plain()))
+        for number, event in enumerate(kept, count + 1)
+    ]
+    data.executemany(_EVENT, rows)
+    for table, changed in state.tables.items():
+        about = _TABLES[table]
+        values = ((key, changed.get(*key)) for key in list(changed.changed))
+        data.executemany(_WRITE[table], [(*_stored(key), *about.row(value), revision) for key, value in values])
+        changed.changed.clear()
+    data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(kept)))
+
+
+def _import_former(data: sqlite3.Connection, path: Path) -> None:
+    """Import a ledger that an earlier version kept in a file of its own: a journal, or a database."""
+    if not is_journal(path):
+        data.execute("DELETE FROM ledger_revision")
+        import_tables(data, path, {name: (name,) for name in _ALL_TABLES})
+        return
+    events, state = read_journal(path), LedgerState()
+    for event in events:
+        state.apply(event)
+    _write(data, events, state, 1, 0)
 
 
 def _once(event: Event, number: int) -> str:
-    """Return what makes two events the same: a claim that is repeated is kept once."""
+    """Return a text that is the same for two claims of which one repeats the other; they are kept once."""
     if isinstance(event, Claim):
         return json.dumps([event.table, event.name, str(event.id)])
     return str(number)

@@ -7,7 +7,8 @@ from truename.policy.grants import Book, CallRecord, Grant, PlainBook, Scope, Su
 from truename.policy.policy import Check, Policy, parity, plain_policy, read_policy, read_rules, table_parity
 from truename.policy.presentation import Presentation
 from truename.policy.rules import HINTS, CallRule, Decision, Outcome
-from truename.policy.store import ApprovalStore, FileStore, MemoryStore
+from truename.policy.sql import SqlApprovalStore
+from truename.policy.store import ApprovalStore, MemoryStore
 
 __all__ = [
     "HINTS",
@@ -23,7 +24,6 @@ __all__ = [
     "Context",
     "Decision",
     "Exposure",
-    "FileStore",
     "Grant",
     "MemoryStore",
     "Outcome",
@@ -31,6 +31,7 @@ __all__ = [
     "Policy",
     "Presentation",
     "Scope",
+    "SqlApprovalStore",
     "Subject",
     "Verdict",
     "Where",

@@ -17,7 +17,8 @@ from truename.errors import ApprovalRequired, CallRepeated, InvalidCall, NotAllo
 from truename.policy.call import shape_of
 from truename.policy.former_ids import chain
 from truename.policy.grants import SCOPES, CallRecord, Grant, Subject, Verdict, Where, judge, suspension
-from truename.policy.store import FileStore, MemoryStore
+from truename.policy.sql import SqlApprovalStore
+from truename.policy.store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from truename.policy.call import Call
     from truename.policy.grants import Book, Scope
     from truename.policy.store import ApprovalStore
+    from truename.storage import StateLocation
 
 __all__ = ["Approvals", "subject_of"]
 
@@ -62,9 +64,9 @@ class Approvals:
         self._store = MemoryStore() if store is None else store
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open or create a file. Raises `StoreError`: ``corrupt`` with the field, ``newer``, ``unusable``."""
-        return cls(FileStore(path))
+    def open(cls, path: StateLocation | Path | str) -> Self:
+        """Open, or create, a state database. Raises `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``."""
+        return cls(SqlApprovalStore(path))
 
     def approve(self, call: Call, scope: Scope = "call", *, by: str = "") -> Grant:
         """Approve this call, or with a wider scope similar calls: ``arguments``, ``session``, ``always``.

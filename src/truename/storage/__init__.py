@@ -1,5 +1,24 @@
-"""The engine of state: one SQLite file, whose tables belong to their owners."""
+"""Keep state in one SQLite file, whose tables belong to their owners."""
 
-from truename.storage.database import Database, Schema
+from truename.storage.check import StateReport, accept_state, check_state
+from truename.storage.database import PATIENCE, Database, Schema
+from truename.storage.former import FORMER_REMEDY, import_tables
+from truename.storage.location import StateLocation
+from truename.storage.revision_file import Revision
+from truename.storage.statements import insert, select, upsert
 
-__all__ = ["Database", "Schema"]
+__all__ = [
+    "FORMER_REMEDY",
+    "PATIENCE",
+    "Database",
+    "Revision",
+    "Schema",
+    "StateLocation",
+    "StateReport",
+    "accept_state",
+    "check_state",
+    "import_tables",
+    "insert",
+    "select",
+    "upsert",
+]

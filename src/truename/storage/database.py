@@ -1,7 +1,7 @@
-"""Open the state database, change it in short transactions, and refuse one that lost what was written.
+"""Open the state database, change it in short transactions, and refuse one that lost recorded changes.
 
-The database is one SQLite file in WAL mode. Each owner (the ledger, pins, approvals, ...) has tables of its own, made
-by numbered migrations, and opens the file through its own `Database`. Readers never wait for writers.
+The database is one SQLite file in WAL mode. Each owner (the ledger, pins, approvals, ...) has its own tables, made by
+numbered migrations, and its own connection (`Database`). Readers never wait for writers.
 """
 
 from __future__ import annotations
@@ -11,32 +11,40 @@ import os
 import secrets
 import sqlite3
 import stat
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from truename.errors import StoreError
 from truename.files.mounts import network_file_system
 from truename.files.private import make_private
+from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile
+from truename.storage.write_ahead_log import is_foreign_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 __all__ = ["PATIENCE", "Database", "Schema"]
 
-# How many seconds a program waits for another process's transaction, if it may wait at all.
+# The seconds that a thread waits for another process's transaction.
 PATIENCE: Final = 5.0
-_PAUSE: Final = 0.01
-_LEAST: Final = 512
-# Checking every page takes a time that grows with the file: what is larger is checked by `truename state check`.
-_CHECKED_AT_ONCE: Final = 4 * 1024 * 1024
+# A thread that runs an event loop waits no longer than this: all requests wait with it.
+_LOOP_PATIENCE: Final = 0.04
+_PAUSE: Final = 0.005
+# The smallest SQLite database.
+_MIN_SIZE: Final = 512
+# Checking every page takes a time that grows with the file; `truename state check` checks larger ones.
+_CHECKED_WHEN_OPENED: Final = 4 * 1024 * 1024
 _APPLICATION: Final = 0x54724E6D
-_OPEN: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+_CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+# Two threads that create a file at once: closing a descriptor of it ends the locks that SQLite has by another one.
+_CREATING: Final = threading.Lock()
 _ENGINE: Final = (
     "CREATE TABLE state (id TEXT NOT NULL, revision INTEGER NOT NULL)",
     "CREATE TABLE part (name TEXT PRIMARY KEY, version INTEGER NOT NULL, revision INTEGER NOT NULL)",
@@ -49,7 +57,8 @@ _NO_WRITES: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno
 class Schema:
     """The tables of one owner: the owner's name, and the statements of each migration, oldest first.
 
-    SQL in the subset that SQLite and PostgreSQL share. A migration that was released is never edited.
+    The names of all tables and indexes begin with the owner's name. SQL is in the subset that SQLite and PostgreSQL
+    share. A migration that was released is never edited.
     """
 
     part: str
@@ -57,132 +66,157 @@ class Schema:
 
 
 class Database:
-    """One owner's tables in a state database that processes and threads share; without a path, in memory.
+    """One owner's tables in a state database that processes and threads share.
 
-    All methods raise `StoreError`: ``corrupt`` (damaged, older than what was seen, or another program's), ``newer``
-    (of a later version), ``busy`` (another process is writing for longer than ``patience`` seconds), ``unusable``
-    (path, file system or disk). Nothing is changed then.
+    All methods raise `StoreError`: ``corrupt`` (damaged, older than a recorded revision, or another program's),
+    ``newer`` (written by a later version), ``busy`` (another process writes for longer than ``patience`` seconds, or
+    40 ms in a thread that runs an event loop), ``unusable`` (path, file system or disk). Nothing is changed then.
 
-    A database that cannot be written (a full disk, read-only) is opened for reading: `readonly_because` says why, and
-    `change` tries again.
+    A database that cannot be written (full disk, read-only file) is opened for reading: `readonly_because` gives the
+    reason, and `change` tries to open it for writing again.
+
+    ``import_former`` fills new tables from the file that an earlier version kept, in the transaction that makes them.
     """
 
     def __init__(
-        self, path: str | Path | None, schema: Schema, *, patience: float = PATIENCE, readonly: bool = False
+        self,
+        where: StateLocation | Path | str | None,
+        schema: Schema,
+        *,
+        patience: float = PATIENCE,
+        readonly: bool = False,
+        import_former: Callable[[sqlite3.Connection, Path], object] | None = None,
     ) -> None:
-        self.path = None if path is None else Path(path)
+        self.location = StateLocation.of(where)
+        # A program may change its working directory.
+        self.path = None if self.location.path is None else self.location.path.absolute()
         self.readonly_because = "it was opened for reading" if readonly else ""
+        # Whether this owner's tables exist: they may not, in a database that is only read.
+        self.is_begun = False
         self._schema = schema
         self._patience = patience
         self._readonly = readonly
+        self._import = import_former
         self._lock = threading.RLock()
         self._depth = 0
         self._version = -1
         self._revision = -1
         self._was_behind = False
-        self._place = (-1, -1)
+        # How many rows the connection had changed when its transaction began.
+        self._before = 0
+        self._inode = (-1, -1)
         self._id = ""
-        # Whether this owner's tables are there: a database that is only read may be without them.
-        self.is_begun = False
-        self._beside = None if self.path is None else RevisionFile(self.path)
-        with self.told(), self._told_of_disk():
+        self._revision_file = None if self.path is None else RevisionFile(self.path)
+        with self._reporting(), self._reporting_path():
             self._data = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
-        if self.path is None:
+        path = self.path
+        if path is None:
             return self._connected(":memory:")
-        if not self.path.exists() and not self.path.is_symlink() and (known := self._known()) is not None:
+        if not path.exists() and not path.is_symlink() and (known := self._known()) is not None:
             self._refuse_lost("it is missing", known)
-        if kind := network_file_system(self.path.parent):
+        if kind := network_file_system(path.parent):
             remedy = "Move the state to a local disk."
             self.refuse(f"it is on a network file system ({kind}), where SQLite can lose data", "unusable", remedy)
         if not self._readonly:
             try:
-                return self._connected(self._made_private())
+                self._create(path)
+                self._inspect(path)
+                return self._connected(str(path))
             except OSError as error:
-                if error.errno not in _NO_WRITES or not self.path.is_file():
+                if error.errno not in _NO_WRITES or not path.is_file():
                     raise
                 self.readonly_because = error.strerror or str(error)
             except sqlite3.OperationalError as error:
                 if not _is_about_writing(error):
                     raise
                 self.readonly_because = str(error)
-        return self._connected_for_reading()
+        self._inspect(path)
+        return self._connected_for_reading(path)
 
-    def _made_private(self) -> str:
-        assert self.path is not None  # noqa: S101 - `_opened` asks
-        make_private(self.path.parent)
-        # The file gets its mode before SQLite opens it; a symbolic link is not followed to another's file.
-        descriptor = os.open(self.path, _OPEN, 0o600)
-        found = os.fstat(descriptor)
-        os.close(descriptor)
-        self._look_at(found)
-        return str(self.path)
+    def _create(self, path: Path) -> None:
+        """Create the file with its mode before SQLite opens it. Raises `OSError` for one that cannot be written."""
+        make_private(path.parent)
+        with _CREATING, suppress(FileExistsError):
+            os.close(os.open(path, _CREATE, 0o600))
+        if not path.is_symlink() and not os.access(path, os.W_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    def _connected_for_reading(self) -> sqlite3.Connection:
-        assert self.path is not None  # noqa: S101 - `_opened` asks
-        self._look_at(os.lstat(self.path))
-        address = self.path.absolute().as_uri()
-        # A WAL database needs shared memory, which is a file. Where none can be made, SQLite keeps it to itself if it
-        # has the database for itself, or needs none if nobody wrote since the last checkpoint.
-        ways = ["mode=ro"] if self._readonly else ["mode=ro", "mode=rw"]
-        beside = self.path.with_name(f"{self.path.name}-wal")
-        if not beside.exists() or not beside.stat().st_size:
-            ways.append("immutable=1")
-        for way in ways[:-1]:
+    def _connected_for_reading(self, path: Path) -> sqlite3.Connection:
+        address = path.absolute().as_uri()
+        # A WAL database needs shared memory, which is a file. Where none can be made, SQLite keeps it in this process
+        # if it has the database for itself, and needs none if nobody wrote since the last checkpoint.
+        modes = ["mode=ro"] if self._readonly else ["mode=ro", "mode=rw"]
+        log = path.with_name(f"{path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            modes.append("immutable=1")
+        for mode in modes[:-1]:
             with suppress(sqlite3.OperationalError):
-                return self._connected(f"{address}?{way}")
-        return self._connected(f"{address}?{ways[-1]}")
+                return self._connected(f"{address}?{mode}")
+        return self._connected(f"{address}?{modes[-1]}")
 
-    def _look_at(self, found: os.stat_result) -> None:
+    def _inspect(self, path: Path) -> None:
+        """Refuse what is not a database file, one that was emptied, and a write-ahead log of another one."""
+        found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if not stat.S_ISREG(found.st_mode):
             self.refuse("it is not a file", "unusable", "Check the path.")
         # SQLite takes a file that is shorter than its header for an empty one.
-        if 0 < found.st_size < _LEAST:
+        if 0 < found.st_size < _MIN_SIZE:
             self.refuse("it is damaged (cut off)")
-        self._place = found.st_dev, found.st_ino
+        self._inode = found.st_dev, found.st_ino
         if found.st_size == 0 and (known := self._known()) is not None:
             self._refuse_lost("it is empty", known)
+        if found.st_size and is_foreign_log(path):
+            remedy = (
+                f"Put back the database that the log belongs to, or move {path.name}-wal and {path.name}-shm away "
+                "while no program uses them."
+            )
+            self.refuse(f"the write-ahead log beside it ({path.name}-wal) belongs to another file", "corrupt", remedy)
 
     def _known(self) -> Revision | None:
-        return None if self._beside is None else self._beside.read()
+        """Return the latest revision on record: in the file beside the database, else in the audit log."""
+        beside, audited = None if self._revision_file is None else self._revision_file.read(), self.location.known
+        if beside is None or audited is None or beside.database != audited.database:
+            return audited or beside
+        return max(beside, audited, key=lambda one: one.number)
 
     def _refuse_lost(self, problem: str, known: Revision) -> NoReturn:
-        assert self._beside is not None  # noqa: S101 - it was read
         remedy = (
-            f"Restore it from a copy. To go on without what is lost (names may then mean other tools), "
-            f"delete {self._beside.path}."
+            "Restore it from a copy. To go on without the lost changes (names may then mean other tools), run "
+            f"`truename state accept {self.path}`."
         )
         self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
 
     def _connected(self, where: str) -> sqlite3.Connection:
-        data = sqlite3.connect(
-            where, timeout=self._patience, isolation_level=None, check_same_thread=False, uri=where.startswith("file:")
-        )
+        is_uri = where.startswith("file:")
+        data = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=is_uri)
         try:
             if where.endswith("?mode=rw"):
-                # Before anything is read: what reads first asks for shared memory.
+                # Before anything is read: the first read asks for shared memory.
                 data.execute("PRAGMA locking_mode = EXCLUSIVE")
                 data.execute("PRAGMA query_only = ON")
             data.execute("PRAGMA trusted_schema = OFF")
             data.execute("PRAGMA secure_delete = ON")
             data.execute("PRAGMA synchronous = FULL")
-            self._prepare(data, is_writable=not where.startswith("file:"))
+            self._prepare(data, is_writable=not is_uri)
+            # Readers wait for nobody, and `_begin` waits itself.
+            data.execute(f"PRAGMA busy_timeout = {round(_LOOP_PATIENCE * 1_000)}")
         except BaseException:
             data.close()
             raise
         return data
 
     def _prepare(self, data: sqlite3.Connection, *, is_writable: bool) -> None:
-        """Check what the file is, and bring this owner's tables to the present version."""
+        """Check the file, and bring this owner's tables to the present version."""
         (application,) = data.execute("PRAGMA application_id").fetchone()
         (tables,) = data.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application != _APPLICATION and tables:
             self.refuse("it is not a state database of Truename")
         (pages,), (size,) = (data.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-        is_small = pages * size <= _CHECKED_AT_ONCE
+        is_small = pages * size <= _CHECKED_WHEN_OPENED
         if tables and is_small and data.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             self.refuse("it is damaged")
         version = self._version_in(data) if tables else 0
@@ -191,10 +225,11 @@ class Database:
             self.refuse(problem, "newer", "Upgrade Truename.")
         if tables and version and _made(data, self._schema.part) != _expected(self._schema, version):
             self.refuse("it is damaged (its tables are not those that were made)")
+        self._check_revision(data)
         if is_writable:
             self._use_wal(data)
             if version < len(self._schema.migrations):
-                with self._whole(data):
+                with self._transaction(data, PATIENCE):
                     self._migrate(data)
         elif 0 < version < len(self._schema.migrations):
             problem = f"it was written by an older Truename ({self._schema.part} {version})"
@@ -203,8 +238,8 @@ class Database:
         self._check_revision(data)
 
     def _use_wal(self, data: sqlite3.Connection) -> None:
-        """Switch to WAL mode; SQLite does not itself wait for another process that does the same."""
-        deadline = time.monotonic() + max(self._patience, PATIENCE)
+        """Switch to WAL mode; SQLite itself does not wait for another process that does the same."""
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 data.execute("PRAGMA journal_mode = WAL")
@@ -220,96 +255,143 @@ class Database:
         return 0 if found is None else int(found[0])
 
     def _migrate(self, data: sqlite3.Connection) -> None:
-        """Run the migrations that are missing; another process may have run them meanwhile."""
+        """Run the missing migrations; another process may have run them meanwhile."""
         if data.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             for statement in _ENGINE:
                 data.execute(statement)
             data.execute("INSERT INTO state VALUES (?, 0)", (secrets.token_hex(16),))
             data.execute(f"PRAGMA application_id = {_APPLICATION}")
-        begun = self._version_in(data)
+        part, begun = self._schema.part, self._version_in(data)
         for statements in self._schema.migrations[begun:]:
             for statement in statements:
                 data.execute(statement)
+        former = self.location.former.get(part)
+        if not begun and self._import is not None and former is not None and former.exists():
+            self._import(data, former)
         data.execute(
             "INSERT INTO part VALUES (?, ?, 0) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
-            (self._schema.part, len(self._schema.migrations)),
+            (part, len(self._schema.migrations)),
         )
 
     def _check_revision(self, data: sqlite3.Connection) -> None:
-        """Refuse a database that is not the one, or not as far, as the file beside it remembers."""
-        if self._beside is None or not data.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        """Refuse a database that is not the recorded one, or lacks recorded changes."""
+        if self._revision_file is None:
             return
-        # In this order: whoever writes meanwhile writes the database first.
+        # In this order: a writer writes the database first, the file beside it second.
         known = self._known()
+        if not data.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if known is not None:
+                self._refuse_lost("it is empty", known)
+            return
         present = Revision(*data.execute("SELECT id, revision FROM state").fetchone())
         self._id = present.database
-        if known is None:
-            if not self._readonly:
-                self._beside.write(present)
-        elif known.database != present.database:
+        if known is not None and known.database != present.database:
             self._refuse_lost("another database was put in its place", known)
-        elif known.number > present.number:
+        if known is not None and known.number > present.number:
             self._refuse_lost(f"it has {present.number:,} changes", known)
+        if not self._readonly and self._revision_file.read() is None:
+            self._revision_file.write(present)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows that a query finds."""
-        with self.told():
+        with self._reporting(), self._lock:
             return self._data.execute(query, values).fetchall()
+
+    def revision(self) -> Revision:
+        """Return the id of the database and the number of its changes."""
+        return Revision(*self.rows("SELECT id, revision FROM state")[0])
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """Keep every other writer out during the block; commit it whole, or if it raises nothing of it.
+        """Keep other writers out during the block; commit it whole, or nothing of it if it raises.
 
         May be entered again inside itself: the outermost block commits.
         """
-        with self.told():
+        with self._reporting(), self._turn():
             if self._depth:
                 yield self._data
                 return
-            if self.readonly_because and not self._readonly:
-                self._reopen()
-            # SQLite would go on writing into a file that has no name any more.
-            if self._is_moved():
-                self._refuse_moved()
-            with self._whole(self._data):
-                self._was_behind = self._is_other()
+            try:
+                self._was_behind = self._is_changed_by_others()
                 self._depth += 1
                 try:
                     yield self._data
                 finally:
                     self._depth -= 1
+                self._commit(self._data)
+            except BaseException:
+                _roll_back(self._data)
+                raise
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Begin a transaction, unless this thread is in one; other threads wait until the block ends.
+
+        Threads that read need not wait while this one waits for another process.
+        """
+        deadline = time.monotonic() + (min(self._patience, _LOOP_PATIENCE) if _is_in_loop() else self._patience)
+        while True:
+            with self._lock:
+                if self._depth or self._began(is_last_try=time.monotonic() >= deadline):
+                    yield
+                    return
+            time.sleep(_PAUSE)
+
+    def _began(self, *, is_last_try: bool) -> bool:
+        if self.readonly_because and not self._readonly:
+            self._reopen()
+        # SQLite would go on writing into a file that has lost its name.
+        if self._is_moved():
+            self._refuse_moved()
+        try:
+            self._begin(self._data)
+        except sqlite3.OperationalError as error:
+            if is_last_try or not _is_locked(error):
+                raise
+            return False
+        return True
+
+    def _begin(self, data: sqlite3.Connection) -> None:
+        """Begin a transaction without waiting."""
+        data.execute("PRAGMA busy_timeout = 0")
+        try:
+            data.execute("BEGIN IMMEDIATE")
+        finally:
+            data.execute(f"PRAGMA busy_timeout = {round(_LOOP_PATIENCE * 1_000)}")
+        self._before = data.total_changes
 
     def _reopen(self) -> None:
-        """Try to write again: the disk may have room by now."""
+        """Try to write again: the disk may have room now."""
         self.readonly_because = ""
-        # One that has the file for itself would keep the next one out.
+        # A connection that has the file for itself would keep the next one out.
         self._data.close()
-        with self._told_of_disk():
+        with self._reporting_path():
             self._data = self._opened()
         self._version = -1
 
     @contextmanager
-    def _whole(self, data: sqlite3.Connection) -> Iterator[None]:
-        before = data.total_changes
+    def _transaction(self, data: sqlite3.Connection, patience: float) -> Iterator[None]:
+        data.execute(f"PRAGMA busy_timeout = {round(patience * 1_000)}")
         data.execute("BEGIN IMMEDIATE")
+        self._before = data.total_changes
         try:
             yield
-            number = -1
-            if data.total_changes != before:
-                ((number,),) = data.execute("UPDATE state SET revision = revision + 1 RETURNING revision").fetchall()
-                self._count(data)
-            data.execute("COMMIT")
+            self._commit(data)
         except BaseException:
-            # On a full disk SQLite itself has rolled back.
-            if data.in_transaction:
-                with suppress(sqlite3.Error):
-                    data.execute("ROLLBACK")
+            _roll_back(data)
             raise
-        if number >= 0 and self._beside is not None and self._id:
-            self._beside.write(Revision(self._id, number))
+
+    def _commit(self, data: sqlite3.Connection) -> None:
+        number = -1
+        if data.total_changes != self._before:
+            ((number,),) = data.execute("UPDATE state SET revision = revision + 1 RETURNING revision").fetchall()
+            self._count(data)
+        data.execute("COMMIT")
+        if number >= 0 and self._revision_file is not None and self._id:
+            self._revision_file.write(Revision(self._id, number))
 
     def _count(self, data: sqlite3.Connection) -> None:
-        """Count a change of this owner's tables; it is no news here, unless there was news before it."""
+        """Count a change of this owner's tables; `has_news` does not report it, unless it had news before."""
         query = "UPDATE part SET revision = revision + 1 WHERE name = ? RETURNING revision"
         for (revision,) in data.execute(query, (self._schema.part,)).fetchall():
             if self._revision == revision - 1:
@@ -318,18 +400,23 @@ class Database:
     def has_news(self) -> bool:
         """Tell whether another process, or another `Database`, changed this owner's tables since the last call.
 
-        The first time it is always so. It reads one number when nothing changed. Raises `StoreError` (``unusable``)
-        if the file was moved, removed or replaced: what others write would not be seen.
+        The first call always returns True. It reads one number when nothing changed. Raises `StoreError`
+        (``unusable``) if the file was moved, removed or replaced: changes by others would not be seen.
         """
-        with self.told():
+        with self._reporting(), self._lock:
             if self._is_moved():
                 self._refuse_moved()
-            (version,) = self._data.execute("PRAGMA data_version").fetchone()
+            version = self._data_version()
             if version == self._version:
                 return False
             before, self._revision = self._revision, self._revision_in_file()
             is_first, self._version = self._version < 0, version
             return is_first or before != self._revision
+
+    def _data_version(self) -> int:
+        """Return a number that changes when another connection commits."""
+        (version,) = self._data.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
     def _revision_in_file(self) -> int:
         ((revision,),) = self._data.execute(
@@ -338,21 +425,23 @@ class Database:
         return int(revision)
 
     def is_behind(self) -> bool:
-        """Tell whether `has_news` may find any, without waiting for a thread that changes the file."""
+        """Tell whether `has_news` may return True, without waiting for a thread that changes the file."""
         if not self._lock.acquire(blocking=False):
-            # Who changes it looked, and keeps all others out.
+            # The thread that changes it looked before, and keeps all others out.
             return self._was_behind
         try:
-            return self._is_other()
+            return self._is_changed_by_others()
         except sqlite3.Error:
-            # `has_news` says what is wrong.
+            # `has_news` reports the error.
             return True
         finally:
             self._lock.release()
 
-    def _is_other(self) -> bool:
-        (version,) = self._data.execute("PRAGMA data_version").fetchone()
-        return bool(version != self._version)
+    def _is_changed_by_others(self) -> bool:
+        if self._data_version() == self._version:
+            return False
+        # Other owners commit to the same file.
+        return self._version < 0 or self._revision != self._revision_in_file()
 
     def _is_moved(self) -> bool:
         if self.path is None:
@@ -362,52 +451,58 @@ class Database:
             found = os.stat(self.path)  # noqa: PTH116
         except FileNotFoundError:
             return True
-        return (found.st_dev, found.st_ino) != self._place
+        return (found.st_dev, found.st_ino) != self._inode
 
     def _refuse_moved(self) -> NoReturn:
         remedy = "Put it back, and restart the program that uses it."
         self.refuse("it was moved, removed or replaced while it was in use", "unusable", remedy)
 
     def is_busy(self) -> bool:
-        """Tell, without waiting, whether another process is writing now."""
+        """Tell, without waiting, whether another process or connection is writing now."""
         if self.readonly_because or not self._lock.acquire(blocking=False):
             return False
         try:
             if self._depth:
                 return False
-            self._data.execute("PRAGMA busy_timeout = 0")
-            self._data.execute("BEGIN IMMEDIATE")
+            self._begin(self._data)
             self._data.execute("ROLLBACK")
         except sqlite3.OperationalError as error:
             return _is_locked(error)
         else:
             return False
         finally:
-            self._data.execute(f"PRAGMA busy_timeout = {round(self._patience * 1_000)}")
             self._lock.release()
 
+    def empty_log(self) -> None:
+        """Move all changes from the log into the database, so that removed content is nowhere any more.
+
+        Does nothing while others read; the log is then emptied later.
+        """
+        with suppress(sqlite3.OperationalError), self._lock:
+            self._data.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
-        """Close the file."""
+        """Close the connection."""
         with self._lock:
             self._data.close()
-            if self._beside is not None:
-                self._beside.close()
+            if self._revision_file is not None:
+                self._revision_file.close()
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Keep other threads out, and raise what SQLite reports as `StoreError`."""
-        with self._lock:
-            try:
-                yield
-            except sqlite3.OperationalError as error:
-                if _is_locked(error):
-                    self.refuse("another process is writing", "busy", "Try again.")
-                self.refuse(f"it can't be used ({error})", "unusable", "Check the path and the disk.")
-            except sqlite3.DatabaseError as error:
-                self.refuse(f"it is damaged ({error})")
+    def _reporting(self) -> Iterator[None]:
+        """Raise errors of SQLite as `StoreError`."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if _is_locked(error):
+                self.refuse("another process is writing", "busy", "Try again.")
+            self.refuse(f"it cannot be used ({error})", "unusable", "Check the path and the disk.")
+        except sqlite3.DatabaseError as error:
+            self.refuse(f"it is damaged ({error})")
 
     @contextmanager
-    def _told_of_disk(self) -> Iterator[None]:
+    def _reporting_path(self) -> Iterator[None]:
+        """Raise errors of the path and of the disk as `StoreError`."""
         try:
             yield
         except UnicodeError:
@@ -416,12 +511,31 @@ class Database:
         except OSError as error:
             if error.errno == errno.ELOOP:
                 self.refuse("it is a symbolic link", "unusable", "Name the file itself.")
-            self.refuse(f"it can't be used ({error.strerror or error})", "unusable", "Check the path and the disk.")
+            self.refuse(f"it cannot be used ({error.strerror or error})", "unusable", "Check the path and the disk.")
 
     def refuse(self, problem: str, code: str = "corrupt", remedy: str = _RESTORE) -> NoReturn:
         """Raise `StoreError` about this file."""
         where = "memory" if self.path is None else str(self.path)
         raise StoreError(file=where, key="", problem=f"{problem}; nothing was changed", remedy=remedy, code=code)
+
+
+def _roll_back(data: sqlite3.Connection) -> None:
+    # On a full disk SQLite itself has rolled back.
+    if data.in_transaction:
+        with suppress(sqlite3.Error):
+            data.execute("ROLLBACK")
+
+
+def _is_in_loop() -> bool:
+    """Tell whether this thread runs an event loop; importing asyncio would cost a command that needs none."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _is_locked(error: sqlite3.OperationalError) -> bool:

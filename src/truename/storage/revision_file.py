@@ -1,4 +1,4 @@
-"""Remember beside a database how far it got, so that a lost, emptied or older one is recognised."""
+"""Record a database's revision in a file beside it, so that a lost, emptied or older database is recognised."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPEN: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOC
 
 
 class Revision(NamedTuple):
-    """Which database, and how many changes it has."""
+    """The id of a database, and the number of its changes."""
 
     database: str
     number: int
@@ -26,7 +26,7 @@ class Revision(NamedTuple):
 class RevisionFile:
     """The file ``PATH.revision``: one line of fixed length, overwritten after each change of the database.
 
-    It may be behind the database (a process was killed between the two), never ahead of it.
+    The file may be behind the database (a process was killed between the two writes), never ahead of it.
     """
 
     def __init__(self, database: Path) -> None:
@@ -34,7 +34,7 @@ class RevisionFile:
         self._descriptor = -1
 
     def read(self) -> Revision | None:
-        """Return what is remembered; None if nothing is. Raises `OSError`."""
+        """Return the recorded revision; None if there is none. Raises `OSError`."""
         try:
             descriptor = os.open(self.path, _OPEN & ~os.O_RDWR | os.O_RDONLY)
         except FileNotFoundError:
@@ -43,11 +43,11 @@ class RevisionFile:
             found = _LINE.fullmatch(os.read(descriptor, 128))
         finally:
             os.close(descriptor)
-        # A line that a power failure tore says nothing; the next change writes it anew.
+        # A power failure may tear the line; the next change writes it again.
         return None if found is None else Revision(found[1].decode(), int(found[2]))
 
     def write(self, revision: Revision) -> None:
-        """Remember a revision that is on the disk. A failure is no error: the file is then behind."""
+        """Record a revision that is on the disk. A failure is not reported: the file is then behind."""
         with suppress(OSError):
             if self._descriptor < 0:
                 self._descriptor = os.open(self.path, _OPEN | os.O_CREAT, 0o600)

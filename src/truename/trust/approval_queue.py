@@ -6,13 +6,14 @@ import secrets
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId
 from truename.policy import Grant
 from truename.policy.grants import Subject
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from truename.trust.pins import PinnedTool
 
 __all__ = [
+    "SCHEMA",
     "ApprovalQueue",
     "PendingCall",
     "about_definition",
     "about_grant",
     "about_request",
     "decided",
-    "pending_path",
     "stamp",
 ]
 
@@ -47,12 +48,13 @@ CREATE TABLE pending_call (
     PRIMARY KEY (key), UNIQUE (principal, agent, fingerprint)
 )
 """
-_SCHEMA: Final = Schema("pending_call", ((_TABLE,),))
-_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM pending_call"  # noqa: S608 - of words that stand here
-_INSERT: Final = f"""
-INSERT INTO pending_call ({", ".join(_COLUMNS)}, number)
-VALUES ({", ".join("?" * len(_COLUMNS))}, (SELECT coalesce(max(number), 0) + 1 FROM pending_call))
-"""  # noqa: S608 - as above
+SCHEMA: Final = Schema("pending_call", ((_TABLE,),))
+_import_former: Final = partial(import_tables, names={"pending_call": ("pending_call", "pending")})
+_BY_CALL: Final = select("pending_call", _COLUMNS, where=("principal", "agent", "fingerprint"))
+_BY_KEY: Final = select("pending_call", _COLUMNS, then="WHERE key = ? AND until > ?")
+_ALL: Final = select("pending_call", _COLUMNS, then="WHERE until > ? ORDER BY at, number")
+_INSERT: Final = insert("pending_call", (*_COLUMNS, "number"))
+_NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pending_call"
 # Of all principals together; and of one, those that were decided and are not over.
 _MOST: Final = 10_000
 _MOST_DECIDED: Final = 200
@@ -60,7 +62,6 @@ _TRIMMED: Final = """
 DELETE FROM pending_call WHERE principal = ? AND arguments = '' AND key NOT IN
     (SELECT key FROM pending_call WHERE principal = ? AND arguments = '' ORDER BY number DESC LIMIT ?)
 """
-_SUFFIX: Final = ".pending"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +98,6 @@ class PendingCall:
         return self.arguments != ""
 
 
-def pending_path(approvals: Path | None) -> Path | None:
-    """Return the file of what waits, beside that of the decisions."""
-    return None if approvals is None else approvals.with_name(approvals.name + _SUFFIX)
-
-
 def stamp(seconds: float) -> str:
     """Return a time as decisions have it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
@@ -114,8 +110,10 @@ class ApprovalQueue:
     used from several threads.
     """
 
-    def __init__(self, path: str | Path | None = None, *, now: Callable[[], float] = time.time) -> None:
-        self._file = Database(path, _SCHEMA)
+    def __init__(
+        self, where: StateLocation | Path | str | None = None, *, now: Callable[[], float] = time.time
+    ) -> None:
+        self._file = Database(where, SCHEMA, import_former=_import_former)
         self._now = now
         if self._file.rows("SELECT 1 FROM pending_call WHERE until <= ? LIMIT 1", now()):
             with self._file.change() as data:
@@ -130,7 +128,7 @@ class ApprovalQueue:
         with self._file.change() as data:
             _sweep(data, now)
             whose = (wanted.principal, wanted.agent, wanted.fingerprint)
-            known = data.execute(f"{_SELECT} WHERE principal = ? AND agent = ? AND fingerprint = ?", whose).fetchone()
+            known = data.execute(_BY_CALL, whose).fetchone()
             if known is not None:
                 found = replace(self._read(known), session=wanted.session)
                 # Whoever decides for a session decides for the one that calls now.
@@ -146,17 +144,18 @@ class ApprovalQueue:
                 many = f"{own:,} calls of this caller" if own >= most else f"{all_:,} calls"
                 self._file.refuse(f"{many} wait already", "full", "Decide on them.")
             kept = replace(wanted, key=secrets.token_hex(8), at=now, until=now + lasts)
-            data.execute(_INSERT, _row(kept))
+            ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
+            data.execute(_INSERT, (*_row(kept), number))
         return kept
 
     def find(self, key: str) -> PendingCall | None:
         """Return the request of this key, if it is there still."""
-        found = self._file.rows(f"{_SELECT} WHERE key = ? AND until > ?", key, self._now())
+        found = self._file.rows(_BY_KEY, key, self._now())
         return self._read(found[0]) if found else None
 
     def all(self) -> Sequence[PendingCall]:
         """Return all requests, decided or not, the oldest first."""
-        found = self._file.rows(f"{_SELECT} WHERE until > ? ORDER BY at, number", self._now())
+        found = self._file.rows(_ALL, self._now())
         return [self._read(row) for row in found]
 
     def count(self) -> int:
@@ -170,11 +169,13 @@ class ApprovalQueue:
         """Write down that a request was decided for its one call; what was shown of the arguments goes."""
         with self._file.change() as data:
             data.execute("UPDATE pending_call SET arguments = '', until = ? WHERE key = ?", (until, key))
+        self._file.empty_log()
 
     def drop(self, key: str) -> None:
         """Forget a request: the next such call is asked about anew."""
         with self._file.change() as data:
             data.execute("DELETE FROM pending_call WHERE key = ?", (key,))
+        self._file.empty_log()
 
     def has_news(self) -> bool:
         """Tell whether another process changed something since this was asked last."""

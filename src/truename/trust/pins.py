@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -16,7 +17,7 @@ from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
 from truename.migration import LOCK_FILE
 from truename.migration.lock import read_lock
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables, insert, select, upsert
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,6 +31,7 @@ Digests = Mapping[tuple[str, str], str]
 __all__ = [
     "BY_LOCK",
     "NOTHING_REVIEWED",
+    "SCHEMA",
     "PinRecord",
     "PinStore",
     "PinnedTool",
@@ -56,28 +58,25 @@ CREATE TABLE pin_seen (
     PRIMARY KEY (key, digest)
 )
 """
-_SCHEMA: Final = Schema("pin", ((_PINS, _SEEN),))
-_SEEN_COLUMNS: Final = "key, digest, server, name, content, word, at, by"
-_READ_SEEN: Final = f"SELECT {_SEEN_COLUMNS} FROM pin_seen ORDER BY at, number"  # noqa: S608 - as above
-_NOTE: Final = f"""
-INSERT INTO pin_seen ({_SEEN_COLUMNS}, number)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(number), 0) + 1 FROM pin_seen))
-"""  # noqa: S608 - of words that stand here
+SCHEMA: Final = Schema("pin", ((_PINS, _SEEN),))
+_import_former: Final = partial(import_tables, names={"pin": ("pin",), "pin_seen": ("pin_seen", "seen")})
+_PIN_COLUMNS: Final = ("server", "name", "digest", "content", "at", "by")
+_SEEN_COLUMNS: Final = ("key", "digest", "server", "name", "content", "word", "at", "by")
+_READ_SEEN: Final = select("pin_seen", _SEEN_COLUMNS, then="ORDER BY at, number")
+_NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pin_seen"
 _NOTED: Final[Mapping[Word, str]] = {
-    "waiting": f"{_NOTE} ON CONFLICT (key, digest) DO NOTHING",
-    "rejected": (
-        f"{_NOTE} ON CONFLICT (key, digest) DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by"
+    "waiting": insert("pin_seen", (*_SEEN_COLUMNS, "number"), "ON CONFLICT (key, digest) DO NOTHING"),
+    "rejected": insert(
+        "pin_seen",
+        (*_SEEN_COLUMNS, "number"),
+        "ON CONFLICT (key, digest) DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by",
     ),
 }
 _TIDIED: Final = """
 DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
     (SELECT digest FROM pin_seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, number DESC LIMIT ?)
 """
-_PIN: Final = """
-INSERT INTO pin VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET server = excluded.server, name = excluded.name, digest = excluded.digest,
-    content = excluded.content, at = excluded.at, by = excluded.by
-"""
+_PIN: Final = upsert("pin", ("key",), _PIN_COLUMNS)
 _FOLLOWED: Final = (
     "INSERT INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ? ON CONFLICT DO NOTHING",
     """
@@ -130,10 +129,17 @@ class PinStore:
     from several threads.
     """
 
-    def __init__(self, path: str | Path | None = None, *, now: Callable[[], str] = _now) -> None:
-        self._file = Database(path, _SCHEMA)
+    def __init__(
+        self,
+        where: StateLocation | Path | str | None = None,
+        *,
+        now: Callable[[], str] = _now,
+        readonly: bool = False,
+    ) -> None:
+        self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
         self._known: dict[tuple[Any, ...], PinnedTool] = {}
+        self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
         self._seen: dict[tuple[str, str], SeenDefinition] = {}
         try:
@@ -149,7 +155,7 @@ class PinStore:
 
     def refresh(self) -> bool:
         """Take in what other processes wrote, and tell whether there was anything: a cheap look at the file."""
-        if not self._file.has_news():
+        if not self._file.is_begun or (not self._file.has_news() and self._is_current):
             return False
         self._read()
         return True
@@ -160,12 +166,14 @@ class PinStore:
 
     def _read(self) -> None:
         # Each row is proved once: a book has thousands, and a word changes one.
+        self._is_current = False
         known, self._known = self._known, {}
         for row in self._file.rows("SELECT * FROM pin"):
             self._known[row] = known.get(row) or self._pin(row)
         self._pins = {pin.key: pin for pin in self._known.values()}
         found = map(self._waiting, self._file.rows(_READ_SEEN))
         self._seen = {(one.key, one.digest): one for one in found}
+        self._is_current = True
 
     def pins(self) -> Mapping[str, PinnedTool]:
         """Return all that is trusted, by its key."""
@@ -199,7 +207,8 @@ class PinStore:
         at = self._now()
         rows = [(one.key, one.digest, one.server, one.name, self._written(one), word, at, by) for one in what]
         with self._change() as data:
-            data.executemany(_NOTED[word], rows)
+            ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
+            data.executemany(_NOTED[word], [(*row, number + place) for place, row in enumerate(rows)])
             for key in {row[0] for row in rows}:
                 data.execute(_TIDIED, (key, key, _MOST_SEEN))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 import logging
-import os
 import secrets
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -33,17 +32,16 @@ from truename.auth.authorization_server.provider import (
     NotAllowedIn,
 )
 from truename.auth.authorization_server.server import CONSENT, AuthorizationServer
-from truename.auth.authorization_server.sessions import SESSIONS, VAULT, SignInSessions
+from truename.auth.authorization_server.sessions import SignInSessions
 from truename.auth.authorization_server.tokens import SignInAuthenticator, TokenIssuer, signing_key
 from truename.auth.jwt import Invalid
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import challenge_of
-from truename.auth.vault import Vault, vault_keys
+from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
 
     from mcp.server.auth.provider import AuthorizationParams
     from starlette.datastructures import QueryParams
@@ -307,9 +305,6 @@ def _error(error: str, text: str) -> Response:
     return JSONResponse({"error": error, "error_description": text}, 400, headers=_NO_STORE)
 
 
-_KEY: Final = "vault.key"
-
-
 @contextmanager
 def sign_in(
     config: Config,
@@ -321,11 +316,10 @@ def sign_in(
     clock: Callable[[], float],
     tell: OnAccess,
 ) -> Iterator[tuple[SignInAuthenticator, AuthorizationEndpoints]]:
-    """Build sign-in for the duration of the block. Raises `StoreError` and `ConfigError`."""
-    directory = config.access_path()
+    """Have sign-in while the block lasts. Raises `StoreError` and `ConfigError`."""
     with ExitStack() as stack:
-        vault = stack.enter_context(_vault(directory))
-        sessions = SignInSessions(None if directory is None else directory / SESSIONS, clock)
+        vault = stack.enter_context(open_vault(config))
+        sessions = SignInSessions(config.state_location(), clock)
         stack.callback(sessions.close)
         issued = TokenIssuer(signing_key(vault), issuer, clock)
         authorizations = AuthorizationStates(clock)
@@ -354,9 +348,3 @@ def sign_in(
             server, config.settings.server_name, BrowserIdentification(provider, settings.vouches, authorizations)
         )
         yield SignInAuthenticator(issued, sessions, issuer=issuer, resource=resource), pages
-
-
-def _vault(directory: Path | None) -> Vault:
-    if directory is None:
-        return Vault(None, [secrets.token_bytes(32)])
-    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))

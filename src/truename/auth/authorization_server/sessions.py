@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.policy.principal import Principal
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,13 +18,11 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["PLACE", "SESSIONS", "VAULT", "SignInSession", "SignInSessions", "end_sessions", "load_sessions"]
+__all__ = ["PLACE", "SCHEMA", "SignInSession", "SignInSessions", "end_sessions", "load_sessions"]
 
-SESSIONS: Final = "sign-ins.db"
-VAULT: Final = "vault.db"
 PLACE: Final = "truename:sign-in"
 
-_SCHEMA: Final = Schema(
+SCHEMA: Final = Schema(
     "sign_in",
     (
         (
@@ -38,7 +38,11 @@ CREATE TABLE sign_in (
 )
 _MOST: Final = 20_000
 _MOST_OF_ONE: Final = 50
-_COLUMNS: Final = "id, name, issuer, client, client_name, groups, scopes, turn, made, until"
+_COLUMNS: Final = ("id", "name", "issuer", "client", "client_name", "groups", "scopes", "turn", "made", "until")
+_INSERT: Final = insert("sign_in", _COLUMNS)
+_ONE: Final = select("sign_in", _COLUMNS, where=("id",))
+_GOOD: Final = select("sign_in", _COLUMNS, then="WHERE until > ? ORDER BY name, made")
+_import_former: Final = partial(import_tables, names={"sign_in": ("sign_in", "session")})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +69,8 @@ class SignInSession:
 class SignInSessions:
     """The sessions of all gateways of one configuration. All methods raise `StoreError`."""
 
-    def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
-        self._file = Database(path, _SCHEMA)
+    def __init__(self, where: StateLocation | Path | None, clock: Callable[[], float]) -> None:
+        self._file = Database(where, SCHEMA, import_former=_import_former)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:
@@ -80,19 +84,19 @@ class SignInSessions:
             data.executemany("DELETE FROM sign_in WHERE id = ?", [(id,) for id in ended])
             (count,) = data.execute("SELECT count(*) FROM sign_in").fetchone()
             if count >= _MOST:
-                self._file.refuse(f"the limit of {_MOST:,} sessions is reached", "full", "Revoke sessions.")
-            data.execute(f"INSERT INTO sign_in ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(session))  # noqa: S608 - a constant
+                self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
+            data.execute(_INSERT, _row(session))
         return frozenset(ended)
 
     def get(self, id: str) -> SignInSession | None:
-        """Return a valid session; None if it has ended or expired."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE id = ?", id)  # noqa: S608 - a constant
+        """Return a session that is good now."""
+        rows = self._file.rows(_ONE, id)
         found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
 
     def all(self) -> tuple[SignInSession, ...]:
-        """Return all valid sessions, sorted by name."""
-        rows = self._file.rows(f"SELECT {_COLUMNS} FROM sign_in WHERE until > ? ORDER BY name, made", self._clock())  # noqa: S608 - a constant
+        """Return all that are good now, by name."""
+        rows = self._file.rows(_GOOD, self._clock())
         return tuple(map(self._read, rows))
 
     def _read(self, row: tuple[Any, ...]) -> SignInSession:
@@ -126,30 +130,24 @@ class SignInSessions:
 
 
 def load_sessions(config: Config) -> tuple[SignInSession, ...]:
-    """Return the sessions of a gateway with this configuration. Raises `StoreError`."""
-    directory = config.access_path()
-    if directory is None or not (directory / SESSIONS).exists():
+    """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
+    location = config.state_location()
+    if not location.has(SCHEMA.part):
         return ()
-    sessions = SignInSessions(directory / SESSIONS, time.time)
-    try:
+    with closing(SignInSessions(location, time.time)) as sessions:
         return sessions.all()
-    finally:
-        sessions.close()
 
 
 def end_sessions(config: Config, ids: Iterable[str]) -> None:
     """End sessions, and delete the provider's tokens of them. Raises `StoreError`."""
     from truename.auth.vault import Vault  # noqa: PLC0415 - costly, and who lists needs none
 
-    directory = config.access_path()
-    assert directory is not None  # noqa: S101 - there are sessions
-    sessions = SignInSessions(directory / SESSIONS, time.time)
-    # Deleting an entry needs no key.
-    with Vault(directory / VAULT, ()) as vault:
+    location = config.state_location()
+    # To remove a secret needs no key.
+    with closing(SignInSessions(location, time.time)) as sessions, Vault(location, ()) as vault:
         for id in ids:
             sessions.end(id)
             vault.remove(PLACE, id)
-    sessions.close()
 
 
 def _plain(words: frozenset[str]) -> str:

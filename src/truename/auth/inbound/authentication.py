@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 from truename.auth.inbound.static_tokens import PREFIX, StaticTokenStore
-from truename.config.access import TOKENS
 from truename.errors import StoreError
 from truename.policy.principal import LOCAL, Principal
 
@@ -235,15 +234,28 @@ _BROKEN: Final = AuthenticationFailure(
 
 
 def token_store(config: Config) -> StaticTokenStore:
-    """Return the store of static tokens of a configuration."""
-    directory = config.access_path()
-    return StaticTokenStore(None if directory is None else directory / TOKENS, config.settings.access.tokens)
+    """Return the static tokens of a configuration."""
+    return StaticTokenStore(config.state_location(), config.settings.access.tokens)
 
 
 def asks_for_credentials(config: Config) -> bool:
     """Return whether callers must authenticate: a token exists, or OAuth or sign-in is configured."""
     settings = config.settings
-    return settings.token is not None or settings.access.asks or token_store(config).exists
+    if settings.token is not None or settings.access.asks:
+        return True
+    with token_store(config) as store:
+        return store.exists
+
+
+def asks_for_token(config: Config) -> bool:
+    """Tell whether clients have to be given a token: one was set or made, and they are not to sign in instead."""
+    access = config.settings.access
+    if access.oauth or access.sign_in:
+        return False
+    if config.settings.token or access.tokens:
+        return True
+    with token_store(config) as store:
+        return store.exists
 
 
 class _OneToken:

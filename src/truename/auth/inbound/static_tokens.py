@@ -5,29 +5,28 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
-import threading
 import time
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import StoreError
-from truename.files.lock import locked
-from truename.files.private import make_private, read_own, sync_directory, write_new
+from truename.files.private import read_own
 from truename.policy.principal import Principal
+from truename.storage import FORMER_REMEDY, Database, Schema, StateLocation, insert, select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    import sqlite3
+    from collections.abc import Mapping
     from pathlib import Path
+    from typing import Self
 
     from truename.config import KnownToken
 
 __all__ = [
     "PREFIX",
-    "SharedFile",
+    "SCHEMA",
     "StaticToken",
     "StaticTokenStore",
     "create_token",
@@ -37,139 +36,26 @@ __all__ = [
     "token_id",
 ]
 
-T = TypeVar("T")
 _LARGEST: Final = 16 * 1024 * 1024
-_SCHEMA: Final = 1
-# The identity of a file as far as its metadata shows it: each replacement is another file.
-_Seen = tuple[int, int, int]
-
-
-class SharedFile(Generic[T]):
-    """A JSON file of values: ``read`` decodes its content, ``write`` encodes it.
-
-    Without a path the values are in memory only. All methods raise `StoreError`: ``corrupt`` (``read`` does not accept
-    the content), ``newer``, ``busy``, ``unusable``. A file that existed and is missing is ``unusable`` too: otherwise
-    everything revoked in it would become valid again.
-    """
-
-    def __init__(
-        self,
-        path: Path | None,
-        read: Callable[[dict[str, Any]], T],
-        write: Callable[[T], dict[str, Any]],
-    ) -> None:
-        self.path = path
-        self._read = read
-        self._write = write
-        self._lock = threading.RLock()
-        self._seen: _Seen | None = None
-        self._value = read({})
-
-    @property
-    def exists(self) -> bool:
-        """Whether anything was ever stored; a path that cannot be inspected, or a broken link, counts as stored."""
-        if self.path is None or self._seen is not None:
-            return self._seen is not None
-        try:
-            self.path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError:
-            return True
-        return True
-
-    def now(self) -> T:
-        """Return the current value, read-only, after checking whether the file changed."""
-        if self.path is None:
-            return self._value
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            if self._seen is None:
-                return self._value
-            self._fail("the file is missing")
-        except OSError as error:
-            self._fail(error.strerror or str(error), error)
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if seen != self._seen:
-            with self._lock:
-                self._value = self._load(self.path)
-                self._seen = seen
-        return self._value
-
-    @contextmanager
-    def change(self) -> Iterator[T]:
-        """Lock the file, and store the changes that the block makes unless it raises."""
-        with self._lock:
-            if self.path is None:
-                draft = self._read(self._write(self._value))
-                yield draft
-                self._value = draft
-                return
-            with self._alone(self.path):
-                # Decoded again, so that a block that raises has changed nothing.
-                draft = self._read(self._write(self.now()))
-                yield draft
-                self._replace(self.path, draft)
-
-    def _load(self, path: Path) -> T:
-        try:
-            content = json.loads(read_own(path, _LARGEST))
-        except OSError as error:
-            self._fail(error.strerror or str(error), error)
-        except (ValueError, RecursionError) as error:
-            self._corrupt("it is not JSON", error)
-        if not isinstance(content, dict) or not isinstance(schema := content.pop("schema", None), int):
-            self._corrupt("it is not a file of Truename")
-        if schema > _SCHEMA:
-            problem = f"it was written by a newer Truename (schema {schema})"
-            raise StoreError(file=str(path), key="schema", problem=problem, remedy="Upgrade Truename.", code="newer")
-        try:
-            return self._read(content)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            self._corrupt("its content is not valid", error)
-
-    @contextmanager
-    def _alone(self, path: Path) -> Iterator[None]:
-        try:
-            make_private(path.parent)
-            lock = locked(path, shared=False)
-            lock.__enter__()
-        except TimeoutError as error:
-            problem, remedy = "another process holds its lock", "Wait for that process, or end it, and try again."
-            raise StoreError(file=str(path), key="", problem=problem, remedy=remedy, code="busy") from error
-        except OSError as error:
-            self._fail(error.strerror or str(error), error)
-        try:
-            yield
-        finally:
-            lock.__exit__(None, None, None)
-
-    def _replace(self, path: Path, value: T) -> None:
-        raw = json.dumps({"schema": _SCHEMA, **self._write(value)}, indent=1, sort_keys=True).encode()
-        if len(raw) > _LARGEST:
-            problem, remedy = "it would be larger than 16 MiB", "Revoke what is not needed."
-            raise StoreError(file=str(path), key="", problem=problem, remedy=remedy, code="full")
-        draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-        try:
-            draft.unlink(missing_ok=True)
-            write_new(draft, raw)
-            draft.replace(path)
-            sync_directory(path.parent)
-            found = path.stat()
-        except OSError as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            self._fail(error.strerror or str(error), error)
-        self._value, self._seen = value, (found.st_ino, found.st_mtime_ns, found.st_size)
-
-    def _corrupt(self, problem: str, cause: Exception | None = None) -> NoReturn:
-        remedy = "Restore it from a backup; nothing was changed."
-        raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="corrupt") from cause
-
-    def _fail(self, problem: str, cause: OSError | None = None) -> NoReturn:
-        remedy = "Check the path and the disk; static tokens are refused until then."
-        raise StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code="unusable") from cause
+_FORMER_SCHEMA: Final = 1
+# `token_begun` has a row from the first token on, also when all are revoked: the gateway then goes on to ask for one.
+SCHEMA: Final = Schema(
+    "token",
+    (
+        (
+            """
+CREATE TABLE token (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, groups TEXT NOT NULL, scopes TEXT NOT NULL,
+    made REAL NOT NULL, expires REAL
+)
+""",
+            "CREATE TABLE token_begun (at REAL NOT NULL)",
+        ),
+    ),
+)
+_COLUMNS: Final = ("id", "name", "digest", "groups", "scopes", "made", "expires")
+_SELECT: Final = select("token", _COLUMNS)
+_INSERT: Final = insert("token", _COLUMNS)
 
 
 MOST_TOKENS: Final = 10_000
@@ -246,52 +132,148 @@ def digest_of(token: str) -> str:
 
 
 class StaticTokenStore:
-    """The tokens of a configuration, and those in its state directory, which may change at any time."""
+    """The tokens of a configuration, and those in the state database, which may change at any time.
 
-    def __init__(self, path: Path | None, configured: Mapping[str, KnownToken]) -> None:
+    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``; nobody is let in by a database that
+    cannot be read. Looking creates no database. Without a place tokens are kept in memory.
+    """
+
+    def __init__(self, where: StateLocation | Path | None, configured: Mapping[str, KnownToken]) -> None:
         self._configured = {token.id: token for token in map(_configured, configured.values())}
-        self._kept: SharedFile[dict[str, StaticToken]] = SharedFile(path, _read, _write)
+        self._location = StateLocation.of(where)
+        self._data: Database | None = None
+        self._tokens: Mapping[str, StaticToken] = {}
+        self._has_begun = False
+        self._is_current = False
+
+    def _open(self) -> Database:
+        if self._data is None:
+            self._data = Database(self._location, SCHEMA, import_former=_import_former)
+        return self._data
+
+    def _read(self) -> Mapping[str, StaticToken]:
+        """Return the tokens of the database, by id."""
+        if self._data is None and not self._location.has(SCHEMA.part):
+            return self._tokens
+        data = self._open()
+        if data.is_begun and (data.has_news() or not self._is_current):
+            self._reload(data)
+        return self._tokens
+
+    def _reload(self, data: Database) -> None:
+        # What cannot be read now lets nobody in the next time either.
+        self._is_current = False
+        self._has_begun = self._has_begun or bool(data.rows("SELECT 1 FROM token_begun LIMIT 1"))
+        try:
+            found = [_of_row(row) for row in data.rows(_SELECT)]
+        except (ValueError, TypeError, RecursionError):
+            data.refuse("a token is damaged")
+        self._tokens = {token.id: token for token in found}
+        self._is_current = True
 
     @property
     def exists(self) -> bool:
-        """Whether a token was ever created for this gateway: from then on the gateway requires one."""
-        return bool(self._configured) or self._kept.exists
+        """Whether a token was ever made for this gateway: from then on it asks for one. Raises nothing.
+
+        A database that cannot be read counts as one with tokens.
+        """
+        if self._configured or self._has_begun:
+            return True
+        try:
+            self._read()
+        except StoreError:
+            return True
+        return self._has_begun
 
     def now(self) -> dict[str, StaticToken]:
-        """Return all tokens by id. Raises `StoreError`."""
-        return {**self._kept.now(), **self._configured}
+        """Return all tokens by id."""
+        return {**self._read(), **self._configured}
 
     def is_configured(self, id: str) -> bool:
-        """Return whether a token is in the configuration, and so cannot be revoked in the store."""
+        """Tell whether a token stands in the configuration, and so cannot be revoked here."""
         return id in self._configured
 
     def holder(self, token: str, now: float) -> StaticToken | None:
-        """Return the stored token of a text, unless it has expired or was revoked. Raises `StoreError`."""
+        """Return the kept token that this text is, unless it has expired or was revoked."""
         id = token_id(token) or ""
-        found = self._configured.get(id) or self._kept.now().get(id)
+        found = self._configured.get(id) or self._read().get(id)
         wanted = _NOBODY if found is None else found.digest
         if not hmac.compare_digest(digest_of(token), wanted) or found is None:
             return None
         return found if found.is_good(now) else None
 
     def stands(self, token: StaticToken, now: float) -> bool:
-        """Return whether a token that was valid still is. Raises `StoreError`."""
-        kept = self._configured.get(token.id) or self._kept.now().get(token.id)
+        """Tell whether a token that was good still is."""
+        kept = self._configured.get(token.id) or self._read().get(token.id)
         return kept == token and token.is_good(now)
 
     def add(self, token: StaticToken) -> None:
-        """Store a new token. Raises `StoreError`."""
-        with self._kept.change() as tokens:
-            if len(tokens) >= MOST_TOKENS:
-                problem, remedy = f"it holds {MOST_TOKENS:,} tokens", "Revoke those that are not needed."
-                raise StoreError(file=str(self._kept.path), key="", problem=problem, remedy=remedy, code="full")
-            tokens[token.id] = token
+        """Keep a new token."""
+        data = self._open()
+        with data.change() as connection:
+            ((count,),) = connection.execute("SELECT count(*) FROM token").fetchall()
+            if count >= MOST_TOKENS:
+                data.refuse(f"it holds {MOST_TOKENS:,} tokens", "full", "Revoke those that are not needed.")
+            _insert(connection, token)
+        self._reload(data)
 
     def revoke(self, ids: frozenset[str]) -> None:
-        """Delete tokens: running gateways refuse them from their next check of the file. Raises `StoreError`."""
-        with self._kept.change() as tokens:
-            for id in ids:
-                tokens.pop(id, None)
+        """Remove tokens: running gateways refuse them from their next look at the database on."""
+        data = self._open()
+        with data.change() as connection:
+            connection.executemany("DELETE FROM token WHERE id = ?", [(id,) for id in ids])
+        self._reload(data)
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._data is not None:
+            self._data.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _insert(data: sqlite3.Connection, token: StaticToken) -> None:
+    if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
+        data.execute("INSERT INTO token_begun VALUES (?)", (token.made,))
+    words = json.dumps(token.groups), json.dumps(token.scopes)
+    data.execute(_INSERT, (token.id, token.name, token.digest, *words, token.made, token.expires))
+
+
+def _of_row(row: tuple[Any, ...]) -> StaticToken:
+    """Return the token of a row. Raises `ValueError` and `TypeError`."""
+    id, name, digest, groups, scopes, made, expires = row
+    if not isinstance(made, float) or not isinstance(expires, float | None):
+        message = "times are numbers"
+        raise TypeError(message)
+    return StaticToken(
+        id=id,
+        name=name,
+        digest=digest,
+        groups=_words(json.loads(groups)),
+        scopes=_words(json.loads(scopes)),
+        made=made,
+        expires=expires,
+    )
+
+
+def _import_former(data: sqlite3.Connection, path: Path) -> None:
+    """Import the tokens that an earlier version kept as JSON. Raises `StoreError`."""
+    try:
+        for token in _former_tokens(json.loads(read_own(path, _LARGEST)), path):
+            _insert(data, token)
+        # The file was there, so the gateway asked for a token, though all may be revoked.
+        if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
+            data.execute("INSERT INTO token_begun VALUES (?)", (time.time(),))
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror or error})"
+        raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="unusable") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        problem = "it holds no tokens of Truename"
+        raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="corrupt") from error
 
 
 def create_token(
@@ -318,11 +300,16 @@ def _configured(token: KnownToken) -> StaticToken:
     )
 
 
-def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
-    # A file with other content is damaged, not empty.
-    rows = content["tokens"] if content else {}
-    return {
-        id: StaticToken(
+def _former_tokens(content: dict[str, Any], path: Path) -> list[StaticToken]:
+    schema = content["schema"]
+    if not isinstance(schema, int):
+        message = "the number of the schema is none"
+        raise TypeError(message)
+    if schema > _FORMER_SCHEMA:
+        problem = f"it was written by a newer Truename (schema {schema})"
+        raise StoreError(file=str(path), key="schema", problem=problem, remedy="Upgrade Truename.", code="newer")
+    return [
+        StaticToken(
             id=id,
             name=row["name"],
             digest=row["sha256"],
@@ -331,8 +318,8 @@ def _read(content: dict[str, Any]) -> dict[str, StaticToken]:
             made=float(row["made"]),
             expires=None if row["expires"] is None else float(row["expires"]),
         )
-        for id, row in rows.items()
-    }
+        for id, row in content["tokens"].items()
+    ]
 
 
 def _words(said: object) -> tuple[str, ...]:
@@ -340,19 +327,3 @@ def _words(said: object) -> tuple[str, ...]:
         message = "groups and scopes must be lists of strings"
         raise TypeError(message)
     return tuple(said)
-
-
-def _write(tokens: dict[str, StaticToken]) -> dict[str, Any]:
-    return {
-        "tokens": {
-            id: {
-                "name": token.name,
-                "sha256": token.digest,
-                "groups": list(token.groups),
-                "scopes": list(token.scopes),
-                "made": token.made,
-                "expires": token.expires,
-            }
-            for id, token in tokens.items()
-        }
-    }

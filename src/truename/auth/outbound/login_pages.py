@@ -24,12 +24,11 @@ from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.network.fetch import FetchError, Web
 from truename.auth.outbound.authorization import LoginRequest, client_document, redirect_uri_for, start_login
 from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
-from truename.auth.outbound.logins import login_vault
+from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
-    from pathlib import Path
 
     from starlette.types import Receive, Scope, Send
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import OnAccess
     from truename.auth.oauth import TokenResponse
     from truename.auth.vault import Vault
+    from truename.config import Config
     from truename.config.credentials import Login
     from truename.policy.principal import Principal
 
@@ -89,7 +89,7 @@ class PendingLogins:
     def __init__(
         self,
         here: str,
-        directory: Path,
+        config: Config,
         *,
         recognizer: BrowserIdentification | None = None,
         is_near: bool = False,
@@ -101,7 +101,7 @@ class PendingLogins:
         self._tell = tell
         self.recognizer = recognizer
         self._is_near = is_near
-        self._directory = directory
+        self._config = config
         self._allowed = tuple(allowed)
         self._clock = clock
         self._web: Web | None = None
@@ -123,7 +123,7 @@ class PendingLogins:
             return None
         if (known := self.open(said, address, principal)) is not None:
             return known
-        self._vault = self._vault or login_vault(self._directory)
+        self._vault = self._vault or open_vault(self._config)
         kept = LoginRegistrations(said, address, self._vault)
         found = LoginAttempt(server=server, principal=principal, kept=kept, before=_tokens(kept, principal))
         self._open.put((address, said, principal.key), found, whose=principal.key)

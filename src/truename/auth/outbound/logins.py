@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import secrets
 import time
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from truename.auth.authorization_server.sessions import VAULT
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import (
     IssuerClient,
@@ -24,7 +21,6 @@ from truename.auth.oauth import (
     revoke_tokens,
 )
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
-from truename.auth.vault import Vault, vault_keys
 from truename.errors import StoreError
 from truename.files.lock import locked
 from truename.files.private import make_private
@@ -35,9 +31,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.auth.vault import Vault
     from truename.config.credentials import Login
 
-__all__ = ["Logins", "UserTokens", "login_vault", "turn"]
+__all__ = ["Logins", "UserTokens", "turn"]
 
 log: Final = logging.getLogger("truename.auth")
 
@@ -47,18 +44,18 @@ _TURNS_PAUSE: Final = 0.02
 
 
 @asynccontextmanager
-async def turn(path: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
-    """Hold one of 256 locks, shared by all processes that use the file at ``path``.
+async def turn(locks: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
+    """Keep out all processes that would do the same and share the directory of locks, while the block lasts.
 
-    The hash of ``what`` chooses the lock, so unrelated holders may wait for each other. A lock ends with its process.
-    After ``patience`` seconds, a holder that was suspended is no longer waited for. Without a path there is no lock.
+    There are 256 locks: two things that happen to have the same one wait for each other. A lock ends with its process,
+    however that ends. A process that holds one for longer than ``patience`` seconds (it was stopped) is not waited for
+    any longer. Without a directory nothing is shared.
     """
-    if path is None:
+    if locks is None:
         yield
         return
     number = hashlib.sha256(json.dumps(what).encode()).digest()[0]
-    folder = path.with_name(f"{path.name}.turns")
-    with await _taken(folder, f"{number:02x}", patience):
+    with await _taken(locks / "turns", f"{number:02x}", patience):
         yield
 
 
@@ -86,16 +83,8 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
         return stack.pop_all()
 
 
-_KEY: Final = "vault.key"
 _KIND: Final = "truename:login"
 _PAUSE: Final = 5.0
-
-
-def login_vault(directory: Path | None) -> Vault:
-    """Open the vault of a configuration, in memory if it keeps no state. Raises `StoreError` and `ConfigError`."""
-    if directory is None:
-        return Vault(None, [secrets.token_bytes(32)])
-    return Vault(directory / VAULT, vault_keys(os.environ, directory / _KEY))
 
 
 class Logins:
@@ -123,8 +112,8 @@ class Logins:
         return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
 
     def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
-        """Lock the renewal of a person's tokens, in all processes, for the duration of the block."""
-        return turn(self._vault.path, self._place, principal)
+        """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
+        return turn(self._vault.locks, self._place, principal)
 
     def forget(self, principal: str) -> bool:
         """Delete the tokens of a person; return whether there were any."""

@@ -21,18 +21,15 @@ from truename.gateway.room import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
     from anyio.abc import TaskGroup, TaskStatus
     from starlette.types import Receive, Scope, Send
 
-    from truename.config import Config
     from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
 __all__ = ["Paths"]
 
-_RECORD: Final = "sessions.db"
 _LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = (
     "Too many views are in use, in total or by you (principal_share). Try again later, or raise max_views."
@@ -78,7 +75,7 @@ class Paths:
     @asynccontextmanager
     async def recorded(self) -> AsyncIterator[None]:
         """Keep what sessions are gone on with by after a restart, while the block lasts."""
-        self._record = SessionRecord.opened(_record_path(self._gateway.config), self._settings.session_timeout)
+        self._record = SessionRecord.opened(self._gateway.config.state_location(), self._settings.session_timeout)
         try:
             async with self._record.keeping(self._note_use):
                 yield
@@ -170,12 +167,6 @@ class Paths:
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
         return not self._busy[endpoint] and not running.sessions.open_sessions
-
-
-def _record_path(config: Config) -> Path | None:
-    """Return the file of the record; None where names are not kept either: after a restart they mean other tools."""
-    directory = config.access_path()
-    return None if directory is None or config.ledger_path() is None else directory / _RECORD
 
 
 def _size(scope: Scope, most: int) -> int:

@@ -47,9 +47,9 @@ def _reasons(gateway: Gateway) -> Iterator[str]:
         yield "ending"
     if not all(upstream.settled.is_set() for upstream in hub.fleet.values()):
         yield "servers are starting"
-    path = gateway.config.ledger_path()
+    path = gateway.config.state_location().path
     if path is not None and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        yield "the ledger can't be written"
+        yield "the state cannot be written"
     if gateway.config.settings.audit.required:
         try:
             gateway.audit.require()

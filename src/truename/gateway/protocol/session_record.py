@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -19,15 +20,16 @@ import anyio.to_thread
 from truename.errors import StoreError
 from truename.gateway.background import background
 from truename.gateway.protocol.session_ids import SessionIds
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, import_tables
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from truename.gateway.protocol.session_ids import Handshake, Opened
+    from truename.storage import StateLocation
 
-__all__ = ["MOST_ENDED", "SessionRecord"]
+__all__ = ["MOST_ENDED", "SCHEMA", "SessionRecord"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -35,7 +37,7 @@ MOST_ENDED: Final = 100_000
 """How many ended sessions are remembered. Beyond it the oldest are forgotten, and with them all others that were issued
 until then and of which no use is written down: what can't be told from an ended one is not gone on with."""
 
-_SCHEMA: Final = Schema(
+SCHEMA: Final = Schema(
     "session",
     (
         (
@@ -49,6 +51,15 @@ _SCHEMA: Final = Schema(
 _USED: Final = "INSERT INTO session_used VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
 _ENDED: Final = "INSERT INTO session_ended VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until"
 _UNUSED: Final = "DELETE FROM session_used WHERE at < ? OR name IN (SELECT name FROM session_ended)"
+_import_former: Final = partial(
+    import_tables,
+    names={
+        "session_key": ("session_key", "sealing"),
+        "session_used": ("session_used", "used"),
+        "session_ended": ("session_ended", "ended"),
+        "session_forgotten": ("session_forgotten", "forgotten"),
+    },
+)
 _KEY: Final = 32
 _EVERY: Final = 10.0
 _UNKEPT: Final = "Sessions will not survive a restart, because their database can't be used. %s"
@@ -61,12 +72,17 @@ class SessionRecord:
     """
 
     def __init__(
-        self, path: Path | None, lasts: float, *, clock: Callable[[], float] = time.time, most: int = MOST_ENDED
+        self,
+        where: StateLocation | Path | None,
+        lasts: float,
+        *,
+        clock: Callable[[], float] = time.time,
+        most: int = MOST_ENDED,
     ) -> None:
         self._lasts = lasts
         self._clock = clock
         self._most = most
-        self._file = Database(path, _SCHEMA)
+        self._file = Database(where, SCHEMA, import_former=_import_former)
         # What is not written yet.
         self._used: dict[bytes, float] = {}
         self._ended: dict[bytes, float] = {}
@@ -89,10 +105,10 @@ class SessionRecord:
         return keys[0]
 
     @classmethod
-    def opened(cls, path: Path | None, lasts: float) -> SessionRecord:
+    def opened(cls, where: StateLocation | Path | None, lasts: float) -> SessionRecord:
         """Open a record; where its file can't be used, one in memory, and say so: sessions are no reason not to run."""
         try:
-            return cls(path, lasts)
+            return cls(where, lasts)
         except StoreError as error:
             log.warning(_UNKEPT, error)
             return cls(None, lasts)
@@ -176,17 +192,9 @@ class SessionRecord:
     def _write(self, used: dict[bytes, float], ended: dict[bytes, float]) -> None:
         now = self._clock()
         with self._file.change() as data:
-            data.executemany(
-                "INSERT INTO session_used VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at", used.items()
-            )
-            data.executemany(
-                "INSERT INTO session_ended VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until",
-                ended.items(),
-            )
-            data.execute(
-                "DELETE FROM session_used WHERE at < ? OR name IN (SELECT name FROM session_ended)",
-                (now - self._lasts,),
-            )
+            data.executemany(_USED, used.items())
+            data.executemany(_ENDED, ended.items())
+            data.execute(_UNUSED, (now - self._lasts,))
             data.execute("DELETE FROM session_ended WHERE until < ?", (now,))
             data.execute("DELETE FROM session_forgotten WHERE until < ?", (now,))
             (count,) = data.execute("SELECT count(*) FROM session_ended").fetchone()

@@ -20,18 +20,18 @@ from truename.gateway.running_calls import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
-from truename.policy import Approvals, FileStore, MemoryStore, subject_of
+from truename.policy import Approvals, MemoryStore, SqlApprovalStore, subject_of
 from truename.policy.arguments import json_digest
-from truename.trust.approval_queue import ApprovalQueue, PendingCall, about_grant, decided, pending_path
+from truename.trust.approval_queue import ApprovalQueue, PendingCall, about_grant, decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.news import News
     from truename.gateway.trust.forms import Answer
     from truename.policy import Call, Decision, Grant
+    from truename.storage import StateLocation
 
 __all__ = ["Decisions", "Taken", "behind"]
 
@@ -62,32 +62,32 @@ class Taken(Exception):
 class Decisions:
     """The decisions of people, and what waits for one, under a policy.
 
-    ``path`` is the file of the decisions, None for one that ends with the process. Nothing is opened where there is no
-    policy. Opening raises `StoreError`: with decisions that can't be read the gateway does not start.
+    ``location`` is the state database, None for decisions that end with the process. Nothing is opened without a
+    policy. Opening raises `StoreError`: with decisions that cannot be read the gateway does not start.
     """
 
     def __init__(
         self,
-        path: Path | None,
+        location: StateLocation | None,
         settings: Settings,
         news: News,
         books: tuple[Approvals, ApprovalQueue] | None = None,
         requests: Requests | None = None,
     ) -> None:
-        self._path = path
+        self._location = location
         self._news = news
         self._settings = settings.approvals
         self.requests = requests or Requests()
         self._books = books
         self._policy = settings.policy
         if settings.policy is not None:
-            self._books = books or _opened(path)
+            self._books = books or _opened(location)
             self.requests.over(*self._books)
             self._policy = replace(settings.policy, approvals=self._books[0])
 
     def with_settings(self, settings: Settings) -> Decisions:
         """Return the same under other settings. Raises `StoreError`."""
-        return Decisions(self._path, settings, self._news, self._books, self.requests)
+        return Decisions(self._location, settings, self._news, self._books, self.requests)
 
     def close(self) -> None:
         """Close the files."""
@@ -96,8 +96,8 @@ class Decisions:
 
     @property
     def is_kept(self) -> bool:
-        """Whether they are in a file, where the operator can decide."""
-        return self._path is not None
+        """Whether they are in a database, where the operator can decide."""
+        return self._location is not None and self._location.path is not None
 
     @property
     def _approvals(self) -> Approvals:
@@ -280,6 +280,7 @@ def _allowed(call: Call, decision: Decision | None) -> Decision | None:
     return decision
 
 
-def _opened(path: Path | None) -> tuple[Approvals, ApprovalQueue]:
-    approvals = Approvals(MemoryStore() if path is None else FileStore(path))
-    return approvals, ApprovalQueue(pending_path(path))
+def _opened(location: StateLocation | None) -> tuple[Approvals, ApprovalQueue]:
+    if location is None or location.path is None:
+        return Approvals(MemoryStore()), ApprovalQueue()
+    return Approvals(SqlApprovalStore(location)), ApprovalQueue(location)

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from truename.auth.network.fetch import Web
 from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations
-from truename.auth.outbound.logins import Logins, UserTokens, login_vault
+from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import ClientTokens, ExchangedTokens, TokenExchanges
+from truename.auth.vault import open_vault
 from truename.cache import LRUCache
+from truename.config import Config
 from truename.config.credentials import Login, TokenExchange
 from truename.gateway.upstream.showing import LastChallenges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from truename.auth.outbound.tokens import ServerCredential, TokenCaller
     from truename.auth.vault import Vault
@@ -31,13 +32,13 @@ _MOST_SERVERS: Final = 100
 class Credentials:
     """Credentials by server, client and person.
 
-    ``directory`` is where logins are kept, ``allowed`` are networks in which authorization servers may be in any case.
+    ``config`` says where logins are kept, ``allowed`` are networks in which authorization servers may be in any case.
     """
 
-    def __init__(self, allowed: Iterable[str] = (), directory: Path | None = None) -> None:
+    def __init__(self, allowed: Iterable[str] = (), config: Config | None = None) -> None:
         self.shown = LastChallenges()
         self._allowed = tuple(allowed)
-        self._directory = directory
+        self._config = config
         self._web: Web | None = None
         self._vault: Vault | None = None
         self._known: LRUCache[tuple[str, Auth, str], ServerCredential] = LRUCache(_MOST)
@@ -62,7 +63,7 @@ class Credentials:
         self._web = self._web or Web(self._allowed)
         if not isinstance(auth, Login):
             return ClientTokens(auth.own if isinstance(auth, TokenExchange) else auth, address, self._web)
-        self._vault = self._vault or login_vault(self._directory)
+        self._vault = self._vault or open_vault(self._config or Config())
         if not auth.is_whole:
             return DiscoveredIssuerTokens(LoginRegistrations(auth, address, self._vault), principal, fetch=self._web)
         return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._web)

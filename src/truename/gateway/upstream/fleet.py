@@ -279,9 +279,9 @@ def _eager(server: ServerConfig) -> ServerConfig:
 
 
 def _kept_beside(config: Config) -> ListCache | None:
-    """Return the lists of lazy servers: beside the ledger, where there is a file for it."""
-    ledger = config.ledger_path()
-    return None if ledger is None else ListCache(ledger.with_name(f"{ledger.name}.lists"), config.settings.max_tools)
+    """Return the lists of lazy servers: beside the state database, where there is a file for it."""
+    state = config.state_location().path
+    return None if state is None else ListCache(state.with_name(f"{state.name}.lists"), config.settings.max_tools)
 
 
 def _ignore() -> None:

@@ -45,7 +45,7 @@ class Outside:
     def of(cls, config: Config) -> Self:
         """Return what a configuration asks for."""
         allowed = config.settings.allow_addresses
-        return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config.access_path()))
+        return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config))
 
     def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""

@@ -1,0 +1,312 @@
+"""Keep decisions and calls in the state database: their tables, and the SQL that reads and writes them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from truename.errors import InvalidToolId, StoreError
+from truename.identity import ToolId
+from truename.policy import grants as limits
+from truename.policy.grants import CallRecord, Grant, PlainBook, Subject, Where
+from truename.policy.written_form import LONGEST_TEXT, is_time, read_book
+from truename.storage import FORMER_REMEDY, PATIENCE, Database, Schema, StateLocation, insert, select, upsert
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from truename.policy.grants import Book
+
+__all__ = ["SCHEMA", "SqlApprovalStore"]
+
+# A grant without its limit would cover more than was decided. `covers` has the calls that a grant covers: a later grant
+# for the same calls replaces it. `number` is the order in which they were given.
+SCHEMA: Final = Schema(
+    "approval",
+    (
+        (
+            """
+CREATE TABLE approval_grant (
+    key TEXT PRIMARY KEY, principal TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL,
+    digest TEXT NOT NULL CHECK (digest != ''), shape TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL,
+    endpoint TEXT NOT NULL, approved INTEGER NOT NULL CHECK (approved IN (0, 1)),
+    scope TEXT NOT NULL CHECK (scope IN ('call', 'arguments', 'session', 'always')),
+    session TEXT NOT NULL CHECK (session != '' OR scope != 'session'),
+    call_id TEXT NOT NULL CHECK (call_id != '' OR scope != 'call'),
+    arguments TEXT NOT NULL CHECK (arguments != '' OR scope NOT IN ('call', 'arguments')),
+    message TEXT NOT NULL, by TEXT NOT NULL, at TEXT NOT NULL, wire_name TEXT NOT NULL, until TEXT NOT NULL,
+    covers TEXT NOT NULL, number INTEGER NOT NULL,
+    UNIQUE (principal, agent, tool, digest, shape, server, name, endpoint, scope, covers)
+)
+""",
+            "CREATE INDEX approval_grant_tool ON approval_grant (principal, agent, tool)",
+            "CREATE INDEX approval_grant_number ON approval_grant (number)",
+            """
+CREATE TABLE approval_call (
+    principal TEXT NOT NULL, session TEXT NOT NULL, call_id TEXT NOT NULL CHECK (call_id != ''), tool TEXT NOT NULL,
+    arguments TEXT NOT NULL CHECK (arguments != ''),
+    state TEXT NOT NULL CHECK (state IN ('seen', 'running', 'done', 'failed')), at TEXT NOT NULL,
+    number INTEGER NOT NULL, PRIMARY KEY (principal, session, call_id)
+)
+""",
+            "CREATE INDEX approval_call_number ON approval_call (number)",
+        ),
+    ),
+)
+_ABOUT: Final = ("digest", "shape", "server", "name", "endpoint")
+_GRANT: Final = (
+    *("key", "principal", "agent", "tool", *_ABOUT, "approved", "scope", "session", "call_id", "arguments"),
+    *("message", "by", "at", "wire_name", "until"),
+)
+_CALL_KEY: Final = ("principal", "session", "call_id")
+_CALL: Final = (*_CALL_KEY, "tool", "arguments", "state", "at")
+_IN_ORDER: Final = "ORDER BY number"
+_GRANTS: Final[dict[tuple[str, ...], str]] = {
+    names: select("approval_grant", _GRANT, where=names, then=_IN_ORDER)
+    for names in ((), ("key",), ("principal",), ("agent",), ("principal", "agent"))
+}
+_GRANTS_ABOUT: Final = select("approval_grant", ("number", *_GRANT), where=("principal", "agent", "tool"))
+_NEW_GRANT: Final = insert("approval_grant", (*_GRANT, "covers", "number"))
+_SAME: Final = """
+DELETE FROM approval_grant WHERE principal = ? AND agent = ? AND tool = ? AND digest = ? AND shape = ? AND server = ?
+    AND name = ? AND endpoint = ? AND scope = ? AND covers = ?
+"""
+_NEXT_GRANT: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_grant"
+_NEXT_CALL: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_call"
+_ONE_CALL: Final = select("approval_call", _CALL, where=_CALL_KEY)
+_NEW_CALL: Final = upsert("approval_call", _CALL_KEY, ("tool", "arguments", "state", "at", "number"))
+_CALLS_OF_SESSION: Final = (
+    "SELECT call_id FROM approval_call WHERE principal = ? AND session = ? AND state != 'running'"
+)
+# Whoever has the most loses the oldest: a flood of one caller does not take another's decision.
+_OLDEST: Final = """
+SELECT principal, session, call_id FROM approval_call WHERE state != 'running' AND principal = (
+    SELECT principal FROM approval_call WHERE state != 'running'
+    GROUP BY principal ORDER BY count(*) DESC, min(number) LIMIT 1
+) ORDER BY number LIMIT 1
+"""
+_DROP_CALL: Final = "DELETE FROM approval_call WHERE principal = ? AND session = ? AND call_id = ?"
+_DROP_GRANT_OF_CALL: Final = (
+    "DELETE FROM approval_grant WHERE scope = 'call' AND principal = ? AND session = ? AND call_id = ?"
+)
+_DROP_GRANTS_OF_SESSION: Final = "DELETE FROM approval_grant WHERE scope = 'session' AND principal = ? AND session = ?"
+# No database takes half of a surrogate pair, which a model may well send. Such a text is kept as JSON behind a
+# character that stands for nothing.
+_ESCAPED: Final = "\ufffe"
+
+
+class SqlApprovalStore:
+    """Decisions and calls in a database that threads and processes share.
+
+    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``, ``full``. Reading creates no file.
+    ``patience`` is how many seconds to wait for another process; a ``readonly`` store creates no tables either.
+    """
+
+    def __init__(
+        self, where: StateLocation | Path | str, *, patience: float = PATIENCE, readonly: bool = False
+    ) -> None:
+        self._location = StateLocation.of(where)
+        self._patience = patience
+        self._readonly = readonly
+        self._data: Database | None = None
+        self.read()
+
+    def _open(self) -> Database:
+        if self._data is None:
+            self._data = Database(
+                self._location,
+                SCHEMA,
+                patience=self._patience,
+                readonly=self._readonly,
+                import_former=_import_former,
+            )
+        return self._data
+
+    def read(self) -> Book:
+        """Return the present decisions and calls; they must not be changed."""
+        if self._data is None and not self._location.has(SCHEMA.part):
+            return PlainBook()
+        if self._readonly and not self._location.exists:
+            return PlainBook()
+        data = self._open()
+        if not data.is_begun:
+            return PlainBook()
+        # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
+        data.has_news()
+        return _SqlBook(data)
+
+    @contextmanager
+    def change(self) -> Iterator[Book]:
+        """Keep other threads and processes out; keep all changes, or none if the block raises."""
+        data = self._open()
+        with data.change():
+            yield _SqlBook(data)
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._data is not None:
+            self._data.close()
+
+
+class _SqlBook:
+    """Decisions and calls, each read when it is asked for."""
+
+    def __init__(self, data: Database) -> None:
+        self._data = data
+
+    def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
+        """Return the grants of a principal and an agent (None: of all), in the order in which they were given."""
+        wanted = {name: text for name, text in (("principal", principal), ("agent", agent)) if text is not None}
+        rows = self._data.rows(_GRANTS[tuple(wanted)], *map(_stored, wanted.values()))
+        return [self._grant(row) for row in rows]
+
+    def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
+        """Return the grants of a principal and an agent for tools, in the order in which they were given."""
+        whose = _stored(principal), _stored(agent)
+        rows = [row for id in ids for row in self._data.rows(_GRANTS_ABOUT, *whose, str(id))]
+        return [self._grant(row[1:]) for row in sorted(rows)]
+
+    def keep(self, grant: Grant) -> None:
+        """Add a grant; it replaces one that covers the same calls."""
+        row = _grant_row(grant, self._data)
+        covers = json.dumps(grant.covers_same[-1])
+        with self._data.change() as data:
+            data.execute(_SAME, (*row[1:9], grant.scope, covers))
+            ((count,),) = data.execute("SELECT count(*) FROM approval_grant").fetchall()
+            if count >= limits.MAX_GRANTS:
+                self._refuse_full(f"it holds {limits.MAX_GRANTS:,} decisions, the most that it can")
+            ((number,),) = data.execute(_NEXT_GRANT).fetchall()
+            data.execute(_NEW_GRANT, (*row, covers, number))
+
+    def drop(self, key: str) -> Grant | None:
+        """Remove a grant and return it, or None if there is none of this key."""
+        with self._data.change() as data:
+            rows = self._data.rows(_GRANTS[("key",)], key)
+            data.execute("DELETE FROM approval_grant WHERE key = ?", (key,))
+        return self._grant(rows[0]) if rows else None
+
+    def call(self, where: Where) -> CallRecord | None:
+        """Return the record of a call."""
+        rows = self._data.rows(_ONE_CALL, *map(_stored, where))
+        return self._call(rows[0]) if rows else None
+
+    def put(self, record: CallRecord) -> None:
+        """Write the record of a call, in the place of an earlier one."""
+        row = _call_row(record, self._data)
+        with self._data.change() as data:
+            is_new = not data.execute(_ONE_CALL, row[:3]).fetchall()
+            ((count,),) = data.execute("SELECT count(*) FROM approval_call").fetchall()
+            if is_new and count >= limits.MAX_CALLS:
+                self._make_room(data)
+            ((number,),) = data.execute(_NEXT_CALL).fetchall()
+            data.execute(_NEW_CALL, (*row, number))
+
+    def forget(self, principal: str, session: str) -> None:
+        """Remove the decisions and calls of one session; a call that is running is still not run again."""
+        whose = _stored(principal), _stored(session)
+        with self._data.change() as data:
+            for (call_id,) in data.execute(_CALLS_OF_SESSION, whose).fetchall():
+                data.execute(_DROP_CALL, (*whose, call_id))
+                data.execute(_DROP_GRANT_OF_CALL, (*whose, call_id))
+            data.execute(_DROP_GRANTS_OF_SESSION, whose)
+
+    def _make_room(self, data: sqlite3.Connection) -> None:
+        oldest = data.execute(_OLDEST).fetchone()
+        if oldest is None:
+            self._refuse_full(f"{limits.MAX_CALLS:,} calls are running, the most that can")
+        data.execute(_DROP_CALL, oldest)
+        data.execute(_DROP_GRANT_OF_CALL, oldest)
+
+    def _refuse_full(self, problem: str) -> NoReturn:
+        self._data.refuse(problem, "full", "Revoke what is not needed, or end sessions.")
+
+    def _grant(self, row: Sequence[Any]) -> Grant:
+        values = dict(zip(_GRANT, row, strict=True))
+        approved = values.pop("approved")
+        texts = self._texts("grant", values)
+        id = self._id("grant", texts.pop("tool"))
+        if (until := texts["until"]) and not is_time(until):
+            self._data.refuse(f"the grant {texts['key']!r} is damaged (until)")
+        subject = Subject(id, *(texts.pop(name) for name in _ABOUT))
+        scope: Any = texts.pop("scope")
+        return Grant(approved=bool(approved), scope=scope, subject=subject, **texts)
+
+    def _call(self, row: Sequence[Any]) -> CallRecord:
+        texts = self._texts("call", dict(zip(_CALL, row, strict=True)))
+        where = Where(*(texts[name] for name in _CALL_KEY))
+        state: Any = texts["state"]
+        id = self._id("call", texts["tool"])
+        return CallRecord(where=where, id=id, arguments=texts["arguments"], state=state, at=texts["at"])
+
+    def _texts(self, kind: str, values: dict[str, Any]) -> dict[str, str]:
+        try:
+            return {name: _loaded(value) for name, value in values.items()}
+        except (TypeError, ValueError):
+            self._data.refuse(f"a {kind} is damaged (a text is none)")
+
+    def _id(self, kind: str, text: str) -> ToolId:
+        try:
+            found = ToolId.parse(text)
+        except InvalidToolId:
+            found = None
+        if found is None or str(found) != text:
+            self._data.refuse(f"a {kind} is damaged ({text!r} is no tool id)")
+        return found
+
+
+def _import_former(data: sqlite3.Connection, path: Path) -> None:
+    """Import the decisions and calls that an earlier version kept as JSON. Raises `StoreError`."""
+    try:
+        book = read_book(path.read_bytes(), str(path))
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror or error})"
+        raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="unusable") from error
+    except StoreError as error:
+        raise replace(error, remedy=error.remedy if error.code == "newer" else FORMER_REMEDY) from error
+    for number, grant in enumerate(book.grants(), 1):
+        data.execute(_NEW_GRANT, (*_grant_row(grant, None), json.dumps(grant.covers_same[-1]), number))
+    for number, record in enumerate(book.calls(), 1):
+        data.execute(_NEW_CALL, (*_call_row(record, None), number))
+
+
+def _grant_row(grant: Grant, data: Database | None) -> list[object]:
+    values = {**vars(grant), **grant.subject._asdict(), "tool": str(grant.subject.id), "approved": int(grant.approved)}
+    return [_checked(name, values[name], data) for name in _GRANT]
+
+
+def _call_row(record: CallRecord, data: Database | None) -> list[object]:
+    values = {**vars(record), **record.where._asdict(), "tool": str(record.id)}
+    return [_checked(name, values[name], data) for name in _CALL]
+
+
+def _checked(name: str, value: object, data: Database | None) -> object:
+    if isinstance(value, str):
+        if data is not None and len(value) > LONGEST_TEXT:
+            data.refuse(f"{name} has more than {LONGEST_TEXT:,} characters", "full", "Use a shorter one.")
+        return _stored(value)
+    return value
+
+
+def _stored(text: str) -> str:
+    if text.startswith(_ESCAPED) or not _is_encodable(text):
+        return _ESCAPED + json.dumps(text)
+    return text
+
+
+def _loaded(value: object) -> str:
+    if not isinstance(value, str):
+        message = "a text is none"
+        raise TypeError(message)
+    return str(json.loads(value[1:])) if value.startswith(_ESCAPED) else value
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

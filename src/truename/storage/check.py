@@ -1,0 +1,82 @@
+"""Check a whole state database: every page, every constraint, and its revision."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from truename.errors import StoreError
+from truename.storage.database import Database, Schema
+from truename.storage.revision_file import Revision, RevisionFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from truename.storage.location import StateLocation
+
+__all__ = ["StateReport", "accept_state", "check_state"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateReport:
+    """The result of checking a state database: its revision, the changes of each owner, and what is wrong."""
+
+    revision: Revision | None
+    parts: tuple[tuple[str, int], ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def check_state(location: StateLocation, schemas: Iterable[Schema]) -> StateReport:
+    """Check a database that may be in use. Nothing is written."""
+    problems: list[str] = []
+    schemas = tuple(schemas)
+    for schema in schemas:
+        try:
+            Database(location, schema, readonly=True).close()
+        except StoreError as error:
+            # A fault of the file is one of every owner's tables.
+            if str(error) not in problems:
+                problems.append(str(error))
+    try:
+        with closing(sqlite3.connect(f"{_uri(location)}?mode=ro", uri=True, isolation_level=None)) as data:
+            for (found,) in data.execute("PRAGMA integrity_check(20)"):
+                if found != "ok":
+                    problems.append(f"{location.path}: {found}")
+            problems += [
+                f"{location.path}: {row[0]} breaks a reference" for row in data.execute("PRAGMA foreign_key_check")
+            ]
+            revision = Revision(*data.execute("SELECT id, revision FROM state").fetchone())
+            parts = tuple(data.execute("SELECT name, revision FROM part ORDER BY name").fetchall())
+    except (sqlite3.Error, TypeError) as error:
+        if not problems:
+            problems.append(f"{location.path}: it cannot be read ({error})")
+        return StateReport(revision=None, problems=tuple(problems))
+    return StateReport(revision=revision, parts=parts, problems=tuple(problems))
+
+
+def accept_state(location: StateLocation) -> Revision | None:
+    """Record the present revision of a database as the right one; None, and nothing is recorded, if there is none.
+
+    Raises `StoreError` for a file that is not a state database.
+    """
+    if location.path is None:
+        return None
+    beside = RevisionFile(location.path)
+    if not location.path.exists() or not location.path.stat().st_size:
+        beside.path.unlink(missing_ok=True)
+        return None
+    try:
+        with closing(sqlite3.connect(f"{_uri(location)}?mode=ro", uri=True, isolation_level=None)) as data:
+            found = Revision(*data.execute("SELECT id, revision FROM state").fetchone())
+    except (sqlite3.Error, TypeError) as error:
+        problem, remedy = f"it is not a state database ({error})", "Move it away, or restore it from a copy."
+        raise StoreError(file=str(location.path), key="", problem=problem, remedy=remedy, code="corrupt") from error
+    beside.write(found)
+    beside.close()
+    return found
+
+
+def _uri(location: StateLocation) -> str:
+    return "" if location.path is None else location.path.absolute().as_uri()

@@ -1,0 +1,58 @@
+"""Import tables from the database that an owner had for itself in an earlier version."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from truename.errors import StoreError
+from truename.storage.statements import insert, select
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["FORMER_REMEDY", "import_tables"]
+
+FORMER_REMEDY: Final = "Nothing was imported: restore it from a copy, or move it away to start without it."
+# Earlier tables numbered their rows by SQLite's own number.
+_ROW_NUMBER: Final = "number"
+
+
+def import_tables(data: sqlite3.Connection, path: Path, names: Mapping[str, Sequence[str]]) -> None:
+    """Insert the rows of an earlier database, which stays as it is.
+
+    ``names`` gives for each table the names that it has had. Raises `StoreError` if the database is damaged or has
+    other tables.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as former:
+            if former.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                _refuse(path, "it is damaged")
+            for table, candidates in names.items():
+                _import_table(data, former, table, candidates, path)
+    except sqlite3.DatabaseError as error:
+        _refuse(path, f"it is damaged ({error})", error)
+
+
+def _import_table(
+    data: sqlite3.Connection, former: sqlite3.Connection, table: str, candidates: Sequence[str], path: Path
+) -> None:
+    wanted = _columns(data, table)
+    there = {name: found for name in candidates if (found := _columns(former, name))}
+    if not there:
+        _refuse(path, f"it has no table {table}")
+    name, found = next(iter(there.items()))
+    if missing := [column for column in wanted if column not in (*found, _ROW_NUMBER)]:
+        _refuse(path, f"its table {name} has no column {missing[0]}")
+    read = [column if column in found else "rowid" for column in wanted]
+    data.executemany(insert(table, wanted), former.execute(select(name, read)))
+
+
+def _columns(data: sqlite3.Connection, table: str) -> list[str]:
+    return [name for (name,) in data.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))]
+
+
+def _refuse(path: Path, problem: str, cause: Exception | None = None) -> NoReturn:
+    raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="corrupt") from cause

@@ -1,0 +1,57 @@
+"""Write the SQL of plain statements about one table: select, insert, upsert. Values are always parameters."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["insert", "select", "upsert"]
+
+_IDENTIFIER: Final = re.compile(r"[a-z_]+")
+
+
+def select(table: str, columns: Sequence[str], where: Sequence[str] = (), then: str = "") -> str:
+    """Return a query for the rows in which the columns ``where`` have given values; ``then`` is the rest of it.
+
+    >>> select("pin", ("key", "digest"), where=("server",), then="ORDER BY key")
+    'SELECT key, digest FROM pin WHERE server = ? ORDER BY key'
+    """
+    condition = ("WHERE", " AND ".join(f"{name} = ?" for name in _checked(*where))) if where else ()
+    return " ".join(("SELECT", ", ".join(_checked(*columns)), "FROM", *_checked(table), *condition, *_rest(then)))
+
+
+def insert(table: str, columns: Sequence[str], then: str = "") -> str:
+    """Return a statement that inserts one row; ``then`` is the rest of it.
+
+    >>> insert("pin", ("key", "digest"), then="ON CONFLICT (key) DO NOTHING")
+    'INSERT INTO pin (key, digest) VALUES (?, ?) ON CONFLICT (key) DO NOTHING'
+    """
+    places = ", ".join("?" * len(columns))
+    head = ("INSERT INTO", *_checked(table), f"({', '.join(_checked(*columns))})", f"VALUES ({places})")
+    return " ".join((*head, *_rest(then)))
+
+
+def upsert(table: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+    """Return a statement that inserts a row, or sets ``columns`` of the row that has the same ``keys``.
+
+    >>> upsert("pin", ("key",), ("digest",))
+    'INSERT INTO pin (key, digest) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET digest = excluded.digest'
+    """
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return insert(table, (*keys, *columns), f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}")
+
+
+def _checked(*names: str) -> tuple[str, ...]:
+    """Return names of tables and columns. Raises `ValueError` for a text that is no name."""
+    for name in names:
+        if not _IDENTIFIER.fullmatch(name):
+            message = f"{name!r} is not the name of a table or column"
+            raise ValueError(message)
+    return names
+
+
+def _rest(then: str) -> tuple[str, ...]:
+    return (then,) if then else ()

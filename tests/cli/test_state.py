@@ -1,0 +1,100 @@
+"""`truename state`: where the state is, whether it is whole, and how to go on after changes were lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from truename.audit import AuditLog
+from truename.config import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "truename.toml"
+    path.write_text('state = "state.db"\n[audit]\npath = "audit"\n[mcpServers.a]\ncommand = "true"\n')
+    return path
+
+
+def test_the_path_is_printed_whether_or_not_it_exists(run: Run, source: Path) -> None:
+    assert run("state", "path", source).out == f"{source.with_name('state.db')}\n"
+    assert run("state", "path", source, "--json").document == {
+        "path": str(source.with_name("state.db")),
+        "exists": False,
+    }
+    assert run("state", "check", source).status == 2
+
+
+def test_a_whole_database_is_said_to_be_whole(run: Run, source: Path) -> None:
+    run("token", "add", "ann", source)
+    found = run("state", "check", source, "--json")
+    assert (found.status, found.document["problems"]) == (0, [])
+    assert found.document["parts"]["token"] == 2
+    assert "is whole: " in run("state", "check", source.with_name("state.db")).out
+
+
+@pytest.mark.parametrize("how", ["damaged", "another table", "emptied", "missing"])
+def test_a_damaged_or_lost_database_is_reported_and_left_alone(run: Run, source: Path, how: str) -> None:
+    run("token", "add", "ann", source)
+    path = source.with_name("state.db")
+    if how == "damaged":
+        path.write_bytes(path.read_bytes()[:9_000])
+    elif how == "another table":
+        with closing(sqlite3.connect(path)) as data:
+            data.execute("ALTER TABLE token ADD COLUMN more TEXT")
+            data.commit()
+    elif how == "emptied":
+        path.write_bytes(b"")
+    else:
+        path.unlink()
+    before = path.read_bytes() if path.exists() else None
+
+    for _ in range(2):
+        found = run("state", "check", source, "--json")
+        assert (found.status, len(found.document["problems"]) >= 1) == (1, True)
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_changes_that_the_audit_log_knows_of_are_missed_and_can_be_given_up(run: Run, source: Path) -> None:
+    run("token", "add", "ann", source)
+    config = load(source)
+    with AuditLog.beside(config.settings.audit.directory) as log:
+        log.append([("state", {"database": "0" * 32, "revision": 7})])
+    source.with_name("state.db.revision").unlink()
+
+    found = run("state", "check", source)
+    assert found.status == 1
+    assert "another database was put in its place, but it had 7 changes" in " ".join(found.out.split())
+    assert run("state", "accept", source).status == 0
+    assert run("state", "check", source).status == 0
+    assert run("token", "list", source, "--json").document["tokens"][0]["name"] == "ann"
+
+
+def test_a_lost_database_is_given_up_by_its_path(run: Run, source: Path) -> None:
+    run("token", "add", "ann", source)
+    path = source.with_name("state.db")
+    path.unlink()
+    assert "it is missing, but it had" in " ".join(run("token", "add", "bob", source).err.split())
+
+    assert "the next start creates one" in run("state", "accept", path).out
+    assert run("token", "add", "bob", source).status == 0
+
+
+def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
+    source.with_name("state.db").write_text("something else " * 99)
+    found = run("state", "accept", source)
+    assert found.status != 0
+    assert "it is not a state database" in " ".join(found.err.split())
+
+
+def test_state_in_memory_has_no_place(run: Run, source: Path) -> None:
+    source.write_text('state = "memory"\n[mcpServers.a]\ncommand = "true"\n')
+    assert run("state", "path", source).status == 2

@@ -64,7 +64,7 @@ def test_another_declaration_than_on_record_is_refused_with_the_command_that_pla
 
     assert done.status == 2
     told = " ".join(done.err.split())
-    assert f"{OLD} on record" in told
+    assert f"recorded as {OLD}" in told
     assert NEW in told
     assert "truename rename" in told
     assert "--ids" in told
@@ -126,7 +126,7 @@ def test_an_id_that_was_another_tools_is_never_passed_on(
     assert done.document["made"] is (kind is None)
     if kind:
         assert (here.parent / "names.ledger").read_bytes() == before
-        assert "can't become it" in " ".join(run("rename", here, "--ids").err.split())
+        assert "cannot become it" in " ".join(run("rename", here, "--ids").err.split())
 
 
 def test_two_tools_never_get_one_id(run: Run, here: Path) -> None:

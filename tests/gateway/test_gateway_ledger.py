@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from truename.files.lock import locked
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger, LedgerSettings
 
@@ -129,10 +128,10 @@ async def test_what_the_configuration_sets_stays_until_a_restart_and_is_told_onc
         for _ in range(3):
             assert await _call(client, "w_get") == "w:get"
             Ledger.open(path).redirect(f"old_{_}", "w_get")
-    told = [message for message in caplog.messages if "Restart the gateway" in message]
+    told = [message for message in caplog.messages if "This ledger was created with" in message]
 
     assert len(told) == 1
-    assert "This ledger was created with" in told[0]
+    assert "truename rename --all" in told[0]
 
 
 async def test_a_ledger_that_is_lost_while_it_is_used_stops_no_call(
@@ -207,7 +206,7 @@ async def test_while_another_process_writes_calls_go_on_and_only_new_names_wait(
         async def another_view() -> None:
             listed.append(await http.result("tools/list", {}, path="/mcp/for/cursor"))
 
-        with locked(path, shared=False):
+        with Ledger.open(path).transaction():
             tasks.start_soon(another_view)
             with anyio.fail_after(10):
                 for _ in range(20):

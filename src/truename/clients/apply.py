@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.clients.plan import FileChange, PlanNote, PlanStep, from_plain, plain
 from truename.clients.selection import secrets_of, servers_in
@@ -115,7 +115,8 @@ def _secrets(client: str, step: PlanStep) -> Iterator[str]:
 
 def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tuple[PlanStep | None, bool]:
     """Undo the changes of one file in memory, newest first; return the step, and whether the bytes are the original."""
-    format_ = _format(changes[0])
+    note = changes[0].note
+    format_ = str(note.get("format")) if isinstance(note, dict) else "json"
     document = _current(path, format_)
     now: Document | None = document if document.exists else None
     is_exact = True
@@ -136,10 +137,6 @@ def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tup
     check_file(document)
     what = "restored" if is_exact else "only our edits are reverted"
     return PlanStep(path=path, before=document, after=after, changes=(FileChange(where=(), what=what),)), is_exact
-
-
-def _format(change: Backup) -> str:
-    return str(change.note.get("format")) if isinstance(change.note, dict) else "json"
 
 
 def _current(path: Path, format_: str) -> Document:
@@ -166,14 +163,17 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
     merged, contested = merge(after, before, theirs)
     for where in entries:
         if any(place[: len(where)] == where for place in contested):
-            merged = _restored(merged, where, theirs)
+            # Keep the entry as others left it: with their value, or removed if they removed it.
+            place, kept = _place(merged, where), _entry(theirs, where)
+            if kept is not ABSENT or value_at(merged, place) is not ABSENT:
+                merged = apply_edits(merged, [(place, kept)])
             fact = f"{excerpt(str(where[-1]))} in {now.path} was edited after `truename connect`, so it was kept"
             advice = f"Its original is in {change.copy}."
             notes.append(PlanNote(kind="left", subject=str(where[-1]), fact=fact, advice=advice))
     return edit(now, merged)
 
 
-def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
+def _without_ours(theirs: object, before: object, after: object, where: KeyPath) -> object:
     """Reset an entry that we added and others extended to what we wrote, so that the merge removes it.
 
     This applies only while the entry still points at the gateway.
@@ -187,25 +187,17 @@ def _without_ours(theirs: Any, before: Any, after: Any, where: KeyPath) -> Any:
     return theirs
 
 
-def _entry(value: Any, where: KeyPath) -> Any:
+def _entry(value: object, where: KeyPath) -> object:
     return value_at(value, _place(value, where))
 
 
-def _place(value: Any, where: KeyPath) -> KeyPath:
+def _place(value: object, where: KeyPath) -> KeyPath:
     """Return the path of an entry by its key: in a list, the index of the item with this name, else the next index."""
     holder = value_at(value, where[:-1])
     if not isinstance(holder, list):
         return where
     names = [item.get("name") if isinstance(item, dict) else None for item in holder]
     return (*where[:-1], names.index(where[-1]) if where[-1] in names else len(holder))
-
-
-def _restored(merged: Any, where: KeyPath, theirs: Any) -> Any:
-    """Keep an entry as others left it: with their value, or removed if they removed it."""
-    place, kept = _place(merged, where), _entry(theirs, where)
-    if kept is ABSENT and value_at(merged, place) is ABSENT:
-        return merged
-    return apply_edits(merged, [(place, kept)])
 
 
 def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename import dialects
 from truename.clients.kept_names import KeptName, matches, respell
@@ -91,19 +91,19 @@ def new_names(kept: KeptName, move: NameMove) -> list[str]:
     # An exact match excludes the tools whose names become equal only after the client replaces characters.
     if kept.tool is not None and kept.tool in names and matches(kept, move.key, kept.tool):
         return [names[kept.tool]]
-    return [wire for upstream, wire in names.items() if matches(kept, move.key, upstream, _shown_name(move, upstream))]
+    return [
+        wire
+        for upstream, wire in names.items()
+        if matches(kept, move.key, upstream, _shown_name(move.dialect, move.key, upstream))
+    ]
 
 
 @lru_cache(maxsize=4096)
-def _simulated_name(dialect: str, server: str, tool: str) -> str | None:
+def _shown_name(dialect: str, server: str, tool: str) -> str | None:
     try:
         return dialects.get(dialect).shown(server, tool)
     except UnknownDialect:
         return None
-
-
-def _shown_name(move: NameMove, tool: str) -> str | None:
-    return _simulated_name(move.dialect, move.key, tool)
 
 
 def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Sequence[NameMove]) -> bool:
@@ -112,7 +112,9 @@ def _still_means(kept: KeptName, wanted: Sequence[tuple[str, str]], moves: Seque
         return False
     everything = [(move, wire) for move in moves for wire in (move.names or {}).values()]
     meant = [
-        (move.new_key, wire) for move, wire in everything if matches(kept, move.key, wire, _shown_name(move, wire))
+        (move.new_key, wire)
+        for move, wire in everything
+        if matches(kept, move.key, wire, _shown_name(move.dialect, move.key, wire))
     ]
     return sorted(meant) == sorted(wanted)
 
@@ -125,7 +127,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def why_not_respelled(kept: KeptName, value: Any) -> str:
+def why_not_respelled(kept: KeptName, value: object) -> str:
     """Return why replacing the text alone can't move a name to its server's new key; "" if it can."""
     if kept.spelling == _TOOL and kept.server in kept.where[:-1]:
         return f"it is stored under the key {kept.server}, which no server has any more"
@@ -135,7 +137,7 @@ def why_not_respelled(kept: KeptName, value: Any) -> str:
     return ""
 
 
-def replace_name(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:
+def replace_name(value: object, kept: KeptName, texts: Sequence[str]) -> object:
     """Return a copy of a value with a kept name replaced by these texts: an item of a list, a key, or a single value.
 
     An item or key may become several; for a single value, the enclosing list item is repeated for each text. Raises
@@ -144,12 +146,16 @@ def replace_name(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:
     where, current = kept.where, value_at(value, kept.where)
     holder = value_at(value, where[:-1])
     if kept.is_key and isinstance(holder, dict) and where[-1] in holder:
-        return _set_value(value, where[:-1], _rename_key(holder, str(where[-1]), texts))
+        old = str(where[-1])
+        # An existing key overrides a renamed one.
+        names = [text for text in texts if text == old or text not in holder]
+        renamed = {name: item for key, item in holder.items() for name in (names if key == old else [key])}
+        return apply_edits(value, [(where[:-1], renamed)])
     if kept.within and isinstance(current, str) and kept.text in current.split(_ALTERNATIVES):
         pieces = current.split(_ALTERNATIVES)
         place = pieces.index(kept.text)
         pieces[place : place + 1] = [text for text in texts if text == kept.text or text not in pieces]
-        return _set_value(value, where, _ALTERNATIVES.join(pieces))
+        return apply_edits(value, [(where, _ALTERNATIVES.join(pieces))])
     if current != kept.text:
         message = "the name is no longer in the file"
         raise ValueError(message)
@@ -157,37 +163,19 @@ def replace_name(value: Any, kept: KeptName, texts: Sequence[str]) -> Any:
         at = int(where[-1])
         others = [item for place, item in enumerate(holder) if place != at]
         items = [*holder[:at], *(text for text in texts if text not in others), *holder[at + 1 :]]
-        return _set_value(value, where[:-1], items)
-    return _set_value(value, where, texts[0]) if len(texts) == 1 else _repeat_item(value, where, texts)
+        return apply_edits(value, [(where[:-1], items)])
+    return apply_edits(value, [(where, texts[0])]) if len(texts) == 1 else _repeat_item(value, where, texts)
 
 
-def _rename_key(holder: Mapping[str, Any], old: str, texts: Sequence[str]) -> dict[str, Any]:
-    renamed: dict[str, Any] = {}
-    for key, item in holder.items():
-        # An existing key overrides a renamed one.
-        names = [text for text in texts if text == old or text not in holder] if key == old else [key]
-        renamed |= dict.fromkeys(names, item)
-    return renamed
-
-
-def _repeat_item(value: Any, where: KeyPath, texts: Sequence[str]) -> Any:
+def _repeat_item(value: object, where: KeyPath, texts: Sequence[str]) -> object:
     for length in range(len(where) - 1, 0, -1):
         items = value_at(value, where[: length - 1])
         if isinstance(items, list):
             place = int(where[length - 1])
-            copies = [_set_value(items[place], where[length:], text) for text in texts]
-            return _set_value(value, where[: length - 1], [*items[:place], *copies, *items[place + 1 :]])
+            copies = [apply_edits(items[place], [(where[length:], text)]) for text in texts]
+            return apply_edits(value, [(where[: length - 1], [*items[:place], *copies, *items[place + 1 :]])])
     message = "this field can hold only one name"
     raise ValueError(message)
-
-
-def _set_value(value: Any, where: KeyPath, new: Any) -> Any:
-    if not where:
-        return new
-    key, rest = where[0], where[1:]
-    if isinstance(value, list):
-        return [_set_value(item, rest, new) if place == key else item for place, item in enumerate(value)]
-    return {name: _set_value(item, rest, new) if name == key else item for name, item in value.items()}
 
 
 _ONLY: Final = "only"
@@ -200,7 +188,7 @@ class LeavingEntry(NamedTuple):
     """A server whose entry is replaced by a common one: its move, its former entry and path, and the names in it."""
 
     move: NameMove
-    former: Any
+    former: object
     where: KeyPath
     names: Sequence[KeptName]
 
@@ -209,13 +197,13 @@ class LeavingEntry(NamedTuple):
         return kept.where[len(self.where) :]
 
 
-def join_lists(entry: dict[str, Any], servers: Sequence[LeavingEntry], file: ConfigFile) -> dict[str, Any]:
+def join_lists(entry: dict[str, object], servers: Sequence[LeavingEntry], file: ConfigFile) -> dict[str, object]:
     """Return the common entry with the lists of tools of all these servers, under their names at the gateway.
 
     If one server limits the tools that it offers, the common list names all tools of the servers that do not.
     """
     lists = dict(_offered_lists(servers, file))
-    settings: dict[KeyPath, Any] = {}
+    settings: dict[KeyPath, object] = {}
     for server in servers:
         for kept in server.names:
             place = server.place(kept)
@@ -223,19 +211,13 @@ def join_lists(entry: dict[str, Any], servers: Sequence[LeavingEntry], file: Con
                 value = value_at(server.former, place)
                 settings |= {(*place[:-1], wire): deepcopy(value) for wire in new_names(kept, server.move)}
             elif kept.effect != _ONLY:
-                lists[place[:-1]] = [
-                    *lists.get(place[:-1], _existing_list(entry, place[:-1])),
-                    *new_names(kept, server.move),
-                ]
+                # An existing common entry may already have this list.
+                there = value_at(entry, place[:-1])
+                before = lists.get(place[:-1], there if isinstance(there, list) else [])
+                lists[place[:-1]] = [*before, *new_names(kept, server.move)]
     edits = [(place, list(dict.fromkeys(texts))) for place, texts in lists.items()]
-    found: dict[str, Any] = apply_edits(entry, [*edits, *settings.items()])
-    return found
-
-
-def _existing_list(entry: Mapping[str, Any], place: KeyPath) -> list[Any]:
-    """Return the list that an existing common entry already has."""
-    found = value_at(entry, place)
-    return found if isinstance(found, list) else []
+    joined: dict[str, object] = apply_edits(entry, [*edits, *settings.items()])
+    return joined
 
 
 def _offered_lists(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
@@ -243,16 +225,15 @@ def _offered_lists(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterato
         restricting = [_restricts(value_at(server.former, kind.path), file.shape) for server in servers]
         if kind.effect != _ONLY or not any(restricting):
             continue
-        yield kind.path, [wire for server in servers for wire in _offered_names(server, kind.path, file.shape)]
+        offered: list[str] = []
+        for server, is_restricting in zip(servers, restricting, strict=True):
+            if is_restricting:
+                about = [kept for kept in server.names if server.place(kept)[:-1] == kind.path]
+                offered += [wire for kept in about for wire in new_names(kept, server.move)]
+            else:
+                offered += (server.move.names or {}).values()
+        yield kind.path, offered
 
 
 def _restricts(listed: object, shape: str) -> bool:
     return isinstance(listed, list) and listed != _ALL and bool(listed or shape not in _EMPTY_IS_ALL)
-
-
-def _offered_names(server: LeavingEntry, place: KeyPath, shape: str) -> list[str]:
-    names: Mapping[str, str] = server.move.names or {}
-    if not _restricts(value_at(server.former, place), shape):
-        return list(names.values())
-    about = [kept for kept in server.names if server.place(kept)[:-1] == place]
-    return [wire for kept in about for wire in new_names(kept, server.move)]

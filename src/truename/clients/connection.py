@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from truename.clients.carrying import LeavingEntry, NameMove, carry, join_lists, why_not_respelled
 from truename.clients.connection_notes import (
@@ -84,7 +84,7 @@ def is_mentioned(files: Sequence[FoundFile], key: str) -> bool:
     return False
 
 
-def _texts(value: Any, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[KeyPath, str]]:
+def _texts(value: object, where: KeyPath, entries: set[KeyPath]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the strings of a value, including keys of objects, with their paths; server entries are skipped."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:
@@ -112,7 +112,7 @@ _ONE_ENTRY: Final = (
 # Forms of entries whose servers are a list, not an object by key.
 _LISTED: Final = frozenset({"continue", "vibe"})
 # Top-level fields that a client requires in a new file.
-_HEADS: Final[dict[str, dict[str, Any]]] = {"continue": {"name": "Truename", "version": "1.0.0", "schema": "v1"}}
+_HEADS: Final[dict[str, dict[str, object]]] = {"continue": {"name": "Truename", "version": "1.0.0", "schema": "v1"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,19 +241,17 @@ class _PlanBuilder:
         known = {wire for one in self._common_entries for wire in self._common_names(shown_by(one.server).servers)}
         kept = [one for found in self._client_files for one in found.kept if matches(one, self._name, None)]
         settings = (self._draft.value(document_of(found), one.where) for found, one in self._files_with_common_entry())
-        is_alone = {one.server.key for one in self._all_common_entries()} <= {self._name} and len(
-            self._common_entries
-        ) < 2
+        # The keys of common entries in all files of the client, including files that are not to be changed.
+        keys = {
+            one.server.key
+            for found in self._client_files
+            for one in found.servers
+            if self._address.points_here(one.server) and shown_by(one.server).only is None
+        }
+        is_alone = keys <= {self._name} and len(self._common_entries) < 2
         is_read = not any(found.problem for found in self._client_files)
         is_plain = all((ADDRESS_FIELDS | _NAMING).issuperset(one) for one in settings)
         return is_alone and is_read and is_plain and all(one.tool in known for one in kept)
-
-    def _all_common_entries(self) -> Iterator[ClientServer]:
-        """Yield the common entries in all files of the client, including files that are not to be changed."""
-        for found in self._client_files:
-            for one in found.servers:
-                if self._address.points_here(one.server) and shown_by(one.server).only is None:
-                    yield one
 
     def _files_with_common_entry(self) -> Iterator[tuple[FoundFile, ClientServer]]:
         return ((found, one) for found in self._files for one in found.servers if one in self._common_entries)
@@ -304,7 +302,7 @@ class _PlanBuilder:
         separate = [one for one in self._choice.selected if one not in joining]
         for one in separate:
             self._enter_separately(one)
-        containers: defaultdict[tuple[Any, KeyPath], list[SelectedServer]] = defaultdict(list)
+        containers: defaultdict[tuple[object, KeyPath], list[SelectedServer]] = defaultdict(list)
         for one in joined:
             containers[one.client_server.path, one.client_server.where[:-1]].append(one)
         common = ShownAddress(servers=self._common_servers(joined))
@@ -477,12 +475,11 @@ class _PlanBuilder:
             raise _without_file(self._request.client, kinds[0] if kinds else None)
         return next((kind for kind in usable_kinds if kind.target(self._machine)), usable_kinds[0])
 
-    def _add_entry(self, document: Document, where: KeyPath, entry: dict[str, Any], new: str) -> None:
-        holder = self._draft.value(document, where)
-        name = self._name
+    def _add_entry(self, document: Document, where: KeyPath, entry: dict[str, object], new: str) -> None:
+        holder, name = self._draft.value(document, where), self._name
         listed = isinstance(holder, list)
-        is_taken = any(isinstance(one, dict) and one.get("name") == name for one in holder) if listed else False
-        if is_taken or (isinstance(holder, dict) and name in holder):
+        taken = [one.get("name") for one in holder if isinstance(one, dict)] if listed else holder
+        if isinstance(taken, list | dict) and name in taken:
             raise cannot_edit(
                 document.path, f"it already has a server {excerpt(name)}", "Choose another key with --name."
             )
@@ -529,7 +526,7 @@ def _address_or_command(server: ServerConfig) -> str:
     return server.url or " ".join([server.command or "", *server.args])
 
 
-def _file_value(found: FoundFile) -> Any:
+def _file_value(found: FoundFile) -> object:
     return None if found.document is None else found.document.value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
@@ -100,7 +100,9 @@ def predict_losses(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[P
     for rules in map(dialects.get, (dialect, *_READERS.get(dialects.get(dialect).name, ()))):
         outcome = rules.simulate_all(listed)
         gone = [tool for tool in tools if tool not in outcome.shown]
-        uncertain = () if _is_certain(rules) else tuple(one for one in gone if _shares_name(one, outcome))
+        is_unknown = _UNKNOWN in {rules.mangling.equal, rules.mangling.across or rules.mangling.equal}
+        shared = {tool for group in outcome.merged.values() for tool in group} if is_unknown else set()
+        uncertain = tuple(one for one in gone if one in shared)
         lost = tuple(one for one in gone if one not in uncertain)
         found.append(PredictedLosses(rules, len(tools), lost, uncertain, outcome))
     return found
@@ -120,14 +122,6 @@ def how_to_list_tools(*, answers: bool) -> str:
     if answers:
         return "check why the running gateway does not list them (its output names the servers that failed)"
     return "start the gateway first (`truename serve`)"
-
-
-def _is_certain(rules: Dialect) -> bool:
-    return _UNKNOWN not in {rules.mangling.equal, rules.mangling.across or rules.mangling.equal}
-
-
-def _shares_name(tool: Tool, outcome: Simulation[Tool]) -> bool:
-    return any(tool in group for group in outcome.merged.values())
 
 
 def _first_few(texts: Sequence[str]) -> str:
@@ -217,7 +211,7 @@ def former_address(one: SelectedServer) -> str:
     return " ".join([server.command or "", *(["..."] if server.args else [])])
 
 
-def lost_setting_notes(group: Iterable[SelectedServer], entry: Mapping[str, Any]) -> Iterator[PlanNote]:
+def lost_setting_notes(group: Iterable[SelectedServer], entry: Mapping[str, object]) -> Iterator[PlanNote]:
     """Yield a note for each server whose own settings are not in the common entry."""
     for one in group:
         former = value_at(document_of(one.found).value, one.client_server.where)

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.kept_names import kept_names
 from truename.clients.machine import is_glob, like
@@ -38,7 +38,7 @@ def root_of_plugin(file: Path) -> Path:
     return next((folder for folder in file.parents if (folder / _MARK).is_dir()), file.parent)
 
 
-def files_of_plugin(file: Path, value: Any) -> tuple[Path, ...]:
+def files_of_plugin(file: Path, value: object) -> tuple[Path, ...]:
     """Return the JSON files to which ``mcpServers`` of a ``plugin.json`` refers; only those inside the plugin."""
     named = value.get("mcpServers") if isinstance(value, dict) else None
     texts = named[:_MOST] if isinstance(named, list) else [named]
@@ -87,7 +87,7 @@ def guessed_format(path: Path) -> str:
     return _FORMATS.get(path.suffix.lower(), "jsonc")
 
 
-def guessed_files(path: Path, value: Any) -> tuple[ConfigFile, ...]:
+def guessed_files(path: Path, value: object) -> tuple[ConfigFile, ...]:
     """Return the rows of the table that match a file: at least one, all of one client.
 
     The name decides if the content fits it, otherwise the content: several clients name their file ``mcp.json``.
@@ -101,15 +101,15 @@ def guessed_files(path: Path, value: Any) -> tuple[ConfigFile, ...]:
 
 def _by_name(path: Path) -> tuple[ConfigFile, ...]:
     steps = path.absolute().parts
-    rows = [(len(tail), file) for tail, file in _path_endings() if _ends_with(steps, tail)]
+    rows = [
+        (len(tail), file)
+        for tail, file in _path_endings()
+        if len(steps) >= len(tail) and all(map(like, steps[-len(tail) :], tail))
+    ]
     best = max((length for length, _ in rows), default=0)
     found = [file for length, file in rows if length == best]
     once = {id(file): file for file in found if file.client == found[0].client}
     return tuple(once.values())
-
-
-def _ends_with(steps: tuple[str, ...], tail: tuple[str, ...]) -> bool:
-    return len(steps) >= len(tail) and all(map(like, steps[-len(tail) :], tail))
 
 
 @cache
@@ -130,9 +130,10 @@ def _steps(file: ConfigFile) -> set[tuple[str, ...]]:
     return {steps for steps in paths if len(steps) > 1 or (steps and not is_glob(steps[0]))}
 
 
-def _by_content(value: Any) -> ConfigFile:
+def _by_content(value: object) -> ConfigFile:
     for key, client in _DISTINCTIVE_KEYS:
-        if any(_holds_servers(group) for _, group in reach(value, key)):
+        groups = [group for _, group in reach(value, key) if isinstance(group, dict)]
+        if any(looks_like_server(raw) for group in groups for raw in group.values()):
             return next(file for file in config_files(client) if file.key == key)
     if isinstance(value, dict):
         if isinstance(value.get("mcpServers"), list):
@@ -144,7 +145,7 @@ def _by_content(value: Any) -> ConfigFile:
     return _SHARED_FORM
 
 
-def _by_entries_of_mcp(group: dict[str, Any]) -> ConfigFile:
+def _by_entries_of_mcp(group: dict[str, object]) -> ConfigFile:
     """Tell VS Code, opencode and Crush apart, which all keep their servers under ``mcp``."""
     if isinstance(group.get("servers"), dict):
         return next(file for file in config_files("vscode") if file.key == ("mcp", "servers"))
@@ -152,10 +153,6 @@ def _by_entries_of_mcp(group: dict[str, Any]) -> ConfigFile:
         entry.get("type") for entry in group.values() if isinstance(entry, dict) and isinstance(entry.get("type"), str)
     }
     return config_files("opencode" if kinds & {"local", "remote"} else "crush")[0]
-
-
-def _holds_servers(group: Any) -> bool:
-    return isinstance(group, dict) and any(looks_like_server(raw) for raw in group.values())
 
 
 _PROJECT: Final = "project"
@@ -191,15 +188,19 @@ class FoundFile:
 
 class _FileLookup(NamedTuple):
     found: FoundFile
-    value: Any
+    value: object
 
 
 def find(machine: Machine) -> tuple[FoundFile, ...]:
     """Return the existing files of all clients, in the order of the table. Raises nothing, whatever the files hold."""
     reader = FileReader()
     rows = (*config_files(), *name_files())
-    lookups = (look for file in rows for look in _read_files(file, machine, reader))
-    return _with_kept(_without_duplicates(lookups))
+    lookups = [look for file in rows for look in _read_files(file, machine, reader)]
+    # In the home directory, the patterns of project files also match the user's own files: these are not a project's.
+    users = {_file_identity(one.found) for one in lookups if one.found.file.scope != _PROJECT}
+    return _with_kept(
+        one for one in lookups if one.found.file.scope != _PROJECT or _file_identity(one.found) not in users
+    )
 
 
 def read_source(path: Path) -> FoundFile:
@@ -217,13 +218,6 @@ def read_source(path: Path) -> FoundFile:
         remedy = "Give a client's configuration, or a list of tools."
         problem = ConfigError(file=str(path), key="", problem="it has no MCP servers", remedy=remedy)
     return replace(merged[0], problem=problem, servers=tuple(reversed(servers.values())), kept=tuple(kept))
-
-
-def _without_duplicates(lookups: Iterable[_FileLookup]) -> Iterator[_FileLookup]:
-    """Drop project files that are also the user's own: in the home directory the patterns of both match one file."""
-    lookups = tuple(lookups)
-    users = {_file_identity(one.found) for one in lookups if one.found.file.scope != _PROJECT}
-    yield from (one for one in lookups if one.found.file.scope != _PROJECT or _file_identity(one.found) not in users)
 
 
 def _file_identity(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
@@ -273,7 +267,7 @@ def _with_kept(lookups: Iterable[_FileLookup]) -> tuple[FoundFile, ...]:
     return tuple(_with_kept_names(found, value, known[found.file.client]) for found, value in lookups)
 
 
-def _with_kept_names(found: FoundFile, value: Any, servers: Iterable[str]) -> FoundFile:
+def _with_kept_names(found: FoundFile, value: object, servers: Iterable[str]) -> FoundFile:
     if value is None or not (found.file.kept or found.file.entry):
         return found
     entries = [(client_server.server.key, client_server.where) for client_server in found.servers]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from truename import dialects
@@ -91,7 +91,7 @@ def client_of(dialect: str) -> str | None:
 
 
 def names_alone(
-    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
+    listed: Mapping[str, Iterable[object]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
     """Return the tool names at each server's own address (`alone_path`).
 
@@ -109,7 +109,7 @@ def names_alone(
 
 
 def names_together(
-    listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None = None, *, dialect: str
+    listed: Mapping[str, Iterable[object]], config: Config, ledger: Ledger | None = None, *, dialect: str
 ) -> NewNames:
     """Return the tool names of all servers at ``/mcp`` or ``/mcp/for/CLIENT``.
 
@@ -128,7 +128,7 @@ def names_together(
     )
 
 
-def _catalog(listed: Mapping[str, Iterable[Any]], config: Config, ledger: Ledger | None) -> Catalog:
+def _catalog(listed: Mapping[str, Iterable[object]], config: Config, ledger: Ledger | None) -> Catalog:
     settings, recorded = config.settings, None if ledger is None else ledger.settings
     aliases = settings.aliases if settings.aliases is not None or recorded is None else recorded.aliases
     tools = {server: list(names) for server, names in listed.items()}
@@ -295,7 +295,7 @@ def shown_by(server: ServerConfig) -> ShownAddress:
     return ShownAddress(next((value for option, value in asked if option == _ONLY), None), several or None)
 
 
-def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, Any]:
+def entry_for(server: ServerConfig, shape: str, former: object = None) -> dict[str, object]:
     """Return the entry in the client's form, keeping a former entry's fields except those about how to reach it."""
     fresh = write_entry(shape, server)
     if not isinstance(former, dict):

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.machine import like
+from truename.editing import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -91,7 +92,7 @@ SPELLINGS: Final[Mapping[str, KeptSpelling]] = {
 def sanitized_forms(name: str) -> tuple[str, ...]:
     """Return a name and its forms in clients that replace other characters than letters, digits, ``_`` and ``-``.
 
-    >>> variants("claude.ai  Foo")
+    >>> sanitized_forms("claude.ai  Foo")
     ('claude.ai  Foo', 'claude_ai__Foo', 'claude_ai_Foo')
     """
     plain = _ILLEGAL.sub("_", name)
@@ -101,9 +102,9 @@ def sanitized_forms(name: str) -> tuple[str, ...]:
 def split_name(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> KeptNameParts | None:
     """Parse a kept name; return None if it does not have this spelling, as the client's built-in tools.
 
-    >>> parts("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
+    >>> split_name("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
     'git_hub'
-    >>> parts("a__b__c", SPELLINGS["server__tool"], ["a__b"])
+    >>> split_name("a__b__c", SPELLINGS["server__tool"], ["a__b"])
     KeptNameParts(server='a__b', tool='c', template='{server}__{tool}', suffix='')
     """
     if not text or len(text) > _LONGEST:
@@ -116,7 +117,7 @@ def split_name(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -
         return (
             KeptNameParts(None, None, "*") if whole in spelling.whole else KeptNameParts(None, whole, "{tool}", suffix)
         )
-    return _known(spelling, tuple(servers)).of(whole, suffix) or _parse_unknown(whole, suffix, spelling)
+    return _known_servers(spelling, tuple(servers)).of(whole, suffix) or _parse_unknown(whole, suffix, spelling)
 
 
 def _split_suffix(text: str, spelling: KeptSpelling) -> tuple[str, str]:
@@ -156,9 +157,7 @@ class _KnownServers:
         return None
 
 
-@lru_cache(maxsize=64)
-def _known(spelling: KeptSpelling, servers: tuple[str, ...]) -> _KnownServers:
-    return _KnownServers(spelling, servers)
+_known_servers: Final = lru_cache(maxsize=64)(_KnownServers)
 
 
 def _parse_unknown(text: str, suffix: str, spelling: KeptSpelling) -> KeptNameParts | None:
@@ -174,14 +173,12 @@ def _parse_unknown(text: str, suffix: str, spelling: KeptSpelling) -> KeptNamePa
 
 @lru_cache(maxsize=64)
 def _patterns(spelling: KeptSpelling) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(_compiled(spelling))
-
-
-def _compiled(spelling: KeptSpelling) -> Iterator[tuple[str, re.Pattern[str]]]:
-    for template in (*spelling.whole[:1], spelling.tool, *spelling.whole[1:]):
-        escaped = re.escape(template).replace(r"\{server\}", "(?P<server>.+?)").replace(r"\{tool\}", "(?P<tool>.+)")
-        if template:
-            yield template, re.compile(escaped, re.DOTALL)
+    templates = [template for template in (*spelling.whole[:1], spelling.tool, *spelling.whole[1:]) if template]
+    escaped = (
+        re.escape(template).replace(r"\{server\}", "(?P<server>.+?)").replace(r"\{tool\}", "(?P<tool>.+)")
+        for template in templates
+    )
+    return tuple(zip(templates, (re.compile(pattern, re.DOTALL) for pattern in escaped), strict=True))
 
 
 _NOT_SIMPLE: Final = re.compile(r"[\\()\[\]{}+?^$|]")
@@ -230,12 +227,18 @@ def matches(kept: KeptName, server: str, tool: str | None, shown: str | None = N
     if kept.opaque or pattern is None:
         return tool is None
     if spelling.is_without_server:
-        return _matches_bare(kept, pattern, server, tool)
-    if pattern in _whole_server_globs(spelling, server) or (shown is not None and like(shown, pattern)):
+        is_owned = kept.server is None or _covers(kept.server, server, regular=False)
+        return is_owned and (tool is None or any(like(one, pattern) for one in sanitized_forms(tool)))
+    owners = sanitized_forms(server)
+    texts = (template.format(server=owner) for template in spelling.whole for owner in owners)
+    whole_server = {to_glob(text, regular=spelling.pattern) for text in texts}
+    if pattern in whole_server or (shown is not None and like(shown, pattern)):
         return True
     if tool is None or not spelling.tool:
         return _may_match(kept, pattern, server, spelling)
-    return any(like(form, pattern) for form in _forms(spelling, server, tool))
+    return any(
+        like(spelling.tool.format(server=owner, tool=one), pattern) for owner in owners for one in sanitized_forms(tool)
+    )
 
 
 def respell(kept: KeptName, server: str, tool: str | None) -> str:
@@ -246,7 +249,7 @@ def respell(kept: KeptName, server: str, tool: str | None) -> str:
     >>> from pathlib import Path
     >>> kept = KeptName(text="@git/*", spelling="@server/tool", path=Path(), where=(), server="git", tool=None,
     ...                 effect="allow", template="@{server}/*")
-    >>> respelled(kept, "tn", None), respelled(kept, "tn", "status")
+    >>> respell(kept, "tn", None), respell(kept, "tn", "status")
     ('@tn/*', '@tn/status')
     """
     if kept.opaque or (server == kept.server and tool == kept.tool):
@@ -257,26 +260,22 @@ def respell(kept: KeptName, server: str, tool: str | None) -> str:
     template = kept.template or (spelling.tool if tool or kept.tool else spelling.whole[0])
     if kept.tool is None and tool is not None:
         template = ("^" if template.startswith("^") else "") + spelling.tool if spelling.tool else template
-    return (
-        template.format(server=_new_server(kept, server, spelling), tool=_new_tool(kept, tool, spelling)) + kept.suffix
-    )
+    if kept.server and _WILD.search(kept.server) and _covers(kept.server, server, regular=spelling.pattern):
+        # A glob that matches the new server is kept.
+        server = kept.server
+    return template.format(server=server, tool=_new_tool(kept, tool, spelling)) + kept.suffix
 
 
 def to_glob(text: str, *, regular: bool) -> str | None:
     """Return a kept text as a glob; None for a regular expression that is not equivalent to one.
 
-    >>> glob_of("^mcp__a__.*", regular=True), glob_of("mcp__(a|b)__.*", regular=True)
+    >>> to_glob("^mcp__a__.*", regular=True), to_glob("mcp__(a|b)__.*", regular=True)
     ('mcp__a__*', None)
     """
     if not regular:
         return text
     simple = text.removeprefix("^").removesuffix("$").replace(".+", ".*").replace(".*", "*")
     return None if _NOT_SIMPLE.search(simple) else simple.replace(".", "?")
-
-
-def _matches_bare(kept: KeptName, pattern: str, server: str, tool: str | None) -> bool:
-    owned = kept.server is None or _covers(kept.server, server, regular=False)
-    return owned and (tool is None or any(like(one, pattern) for one in sanitized_forms(tool)))
 
 
 def _may_match(kept: KeptName, pattern: str, server: str, spelling: KeptSpelling) -> bool:
@@ -287,25 +286,6 @@ def _may_match(kept: KeptName, pattern: str, server: str, spelling: KeptSpelling
     starts = [start.format(server=owner) for owner in sanitized_forms(server)]
     literal = _WILD.split(pattern)[0]
     return any(literal.startswith(one) or (literal != pattern and one.startswith(literal)) for one in starts)
-
-
-def _forms(spelling: KeptSpelling, server: str, tool: str) -> Iterator[str]:
-    return (
-        spelling.tool.format(server=owner, tool=one)
-        for owner in sanitized_forms(server)
-        for one in sanitized_forms(tool)
-    )
-
-
-def _whole_server_globs(spelling: KeptSpelling, server: str) -> set[str]:
-    texts = (template.format(server=owner) for template in spelling.whole for owner in sanitized_forms(server))
-    return {glob for text in texts if (glob := to_glob(text, regular=spelling.pattern)) is not None}
-
-
-def _new_server(kept: KeptName, server: str, spelling: KeptSpelling) -> str:
-    # A glob that matches the new server is kept.
-    known = kept.server or ""
-    return known if _WILD.search(known) and _covers(known, server, regular=spelling.pattern) else server
 
 
 def _new_tool(kept: KeptName, tool: str | None, spelling: KeptSpelling) -> str | None:
@@ -340,7 +320,7 @@ class _FoundText(NamedTuple):
 
     where: Where
     text: str
-    value: Any
+    value: object
     server: str | None
     is_key: bool = False
 
@@ -349,12 +329,12 @@ class _NamesReader(NamedTuple):
     """The file that is read, and the known servers."""
 
     path: Path
-    value: Any
+    value: object
     servers: tuple[str, ...]
 
 
 def kept_names(
-    file: ConfigFile, path: Path, value: Any, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
+    file: ConfigFile, path: Path, value: object, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
 ) -> tuple[KeptName, ...]:
     """Return the tool names in a file, without the client's built-in tools.
 
@@ -362,19 +342,15 @@ def kept_names(
     """
     reading = _NamesReader(path, value, tuple(servers))
     inside = (
-        name for key, where in entries for place in file.entry for name in _read_entry(place, reading, key, where)
+        name
+        for key, where in entries
+        for place in file.entry
+        for found_text in _find_texts(value_at(value, where), place.path, where, key)
+        for name in _read_name(found_text, place.spelling, place.effect, reading)
     )
     beside = (name for place in file.kept for name in _read_place(place, reading))
     names = (name for both in (inside, beside) for name in both if not _is_builtin(file, name))
     return tuple(islice(names, _MOST))
-
-
-def _read_entry(place: ConfigPlace, reading: _NamesReader, key: str, where: Where) -> Iterator[KeptName]:
-    entry = reading.value
-    for step in where:
-        entry = entry[step]
-    for found_text in _find_texts(entry, place.path, where, key):
-        yield from _read_name(found_text, place.spelling, place.effect, reading)
 
 
 def _read_place(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]:
@@ -398,7 +374,7 @@ def _read_hook(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptNa
     for piece in _split_matcher(found_text.text):
         known = to_glob(piece, regular=True) is not None
         found = split_name(piece, SPELLINGS[_HOOK], reading.servers) if known else None
-        yield _kept_name(found_text, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece)
+        yield _kept_name(found_text, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece=piece)
 
 
 def _split_matcher(matcher: str) -> tuple[str, ...]:
@@ -421,8 +397,8 @@ def _read_rule(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptNa
         yield from _read_name(at, "mcp_server_tool" if server is None else "tool", effect, reading)
 
 
-def _kept_name(  # noqa: PLR0917
-    found_text: _FoundText, spelling: str, effect: str, path: Path, found: KeptNameParts, piece: str = ""
+def _kept_name(
+    found_text: _FoundText, spelling: str, effect: str, path: Path, found: KeptNameParts, *, piece: str = ""
 ) -> KeptName:
     text = piece or found_text.text
     return KeptName(
@@ -441,7 +417,7 @@ def _kept_name(  # noqa: PLR0917
     )
 
 
-def _find_texts(value: Any, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_FoundText]:
+def _find_texts(value: object, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_FoundText]:
     """Yield the texts at a path of keys: a string, each string of a list, or an object with an empty text."""
     if not path:
         yield from _texts_at(value, where, server)
@@ -456,7 +432,7 @@ def _find_texts(value: Any, path: tuple[str, ...], where: Where, server: str | N
         yield from _find_texts(value[step], rest, (*where, step), server)
 
 
-def _texts_at(value: Any, where: Where, server: str | None) -> Iterator[_FoundText]:
+def _texts_at(value: object, where: Where, server: str | None) -> Iterator[_FoundText]:
     if isinstance(value, str):
         yield _FoundText(where, value, value, server)
     elif isinstance(value, dict):
@@ -467,13 +443,13 @@ def _texts_at(value: Any, where: Where, server: str | None) -> Iterator[_FoundTe
         )
 
 
-def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
+def _items(value: object) -> Iterable[tuple[str | int, object]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _effect_of(effect: str, value: Any) -> str:
+def _effect_of(effect: str, value: object) -> str:
     if effect != "by-value":
         return effect
     decision = value.get("default") if isinstance(value, dict) else value

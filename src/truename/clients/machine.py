@@ -104,6 +104,8 @@ def _entries(folder: Path, budget: list[int]) -> list[os.DirEntry[str]]:
 
 System = Literal["linux", "macos", "windows"]
 
+_SYSTEMS: Final[Mapping[str, System]] = {"win32": "windows", "darwin": "macos"}
+
 _LONGEST: Final = 4096
 _MOST_PARENTS: Final = 64
 _WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
@@ -138,7 +140,7 @@ class Machine:
         """Return the present machine; the project defaults to the current directory."""
         home = Path.home()
         project = Path.cwd() if project is None else at_home(project).absolute()
-        system: System = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")  # type: ignore[assignment]
+        system = _SYSTEMS.get(sys.platform, "linux")
         return cls(system=system, home=home, environ=dict(os.environ), project=project, root=Path(home.anchor or "/"))
 
     def expand(self, pattern: str) -> tuple[Path, ...]:

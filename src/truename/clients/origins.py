@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.config import state_path
 from truename.files.private import make_private, read_own, state_directory, write_new
@@ -36,7 +36,7 @@ class EntryOrigins:
         self._key = state_directory(environ) / _KEY
         self._file = state_directory(environ) / "origins" / f"{state_path(config, environ).stem}.json"
         self._secret: bytes | None = None
-        self._known: Mapping[str, Any] | None = None
+        self._known: Mapping[str, object] | None = None
 
     def remember(self, entries: Mapping[str, Iterable[FoundEntry]]) -> None:
         """Replace the stored digests by those of the entries that each server was created from. Raises `OSError`."""
@@ -73,7 +73,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _parsed(raw: bytes) -> Mapping[str, Any]:
+def _parsed(raw: bytes) -> Mapping[str, object]:
     try:
         found = json.loads(raw)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.carrying import NameMove, new_names
 from truename.clients.connection_notes import limits_offered_tools
@@ -29,7 +29,7 @@ _WILD: Final = frozenset("*?[")
 class ProposedRules:
     """Rules for `policy.rules` of the settings, and notes about names that could not become a rule."""
 
-    rules: tuple[Mapping[str, Any], ...]
+    rules: tuple[Mapping[str, object], ...]
     notes: tuple[PlanNote, ...]
 
 
@@ -51,7 +51,7 @@ def proposed_rules(client_files: Sequence[FoundFile], servers: Iterable[GatewayT
     A list of offered tools becomes a rule that denies the other tools that the server has now; tools that it adds
     later are not covered.
     """
-    rules: list[dict[str, Any]] = []
+    rules: list[dict[str, object]] = []
     notes: list[PlanNote] = []
     for key, upstream, names in servers:
         move = NameMove(key=key, new_key=key, names=names, dialect=dialect)
@@ -66,12 +66,14 @@ def proposed_rules(client_files: Sequence[FoundFile], servers: Iterable[GatewayT
             rules += _only(upstream, offered, move, notes)
     client = client_of(dialect)
     whose = {} if client is None else {"clients": [client]}
-    return ProposedRules(tuple({**rule, **whose} for rule in _joined(rules)), tuple(dict.fromkeys(notes)))
+    # The same list is often in several files: of rules that differ only in their reason, one is kept.
+    once = {repr({**rule, "reason": ""}): rule for rule in reversed(rules)}
+    return ProposedRules(tuple({**rule, **whose} for rule in once.values()), tuple(dict.fromkeys(notes)))
 
 
 def _rule(
     outcome: str, upstream: str, kept: KeptName, move: NameMove, notes: list[PlanNote]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     reason = f"{kept.text} in {kept.path.name}"
     if kept.tool is None and not kept.opaque:
         yield {"outcome": outcome, "servers": [upstream], "reason": reason}
@@ -86,7 +88,7 @@ def _rule(
 
 def _only(
     upstream: str, offered: Sequence[KeptName], move: NameMove, notes: list[PlanNote]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     if not move.names:
         fact = f"A list limits the tools of {excerpt(move.key)}, and its tools are unknown"
         advice = "Start the gateway once (`truename serve`), or pass a list of them (--catalog DUMP)."
@@ -96,8 +98,3 @@ def _only(
     if others := [own for own in move.names.values() if own not in wanted]:
         reason = f"the client's list offers {len(wanted)} of {len(move.names)} tools of {move.key}"
         yield {"outcome": "deny", "servers": [upstream], "upstream": others, "reason": reason}
-
-
-def _joined(rules: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Drop rules that differ only in their reason: the same list is often in several files."""
-    yield from {repr({**rule, "reason": ""}): rule for rule in reversed(rules)}.values()

@@ -56,7 +56,7 @@ class PlanStep:
     before: Document
     after: bytes | None
     changes: tuple[FileChange, ...] = ()
-    edits: tuple[tuple[KeyPath, Any], ...] = field(default=(), repr=False)
+    edits: tuple[tuple[KeyPath, object], ...] = field(default=(), repr=False)
     entries: tuple[KeyPath, ...] = ()
 
     @property
@@ -86,14 +86,14 @@ class ConnectionPlan:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def plain(edits: Iterable[tuple[KeyPath, Any]]) -> list[dict[str, Any]]:
+def plain(edits: Iterable[tuple[KeyPath, object]]) -> list[dict[str, object]]:
     """Convert edits to JSON values."""
     return [
         {"where": list(where)} | ({} if value is ABSENT else {"value": value}) for where, value in edits
     ]  # fmt: skip
 
 
-def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[KeyPath, Any]]:
+def from_plain(kept: Sequence[Mapping[str, Any]]) -> list[tuple[KeyPath, object]]:
     """Convert the result of `plain` back to edits. Raises `KeyError` and `TypeError` for anything else."""
     return [(tuple(one["where"]), one.get("value", ABSENT)) for one in kept]
 
@@ -103,7 +103,7 @@ class PlanDraft:
 
     def __init__(self) -> None:
         self._documents: dict[Path, Document] = {}
-        self._values: dict[Path, Any] = {}
+        self._values: dict[Path, object] = {}
         self._changes: defaultdict[Path, list[FileChange]] = defaultdict(list)
         self._entries: defaultdict[Path, list[KeyPath]] = defaultdict(list)
 
@@ -111,13 +111,13 @@ class PlanDraft:
         """Return the planned value at a path, or `ABSENT`."""
         return value_at(self._values.get(document.path, document.value), where)
 
-    def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: FileChange) -> None:
+    def enter(self, document: Document, where: KeyPath, key: str, entry: object, change: FileChange) -> None:
         """Set a server's entry, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
         # By key even in a list, since indexes change.
         self._entries[document.path].append((*where[:-1], key))
         self.put(document, where, entry, change)
 
-    def put(self, document: Document, where: KeyPath, value: Any, change: FileChange | None = None) -> None:
+    def put(self, document: Document, where: KeyPath, value: object, change: FileChange | None = None) -> None:
         """Set a value, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
         try:
             wanted = apply_edits(self._value(document), [(where, value)])
@@ -146,10 +146,10 @@ class PlanDraft:
                 entries=tuple(self._entries[path]),
             )
 
-    def _value(self, document: Document) -> Any:
+    def _value(self, document: Document) -> object:
         return self._values.get(document.path, document.value)
 
-    def _set(self, document: Document, value: Any, change: FileChange | None) -> None:
+    def _set(self, document: Document, value: object, change: FileChange | None) -> None:
         self._documents.setdefault(document.path, document)
         self._values[document.path] = value
         if change is not None:

@@ -11,7 +11,7 @@ from truename.editing import Document
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 __all__ = ["FileReader", "LoadedFile"]
@@ -23,7 +23,7 @@ _MEMBER: Final = re.compile(r"""[ \t]+(?:"([^"]+)"|'([^']+)'|([^\s'"#][^:\r\n]*)
 _ITEM: Final = re.compile(r"[ \t]*-[ \t]+([^\r\n]+)")
 
 
-def frontmatter(text: str) -> dict[str, Any]:
+def frontmatter(text: str) -> dict[str, object]:
     r"""Parse the frontmatter of a Markdown file: fields are lists of strings, or objects of strings if indented.
 
     A value is split at commas, with or without brackets, as clients do.
@@ -32,13 +32,9 @@ def frontmatter(text: str) -> dict[str, Any]:
     ['Read', 'mcp__a__b']
     """
     found = _FENCE.match(text[:_LONGEST].removeprefix("\ufeff"))
-    return _fields(found[1].splitlines()) if found else {}
-
-
-def _fields(lines: Iterable[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     name = ""
-    for line in lines:
+    for line in found[1].splitlines() if found else ():
         if field := _FIELD.fullmatch(line):
             name = field[1]
             fields[name] = _listed(field[2])
@@ -49,7 +45,7 @@ def _fields(lines: Iterable[str]) -> dict[str, Any]:
     return fields
 
 
-def _with_member(value: Any, member: re.Match[str]) -> Any:
+def _with_member(value: Any, member: re.Match[str]) -> object:
     if isinstance(value, list) and value:
         return value
     key = member[1] or member[2] or member[3].strip()
@@ -83,24 +79,20 @@ _PAIRS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def mcp_additions(script: str) -> dict[str, Any]:
+def mcp_additions(script: str) -> dict[str, object]:
     """Parse the ``mcp add`` commands of Crush's script into the form of ``crush.json``; ``$VAR``, ``$(...)`` stay.
 
     >>> mcp_additions("mcp add gh --type http --url $(curl evil) --disabled-tools a,b")["mcp"]["gh"]["url"]
     '$(curl evil)'
     """
-    servers: dict[str, Any] = {}
-    for line in _lines(script):
-        words = _words(line)
+    servers: dict[str, object] = {}
+    lines = script.replace("\\\r\n", " ").replace("\\\n", " ").splitlines()
+    for words in (_words(line.strip()) for line in lines if "mcp" in line):
         if words[:2] == ["mcp", "add"] and len(servers) < _MOST:
             name, entry = _entry(words[2:])
             if name:
                 servers[name] = entry
     return {"mcp": servers} if servers else {}
-
-
-def _lines(script: str) -> Iterator[str]:
-    return (line.strip() for line in script.replace("\\\r\n", " ").replace("\\\n", " ").splitlines() if "mcp" in line)
 
 
 def _words(line: str) -> list[str]:
@@ -154,13 +146,13 @@ def _set(entry: dict[str, Any], flag: str, value: str) -> None:
 
 # Only the beginning of a Markdown file or script is read.
 _MOST_TEXT: Final = 1024 * 1024
-_TEXTS: Final[Mapping[str, Callable[[str], dict[str, Any]]]] = {"markdown": frontmatter, "shell": mcp_additions}
+_TEXTS: Final[Mapping[str, Callable[[str], dict[str, object]]]] = {"markdown": frontmatter, "shell": mcp_additions}
 
 
 class LoadedFile(NamedTuple):
     """A file's value with its document (None for scripts and Markdown), or the problem why it can't be read."""
 
-    value: Any = None
+    value: object = None
     document: Document | None = None
     problem: ConfigError | None = None
 
@@ -171,19 +163,19 @@ class FileReader:
     def __init__(self) -> None:
         self._loaded: dict[tuple[Path, str], LoadedFile] = {}
 
-    def load(self, path: Path, format: str) -> LoadedFile:  # noqa: A002 - the word of table.json
+    def load(self, path: Path, format_: str) -> LoadedFile:
         """Return the content of a file, or the problem why it can't be read."""
-        key = (path, format)
+        key = (path, format_)
         if key not in self._loaded:
-            self._loaded[key] = _load(path, format)
+            self._loaded[key] = _load(path, format_)
         return self._loaded[key]
 
 
-def _load(path: Path, format: str) -> LoadedFile:  # noqa: A002
+def _load(path: Path, format_: str) -> LoadedFile:
     try:
-        if format in _TEXTS:
-            return LoadedFile(_TEXTS[format](_text(path)))
-        document = Document.read(path, format)
+        if format_ in _TEXTS:
+            return LoadedFile(_TEXTS[format_](_text(path)))
+        document = Document.read(path, format_)
     except ConfigError as problem:
         return LoadedFile(problem=problem)
     return LoadedFile(document.value, document)

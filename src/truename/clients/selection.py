@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.find import root_of_plugin
 from truename.clients.gateway_address import shown_by
@@ -157,9 +157,11 @@ def _compared(mine: _Texts, theirs: _Texts, base: str, *, exactly: bool) -> dict
         found[place] = min(like, found.get(place, like))
     for place in dict.fromkeys((*mine.others, *theirs.others)):
         found[place] = _likeness(mine.others.get(place), theirs.others.get(place))
-    if _is_elsewhere(mine.others.get("cwd")):
+    cwd = mine.others.get("cwd")
+    if cwd and not _is_absolute(cwd):
+        # It is relative to wherever the client was started.
         found["cwd"] = _Likeness.UNKNOWN
-    elif not exactly and "cwd" not in theirs.others and mine.others.get("cwd") == base:
+    elif not exactly and "cwd" not in theirs.others and cwd == base:
         # The client starts it in the project by default, and so does the gateway.
         found["cwd"] = _Likeness.SAME
     return {place: like for place, like in found.items() if like is not _Likeness.SAME}
@@ -202,13 +204,6 @@ def _stem(command: str) -> str:
     return name
 
 
-def _is_elsewhere(directory: str | None) -> bool:
-    """Return whether a directory is relative to wherever the client was started."""
-    return bool(directory) and not (
-        PurePosixPath(directory or "").is_absolute() or PureWindowsPath(directory or "").is_absolute()
-    )
-
-
 # Claude Code's scope for servers that a user configured for one project, kept in the user's own file.
 LOCAL: Final = "local"
 OF_PROJECT: Final = frozenset({"project", LOCAL})
@@ -217,11 +212,11 @@ _PLUGIN: Final = "plugin"
 
 def found_entry(client_server: ClientServer, found: FoundFile, machine: Machine) -> FoundEntry:
     """Return a server in a file as a `FoundEntry`, with the directory in which its client starts it."""
-    base = _base_directory(client_server, machine)
+    base, path = _base_directory(client_server, machine), client_server.path
     return FoundEntry(
         client=client_server.client or "file",
         title=found.file.title or "file",
-        file=_short_path(client_server.path, machine.home),
+        file=f"~/{path.relative_to(machine.home)}" if path.is_relative_to(machine.home) else str(path),
         where=_dotted(client_server.where),
         server=_with_cwd(client_server, base),
         spelling=spelling_of(client_server.client),
@@ -240,21 +235,22 @@ def _remarks(client_server: ClientServer, base: Path | None) -> Iterator[str]:
 
 
 def _base_directory(client_server: ClientServer, machine: Machine) -> Path | None:
-    """Return the directory of the project or plugin that a server belongs to."""
+    """Return the directory of the project or plugin that a server belongs to.
+
+    A project's directory is named in the path of the entry; else it is the examined project, or the parent of the file
+    (of its ``.vscode``).
+    """
     if client_server.scope == _PLUGIN:
         return root_of_plugin(client_server.path)
     if client_server.scope not in OF_PROJECT:
         return None
     named = (Path(part) for part in client_server.where[1:2] if client_server.scope == LOCAL and isinstance(part, str))
-    return next((path for path in named if path.is_absolute()), None) or _project_directory(client_server.path, machine)
-
-
-def _project_directory(file: Path, machine: Machine) -> Path:
-    """Return the project directory of a file: the examined project, or the parent of the file (of its ``.vscode``)."""
-    if file.absolute().is_relative_to(machine.project):
+    if directory := next((path for path in named if path.is_absolute()), None):
+        return directory
+    file = client_server.path.absolute()
+    if file.is_relative_to(machine.project):
         return machine.project
-    directory = file.absolute().parent
-    return directory.parent if directory.name.startswith(".") else directory
+    return file.parent.parent if file.parent.name.startswith(".") else file.parent
 
 
 def _with_cwd(client_server: ClientServer, base: Path | None) -> ServerConfig:
@@ -263,10 +259,6 @@ def _with_cwd(client_server: ClientServer, base: Path | None) -> ServerConfig:
     if base is None or client_server.scope == _PLUGIN or server.command is None or (server.cwd or "").startswith("$"):
         return server
     return replace(server, cwd=str(base / server.cwd) if server.cwd else str(base))
-
-
-def _short_path(path: Path, home: Path) -> str:
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _is_absolute(text: str) -> bool:
@@ -455,7 +447,7 @@ def _likely_secret(word: str) -> str:
     return "" if is_worded else value
 
 
-def servers_in(client: str, value: Any) -> Iterator[ServerConfig]:
+def servers_in(client: str, value: object) -> Iterator[ServerConfig]:
     """Yield the servers in a value, read as each kind of file of the client."""
     for file in config_files(client):
         for _, key, raw in entries_of(file, value):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypedDict
 
 from truename.config import ServerConfig
 from truename.config.servers import identity_within
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Where = tuple[str | int, ...]
 
-Entry = tuple[Where, str, Any]
+Entry = tuple[Where, str, object]
 
 __all__ = [
     "FORMS",
@@ -36,7 +37,7 @@ __all__ = [
 Kind = Literal["stdio", "http", "sse"]
 
 
-def _nothing() -> Mapping[str, Any]:
+def _nothing() -> Mapping[str, NoReturn]:
     return MappingProxyType({})
 
 
@@ -77,8 +78,13 @@ class EntryForm:
     header_names: str = ""
     bearer: str = ""
     foreign: tuple[str, ...] = ()
-    stdio: Mapping[str, Any] = field(default_factory=_nothing)
-    http: Mapping[str, Any] = field(default_factory=_nothing)
+    stdio: Mapping[str, object] = field(default_factory=_nothing)
+    http: Mapping[str, object] = field(default_factory=_nothing)
+
+
+class _Timeout(TypedDict):
+    timeout: str
+    per_second: int
 
 
 def _kinds(stdio: str = "", http: str = "", sse: str | None = "") -> Mapping[Kind, str]:
@@ -92,11 +98,11 @@ _DISABLED: Final = ("disabled", True)
 _ENABLED: Final = ("enabled", False)
 _SERVER_URL: Final[Mapping[Kind, str]] = {"http": "serverUrl", "sse": "serverUrl"}
 _HTTP_URL: Final[Mapping[Kind, str]] = {"http": "httpUrl", "sse": "url"}
-_SECONDS: Final[Mapping[str, Any]] = {"timeout": "timeout", "per_second": 1}
-_MILLISECONDS: Final[Mapping[str, Any]] = {"timeout": "timeout", "per_second": 1000}
+_SECONDS: Final[_Timeout] = {"timeout": "timeout", "per_second": 1}
+_MILLISECONDS: Final[_Timeout] = {"timeout": "timeout", "per_second": 1000}
 _CLINE: Final = _kinds("stdio", "streamableHttp", "sse")
 _BARE_SSE: Final[Mapping[str, Kind]] = {"url": "sse"}
-_GOOSE: Final[Mapping[str, Any]] = {"description": "", "env_keys": [], "envs": {}}
+_GOOSE: Final[Mapping[str, object]] = {"description": "", "env_keys": [], "envs": {}}
 
 FORMS: Final[Mapping[str, EntryForm]] = {
     "any": EntryForm(kinds=_TYPED, cwd="cwd", in_list=True, off=_DISABLED),
@@ -247,7 +253,7 @@ def left_out(raw: object) -> tuple[str, ...]:
     return tuple(name for name in _OWN if _flatten(raw).get(name))
 
 
-def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
+def write_entry(shape: str, server: ServerConfig) -> dict[str, object]:
     """Return the entry in its client's form, in the client's order of fields.
 
     Raises `ConfigError` for a server that this client can't use: a URL where it only starts commands, SSE where it
@@ -258,16 +264,16 @@ def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
     """
     form = _form(shape)
     _check(form, server)
-    transport = {
-        **_type_field(form, server),
-        **(_program_fields if server.type == "stdio" else _address_fields)(form, server),
-    }
-    entry: dict[str, Any] = {form.named: server.key} if form.named else {}
+    word = form.kinds[server.type]
+    transport: dict[str, object] = {form.word: word} if word else {}
+    transport |= _program_fields(form, server) if server.type == "stdio" else _address_fields(form, server)
+    entry: dict[str, object] = {form.named: server.key} if form.named else {}
     entry |= {form.inside: transport} if form.inside else transport
     fixed = form.stdio if server.type == "stdio" else form.http
-    entry |= {name: _copy(value) for name, value in fixed.items() if name not in entry}
+    entry |= {name: copy(value) for name, value in fixed.items() if name not in entry}
     if server.timeout is not None and form.timeout:
-        entry[form.timeout] = _without_fraction(server.timeout * form.per_second)
+        timeout = server.timeout * form.per_second
+        entry[form.timeout] = int(timeout) if timeout == int(timeout) else timeout
     if form.off and (form.always or server.disabled):
         name, value = form.off
         entry[name] = value if server.disabled else not value
@@ -278,7 +284,7 @@ def _form(shape: str) -> EntryForm:
     return FORMS.get(shape, FORMS["any"])
 
 
-def _flatten(raw: object) -> Mapping[str, Any]:
+def _flatten(raw: object) -> Mapping[str, object]:
     """Return the entry as one flat object; Cline nests the transport in its own object."""
     if not isinstance(raw, dict):
         return {}
@@ -286,7 +292,7 @@ def _flatten(raw: object) -> Mapping[str, Any]:
     return {**raw, **nested} if isinstance(nested, dict) else raw
 
 
-def _program(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
+def _program(form: EntryForm, entry: Mapping[str, object]) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
     command = entry.get(form.command, entry.get("command"))
     env = _pairs(entry.get(form.env, entry.get("env")))
     for name in _variables(entry.get(form.env_names)) if form.env_names else ():
@@ -301,14 +307,14 @@ def _program(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str | None, tup
     return _text(command), args, env
 
 
-def _address(form: EntryForm, entry: Mapping[str, Any]) -> tuple[str, str] | None:
+def _address(form: EntryForm, entry: Mapping[str, object]) -> tuple[str, str] | None:
     """Return the key and the value of the URL; the client's own key is preferred."""
     names = dict.fromkeys((*form.urls.values(), *_URLS))
     found = ((name, _text(entry.get(name))) for name in names)
     return next(((name, url) for name, url in found if url is not None), None)
 
 
-def _kind(form: EntryForm, entry: Mapping[str, Any], *, has_command: bool, address: tuple[str, str] | None) -> Kind:
+def _kind(form: EntryForm, entry: Mapping[str, object], *, has_command: bool, address: tuple[str, str] | None) -> Kind:
     words = (entry.get(name) for name in dict.fromkeys((form.word, "type", "transport")))
     kind = next((_KINDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _KINDS), None)
     if address is None:
@@ -319,9 +325,9 @@ def _kind(form: EntryForm, entry: Mapping[str, Any], *, has_command: bool, addre
     return kind
 
 
-def _headers(form: EntryForm, entry: Mapping[str, Any]) -> dict[str, str]:
+def _headers(form: EntryForm, entry: Mapping[str, object]) -> dict[str, str]:
     found = _pairs(entry.get("headers"))
-    value: Any = entry
+    value: object = entry
     for name in form.headers:
         value = value.get(name) if isinstance(value, dict) else None
     found |= _pairs(value)
@@ -334,7 +340,7 @@ def _headers(form: EntryForm, entry: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _seconds(form: EntryForm, entry: Mapping[str, Any]) -> float | None:
+def _seconds(form: EntryForm, entry: Mapping[str, object]) -> float | None:
     if form is FORMS["opencode"]:
         return None  # its timeout limits listing tools, not calls
     value = entry.get(form.timeout or "timeout")
@@ -356,16 +362,13 @@ def _check(form: EntryForm, server: ServerConfig) -> None:
         raise ConfigError(file="", key=server.key, problem=problem, remedy=remedy)
 
 
-def _type_field(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
-    word = form.kinds[server.type]
-    return {form.word: word} if word else {}
-
-
-def _program_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
-    fields: dict[str, Any] = {form.command: server.command, form.args: list(server.args)}
+def _program_fields(form: EntryForm, server: ServerConfig) -> dict[str, object]:
+    fields: dict[str, object] = {form.command: server.command, form.args: list(server.args)}
     if form.listed:
         fields = {form.command: [server.command, *server.args]}
-    names, values = _split_references(server.env, form.env_names)
+    # A reference to a variable of the same name is passed on by name, if the client has a field for that.
+    names = [name for name, value in server.env.items() if form.env_names and value == f"${{{name}}}"]
+    values = {name: value for name, value in server.env.items() if name not in names}
     if values:
         fields[form.env] = values
     if names:
@@ -375,8 +378,8 @@ def _program_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
     return fields
 
 
-def _address_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
-    fields: dict[str, Any] = {form.urls[server.type]: server.url}
+def _address_fields(form: EntryForm, server: ServerConfig) -> dict[str, object]:
+    fields: dict[str, object] = {form.urls[server.type]: server.url}
     values = dict(server.headers)
     bearer = _REFERENCE.fullmatch(values.get("Authorization", "").removeprefix(_BEARER)) if form.bearer else None
     if bearer and values["Authorization"].startswith(_BEARER):
@@ -387,17 +390,12 @@ def _address_fields(form: EntryForm, server: ServerConfig) -> dict[str, Any]:
         values = {name: value for name, value in values.items() if name not in named}
         fields |= {form.header_names: named} if named else {}
     if values:
-        inner: Any = values
-        for name in reversed(form.headers):
-            inner = {name: inner}
-        fields |= inner
+        outer, *inner = form.headers
+        nested: dict[str, object] = {**values}
+        for name in reversed(inner):
+            nested = {name: nested}
+        fields[outer] = nested
     return fields
-
-
-def _split_references(env: Mapping[str, str], allowed: str) -> tuple[list[str], dict[str, str]]:
-    """Split variables into names to pass on, if the client has a field for them, and the others with values."""
-    names = [name for name, value in env.items() if allowed and value == f"${{{name}}}"]
-    return names, {name: value for name, value in env.items() if name not in names}
 
 
 def _text(value: object) -> str | None:
@@ -407,12 +405,9 @@ def _text(value: object) -> str | None:
 def _to_text(value: object) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) and _is_short(value) else None
-
-
-def _is_short(value: object) -> bool:
-    # Python refuses to convert enormous integers to text.
-    return not isinstance(value, int) or abs(value) < 2**63
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return None  # Python refuses to convert enormous integers to text
+    return str(value) if isinstance(value, str | int | float) else None
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -431,19 +426,11 @@ def _pairs(value: object) -> dict[str, str]:
     return {str(name): text for name, item in items if (text := _to_text(item)) is not None}
 
 
-def _without_fraction(number: float) -> float:
-    return int(number) if number == int(number) else number
-
-
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, dict | list) else value
-
-
 _MOST: Final = 10_000
 _TELLING: Final = ("command", "url", "httpUrl", "serverUrl", "cmd", "uri", "baseUrl", "transport")
 
 
-def entries_of(file: ConfigFile, value: Any) -> tuple[Entry, ...]:
+def entries_of(file: ConfigFile, value: object) -> tuple[Entry, ...]:
     """Return the entries of a file as paths, keys and raw values, in the file's order.
 
     The row's alternative paths are used if its own is missing, or is only the beginning of one of them.
@@ -456,17 +443,17 @@ def looks_like_server(raw: object) -> bool:
     return isinstance(raw, dict) and any(name in raw for name in _TELLING)
 
 
-def reach(value: Any, key: tuple[str, ...], where: Where = ()) -> Iterator[tuple[Where, Any]]:
+def reach(value: object, key: tuple[str, ...], where: Where = ()) -> Iterator[tuple[Where, object]]:
     """Yield the values at a path of keys, with their full paths; ``*`` matches any key."""
     if not key:
         yield where, value
     elif isinstance(value, dict):
-        steps: Iterable[Any] = value if key[0] == "*" else [key[0]] if key[0] in value else []
+        steps: Iterable[str] = value if key[0] == "*" else [key[0]] if key[0] in value else []
         for step in steps:
             yield from reach(value[step], key[1:], (*where, step))
 
 
-def _entries(file: ConfigFile, value: Any) -> Iterator[Entry]:
+def _entries(file: ConfigFile, value: object) -> Iterator[Entry]:
     deeper = [key for key in file.also if key[: len(file.key)] == file.key and _is_group(value, key)]
     keys = deeper or [file.key]
     found = [(where, group) for key in keys for where, group in reach(value, key)]
@@ -480,12 +467,12 @@ def _entries(file: ConfigFile, value: Any) -> Iterator[Entry]:
             yield from (entry for entry in members if key or looks_like_server(entry[2]))
 
 
-def _is_group(value: Any, key: tuple[str, ...]) -> bool:
+def _is_group(value: object, key: tuple[str, ...]) -> bool:
     groups = [group for _, group in reach(value, key)]
     return any(isinstance(group, dict) and not looks_like_server(group) and "type" not in group for group in groups)
 
 
-def _members(file: ConfigFile, where: Where, group: Any) -> Iterator[Entry]:
+def _members(file: ConfigFile, where: Where, group: object) -> Iterator[Entry]:
     form = FORMS.get(file.shape, FORMS["any"])
     if isinstance(group, dict):
         members: Iterable[Entry] = (((*where, key), str(key), raw) for key, raw in group.items())

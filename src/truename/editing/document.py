@@ -74,30 +74,30 @@ class Document:
     _reading: ParsedText = field(repr=False, compare=False, kw_only=True)
 
     @classmethod
-    def read(cls, path: Path, format: str) -> Document:  # noqa: A002 - the word of table.json
+    def read(cls, path: Path, format_: str) -> Document:
         """Read a file, following symbolic links.
 
         Raises `ConfigError` for a file that is missing, unreadable, too large, not regular or not valid.
         """
-        return cls.parse(_bytes(path, MAX_BYTES.get(format, 0)), path, format)
+        return cls.parse(_bytes(path, MAX_BYTES.get(format_, 0)), path, format_)
 
     @classmethod
-    def parse(cls, raw: bytes, path: Path, format: str) -> Document:  # noqa: A002 - as above
+    def parse(cls, raw: bytes, path: Path, format_: str) -> Document:
         """Parse the bytes of a file. Raises `ConfigError` with line and column where they are not valid."""
-        return cls._parsed(raw, path, format, exists=True)
+        return cls._parsed(raw, path, format_, exists=True)
 
     @classmethod
-    def empty(cls, path: Path, format: str) -> Document:  # noqa: A002 - as above
+    def empty(cls, path: Path, format_: str) -> Document:
         """Return the document of a file that does not exist yet: an empty object."""
-        return cls._parsed(b"", path, format, exists=False)
+        return cls._parsed(b"", path, format_, exists=False)
 
     @classmethod
-    def _parsed(cls, raw: bytes, path: Path, format: str, *, exists: bool) -> Document:  # noqa: A002 - as above
-        language = _LANGUAGES.get(format)
+    def _parsed(cls, raw: bytes, path: Path, format_: str, *, exists: bool) -> Document:
+        language = _LANGUAGES.get(format_)
         if language is None:
-            _refuse(path, "", f"the format {excerpt(format)} is not supported", "Change the file by hand.")
-        if len(raw) > MAX_BYTES[format]:
-            _refuse(path, "", f"it is larger than {MAX_BYTES[format]:,} bytes", "Give a configuration file.")
+            _refuse(path, "", f"the format {excerpt(format_)} is not supported", "Change the file by hand.")
+        if len(raw) > MAX_BYTES[format_]:
+            _refuse(path, "", f"it is larger than {MAX_BYTES[format_]:,} bytes", "Give a configuration file.")
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ class Document:
             _refuse(path, where, error.problem, "Fix the file there." if where else "Fix the file.", error)
         marks = [("bom", 0)] if raw.startswith(_BOM.encode()) else []
         quirks = tuple(_quirks(text, (*marks, *reading.marks)))
-        return cls(path, format, raw, reading.value, quirks, exists, _reading=reading)
+        return cls(path, format_, raw, reading.value, quirks, exists, _reading=reading)
 
     @property
     def text(self) -> str:
@@ -125,7 +125,7 @@ class Document:
         """Return the shortest missing part of the path: `with_value` creates it, and `without` would remove it."""
         return where[: len(self._existing(where)) + 1]
 
-    def with_value(self, where: KeyPath, value: Any) -> Document:
+    def with_value(self, where: KeyPath, value: object) -> Document:
         """Set a value, creating missing parents; the index after the last item of a list appends.
 
         Raises `ConfigError` (``left_alone``) where the path leads through a plain value, or where the edit would
@@ -137,11 +137,12 @@ class Document:
             there = there[:-1]
         if there != where:
             self._check_step(there, where[len(there)])
-            value = _nested(where[len(there) + 1 :], value)
+            for step in reversed(where[len(there) + 1 :]):
+                value = {step: value} if isinstance(step, str) else [value]
             where = where[: len(there) + 1]
         if is_same_value(value_at(self.value, where), value):
             return self
-        return self._edited(where, _with_edit(self.value, where, value), "put", value)
+        return self._edited(where, apply_edits(self.value, [(where, value)]), "put", value)
 
     def without(self, where: KeyPath) -> Document:
         """Remove a key or item; if it does not exist, return the same document.
@@ -150,7 +151,7 @@ class Document:
         """
         if not where or value_at(self.value, where) is ABSENT:
             return self
-        return self._edited(where, _with_edit(self.value, where, ABSENT), "drop")
+        return self._edited(where, apply_edits(self.value, [(where, ABSENT)]), "drop")
 
     def _existing(self, where: KeyPath) -> KeyPath:
         return next(where[:n] for n in range(len(where), -1, -1) if value_at(self.value, where[:n]) is not ABSENT)
@@ -164,7 +165,7 @@ class Document:
         kind = "an object" if isinstance(holder, dict) else "a list" if isinstance(holder, list) else "a plain value"
         raise cannot_edit(self.path, f"it is {kind}, which cannot hold {excerpt(str(step))}", key=_key(there))
 
-    def _edited(self, where: KeyPath, wanted: Any, verb: str, *value: Any) -> Document:
+    def _edited(self, where: KeyPath, wanted: object, verb: str, *value: object) -> Document:
         language = _LANGUAGES[self.format]
         proposals: Iterator[Sequence[Splice]] = getattr(language, verb)(self._reading, where, *value)
         try:
@@ -199,24 +200,6 @@ def _quirks(text: str, marks: Sequence[Mark]) -> Iterator[Quirk]:
         yield Quirk(line, offset - starts[line - 1] + 1, kind)
 
 
-def _nested(where: KeyPath, value: Any) -> Any:
-    for step in reversed(where):
-        value = {step: value} if isinstance(step, str) else [value]
-    return value
-
-
-def _with_edit(value: Any, where: KeyPath, new: Any) -> Any:
-    if not where:
-        return new
-    step, rest = where[0], where[1:]
-    if isinstance(value, dict):
-        changed = {**value, step: _with_edit(value.get(str(step)), rest, new)}
-        return {key: one for key, one in changed.items() if one is not ABSENT}
-    items = [*value, None] if step == len(value) else list(value)
-    items[int(step)] = _with_edit(items[int(step)], rest, new)
-    return [item for item in items if item is not ABSENT]
-
-
 def _key(where: KeyPath) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).removeprefix(".")
     return text if text.isprintable() and len(text) <= _LONGEST_KEY else excerpt(text, _LONGEST_KEY)
@@ -240,24 +223,18 @@ def _refuse(path: Path, key: str, problem: str, remedy: str, cause: Exception | 
     raise ConfigError(file=str(path), key=key, problem=problem, remedy=remedy) from cause
 
 
-def edit(document: Document, wanted: Any) -> Document:
+def edit(document: Document, wanted: object) -> Document:
     """Return the document with this value; parts of its text whose value is the same stay unchanged.
 
     Raises `ConfigError` (``left_alone``) if the text can't be edited to hold the value.
     """
     changed = _edit_part(document, wanted, ())
     if not is_same_value(changed.value, wanted):
-        raise ConfigError(
-            code="left_alone",
-            file=str(document.path),
-            key="",
-            problem="this change can't be made in place",
-            remedy="Nothing was changed; make the change by hand.",
-        )
+        raise cannot_edit(document.path, "this change can't be made in place")
     return changed
 
 
-def find_edits(before: Any, after: Any, where: KeyPath = ()) -> list[tuple[KeyPath, Any]]:
+def find_edits(before: object, after: object, where: KeyPath = ()) -> list[tuple[KeyPath, object]]:
     """Return the edits that turn one value into the other: paths with new values, `ABSENT` for removed ones.
 
     >>> find_edits({"a": 1, "b": {"c": 2}}, {"b": {"c": 3}})
@@ -277,7 +254,7 @@ def find_edits(before: Any, after: Any, where: KeyPath = ()) -> list[tuple[KeyPa
     return [(where, after)]
 
 
-def apply_edits(before: Any, changes: Iterable[tuple[KeyPath, Any]]) -> Any:
+def apply_edits(before: object, changes: Iterable[tuple[KeyPath, object]]) -> Any:
     """Apply edits to a value and return the result. Raises `TypeError` for edits that do not fit the value."""
     value = before
     for where, after in changes:
@@ -285,13 +262,13 @@ def apply_edits(before: Any, changes: Iterable[tuple[KeyPath, Any]]) -> Any:
     return value
 
 
-def _set(value: Any, where: KeyPath, new: Any) -> Any:
+def _set(value: object, where: KeyPath, new: object) -> object:
     if not where:
         return new
     key, rest = where[0], where[1:]
     if isinstance(value, list) and isinstance(key, int) and key <= len(value):
-        items = value[key : key + 1] or [ABSENT]
-        return [*value[:key], *_present(_set(items[0], rest, new)), *value[key + 1 :]]
+        item = _set(value[key] if key < len(value) else ABSENT, rest, new)
+        return [*value[:key], *([] if item is ABSENT else [item]), *value[key + 1 :]]
     if value is ABSENT or value is None:
         value = {}
     if not isinstance(value, dict) or not isinstance(key, str):
@@ -301,11 +278,7 @@ def _set(value: Any, where: KeyPath, new: Any) -> Any:
     return {name: one for name, one in changed.items() if one is not ABSENT}
 
 
-def _present(item: Any) -> list[Any]:
-    return [] if item is ABSENT else [item]
-
-
-def _edit_part(document: Document, wanted: Any, where: KeyPath) -> Document:
+def _edit_part(document: Document, wanted: object, where: KeyPath) -> Document:
     current = value_at(document.value, where)
     if is_same_value(current, wanted):
         return document
@@ -316,7 +289,7 @@ def _edit_part(document: Document, wanted: Any, where: KeyPath) -> Document:
     return document.with_value(where, wanted)
 
 
-def _edit_object(document: Document, current: dict[str, Any], wanted: dict[str, Any], where: KeyPath) -> Document:
+def _edit_object(document: Document, current: dict[str, object], wanted: dict[str, object], where: KeyPath) -> Document:
     # New keys are added before old ones are removed: an object that becomes empty meanwhile loses its layout.
     for key, value in wanted.items():
         document = _edit_part(document, value, (*where, key))
@@ -326,8 +299,9 @@ def _edit_object(document: Document, current: dict[str, Any], wanted: dict[str, 
     return document
 
 
-def _edit_list(document: Document, current: list[Any], wanted: list[Any], where: KeyPath) -> Document:
-    steps = _steps(current, wanted)
+def _edit_list(document: Document, current: list[object], wanted: list[object], where: KeyPath) -> Document:
+    matcher = SequenceMatcher(a=[repr(one) for one in current], b=[repr(one) for one in wanted], autojunk=False)
+    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     if any(tag == "insert" and i < len(current) for tag, i, *_ in steps):
         return document.with_value(where, wanted)
     for tag, i, to_i, j, to_j in reversed(steps):
@@ -342,8 +316,3 @@ def _edit_list(document: Document, current: list[Any], wanted: list[Any], where:
     if not is_same_value(value_at(document.value, where), wanted):
         return document.with_value(where, wanted)
     return document
-
-
-def _steps(current: Sequence[Any], wanted: Sequence[Any]) -> list[tuple[str, int, int, int, int]]:
-    matcher = SequenceMatcher(a=[repr(one) for one in current], b=[repr(one) for one in wanted], autojunk=False)
-    return [step for step in matcher.get_opcodes() if step[0] != "equal"]

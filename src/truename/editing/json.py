@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.editing import syntax
 from truename.editing.syntax import (
@@ -61,7 +61,10 @@ class _Json:
             pairs = _Pairs()
             if not clean.strip():
                 return ParsedText(text, {}, (("empty", 0), *marks))
-            value = _decode_clean(clean, pairs)
+            try:
+                value = _decode(clean, pairs)
+            except json.JSONDecodeError as error:
+                raise SyntaxFault(_NOT_JSON.format(error.msg), error.pos) from error
         if is_deep(value):
             raise TooDeep
         if pairs.repeated:
@@ -71,7 +74,7 @@ class _Json:
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
         return 0 if reading.tree is None else _JsonPath(reading, where).start
 
-    def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
+    def put(self, reading: ParsedText, where: KeyPath, value: object) -> Iterator[Sequence[Splice]]:
         form = _Form.of(reading)
         if reading.tree is None:
             whole = {where[-1]: value} if where else value
@@ -108,14 +111,14 @@ class _Pairs:
     def __init__(self) -> None:
         self.repeated = False
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         self.repeated |= len(found) != len(pairs)
         return found
 
 
-def _decode(text: str, pairs: _Pairs) -> Any:
-    def constant(name: str) -> Any:
+def _decode(text: str, pairs: _Pairs) -> object:
+    def constant(name: str) -> object:
         at = next((match.start() for match in _CONSTANT.finditer(text) if match["constant"]), None)
         raise SyntaxFault(_NOT_JSON.format(f"{name} is not allowed"), at)
 
@@ -127,13 +130,6 @@ def _decode(text: str, pairs: _Pairs) -> Any:
         raise TooDeep from error
     except ValueError as error:
         raise SyntaxFault(_NOT_JSON.format("a number has too many digits")) from error
-
-
-def _decode_clean(clean: str, pairs: _Pairs) -> Any:
-    try:
-        return _decode(clean, pairs)
-    except json.JSONDecodeError as error:
-        raise SyntaxFault(_NOT_JSON.format(error.msg), error.pos) from error
 
 
 def _blank_out(text: str) -> tuple[str, tuple[Mark, ...]]:
@@ -200,10 +196,10 @@ class _JsonPath:
         self.above: SyntaxContainer | None = None
         self.box = _container(clean, self.value)
         for step in where:
-            entry = _entry(self.box, step)
-            if entry is None:
+            entries = [entry for entry in self.box.entries if entry.key == step] if self.box else []
+            if not entries:
                 return
-            self.above = self.box
+            self.above, entry = self.box, entries[-1]
             self.start, self.value, self.end = entry.start, entry.value, entry.end
             self.reached += 1
             self.box = _container(clean, self.value)
@@ -217,11 +213,6 @@ class _JsonPath:
         if self.is_inline(text) and not re.search(r"[\r\n]", text[self.value : self.end]):
             return None
         return line_indent(text, self.start)
-
-
-def _entry(box: SyntaxContainer | None, step: str | int) -> SyntaxEntry | None:
-    found = [entry for entry in box.entries if entry.key == step] if box else []
-    return found[-1] if found else None
 
 
 def _skip(clean: str, offset: int) -> int:
@@ -262,14 +253,14 @@ class _Form:
         is_tight = '":' in reading.text and '": ' not in reading.text
         return cls(newline_of(reading.text), indented[1] if indented else "  ", "" if is_tight else " ")
 
-    def text(self, value: Any, indent: str | None) -> str:
+    def text(self, value: object, indent: str | None) -> str:
         """Format a value: on several lines if an indentation is given, else on one."""
         try:
             return self._text(value, indent, plain=True)
         except UnicodeEncodeError:
             return self._text(value, indent, plain=False)
 
-    def _text(self, value: Any, indent: str | None, *, plain: bool) -> str:
+    def _text(self, value: object, indent: str | None, *, plain: bool) -> str:
         dumps = partial(json.dumps, value, ensure_ascii=not plain, allow_nan=False)
         if indent is None:
             text = dumps(separators=(f",{self.apart}", f":{self.apart}"))
@@ -279,14 +270,14 @@ class _Form:
         text.encode()
         return text
 
-    def piece(self, name: str | None, value: Any, indent: str | None) -> str:
+    def piece(self, name: str | None, value: object, indent: str | None) -> str:
         """Format an object's member or, without a name, a list's item."""
         text = self.text(value, indent)
         return (
             text if name is None else f"{self.text(name, None)}:{self.apart or ('' if indent is None else ' ')}{text}"
         )
 
-    def whole(self, before: str, value: Any) -> str:
+    def whole(self, before: str, value: object) -> str:
         """Format the whole value of a file that is empty or has only comments."""
         start = self.newline if before.strip() and before[-1] not in "\r\n" else ""
         return f"{start}{self.text(value, '')}{self.newline}"

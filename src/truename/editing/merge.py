@@ -26,11 +26,11 @@ ABSENT: Final = _Absent()
 class MergedValue(NamedTuple):
     """A merged value, and the paths that both sides changed differently: there ``theirs`` is kept."""
 
-    value: Any
+    value: object
     contested: tuple[KeyPath, ...]
 
 
-def merge(base: Any, mine: Any, theirs: Any, where: KeyPath = ()) -> MergedValue:
+def merge(base: object, mine: object, theirs: object, where: KeyPath = ()) -> MergedValue:
     """Return ``theirs`` with the change from ``base`` to ``mine`` applied.
 
     Objects are merged key by key. Lists are merged item by item whatever their positions, or by ``name`` where every
@@ -45,14 +45,14 @@ def merge(base: Any, mine: Any, theirs: Any, where: KeyPath = ()) -> MergedValue
         return MergedValue(mine, ())
     if is_same_value(mine, base):
         return MergedValue(theirs, ())
-    three = (base, mine, theirs)
-    if all(isinstance(one, dict) for one in three):
-        return _merge_objects(base, mine, theirs, where)
-    if all(isinstance(one, list) for one in three):
-        named = [names for one in three if (names := _by_name(one)) is not None]
-        if len(named) == len(three):
-            found = _merge_objects(named[0], named[1], named[2], where)
-            return MergedValue(list(found.value.values()), found.contested)
+    if isinstance(base, dict) and isinstance(mine, dict) and isinstance(theirs, dict):
+        merged, contested = _merge_objects(base, mine, theirs, where)
+        return MergedValue(merged, contested)
+    if isinstance(base, list) and isinstance(mine, list) and isinstance(theirs, list):
+        named = [names for one in (base, mine, theirs) if (names := _by_name(one)) is not None]
+        if len(named) == 3:
+            merged, contested = _merge_objects(named[0], named[1], named[2], where)
+            return MergedValue(list(merged.values()), contested)
         return _merge_lists(base, mine, theirs, where)
     return MergedValue(theirs, (where,))
 
@@ -67,18 +67,20 @@ def value_at(value: Any, where: KeyPath) -> Any:
     return value
 
 
-def is_same_value(one: Any, other: Any) -> bool:
+def is_same_value(one: object, other: object) -> bool:
     """Return whether two values are equal as JSON; the order of an object's keys is ignored."""
     # Compared as text because True == 1 in Python, while a file distinguishes them.
     return one is other or (one is not ABSENT and other is not ABSENT and _text(one) == _text(other))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
-def _merge_objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any], where: KeyPath) -> MergedValue:
-    merged: dict[str, Any] = {}
+def _merge_objects(
+    base: dict[str, object], mine: dict[str, object], theirs: dict[str, object], where: KeyPath
+) -> tuple[dict[str, object], tuple[KeyPath, ...]]:
+    merged: dict[str, object] = {}
     contested: list[KeyPath] = []
     for key in dict.fromkeys([*theirs, *mine]):
         was, wanted, now = (one.get(key, ABSENT) for one in (base, mine, theirs))
@@ -86,15 +88,17 @@ def _merge_objects(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str,
         contested += fought
         if value is not ABSENT:
             merged[key] = value
-    return MergedValue(merged, tuple(contested))
+    return merged, tuple(contested)
 
 
-def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    named = {item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)}
+def _by_name(items: list[object]) -> dict[str, object] | None:
+    named: dict[str, object] = {
+        item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)
+    }
     return named if len(named) == len(items) else None
 
 
-def _merge_lists(base: list[Any], mine: list[Any], theirs: list[Any], where: KeyPath) -> MergedValue:
+def _merge_lists(base: list[object], mine: list[object], theirs: list[object], where: KeyPath) -> MergedValue:
     merged = list(theirs)
     contested: list[KeyPath] = []
     ours, former = [_text(item) for item in base], [_text(item) for item in mine]
@@ -109,7 +113,7 @@ def _merge_lists(base: list[Any], mine: list[Any], theirs: list[Any], where: Key
     return MergedValue(merged, tuple(contested))
 
 
-def _swap(items: list[Any], out: Sequence[Any], back: Sequence[Any], before: Any) -> bool:
+def _swap(items: list[object], out: Sequence[object], back: Sequence[object], before: object) -> bool:
     """Replace the items ``out`` with the items ``back``; return whether any of ``out`` was found."""
     texts = [_text(item) for item in items]
     places = sorted({texts.index(_text(item)) for item in out if _text(item) in texts})

@@ -88,7 +88,7 @@ def backups(
 ) -> tuple[Backup, ...]:
     """Return the backups of a client or of a file, newest first; damaged records are skipped."""
     directory = backups_directory(environ)
-    wanted = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
+    wanted = None if path is None else absolute(path)
     try:
         records = sorted(directory.glob(f"*{_RECORD}"), reverse=True)
     except OSError:
@@ -109,7 +109,7 @@ def save(
     client: str,
     action: str,
     made: tuple[Path, ...],
-    note: Any,
+    note: object,
     environ: Mapping[str, str] | None,
 ) -> Backup:
     """Write a backup to disk; call this before making the change. Raises `OSError`."""
@@ -143,7 +143,7 @@ def save(
     return backup
 
 
-def _fields(backup: Backup) -> dict[str, Any]:
+def _fields(backup: Backup) -> dict[str, object]:
     return {
         "format": _FORMAT,
         "client": backup.client,
@@ -205,7 +205,7 @@ def replace_file(
     client: str,
     action: str,
     environ: Mapping[str, str] | None = None,
-    note: Any = None,
+    note: object = None,
 ) -> Backup:
     """Replace the bytes of a document's file and return the backup; create the file and its directories if missing.
 
@@ -216,7 +216,8 @@ def replace_file(
     raw = new.raw if isinstance(new, Document) else new
     path = absolute(document.path)
     check_file(document)
-    made = _missing(path.parent)
+    # The directories to create, outermost first.
+    made = tuple(one for one in reversed(path.parents) if not os.path.lexists(one))
     before = document.raw if document.exists else None
     backup = _saved(path, before, raw, client=client, action=action, made=made, note=note, environ=environ)
     temporary = path.with_name(f".{path.name[:100]}{_OWN}{secrets.token_hex(4)}")
@@ -228,9 +229,12 @@ def replace_file(
         if document.exists:
             copy_metadata(temporary, path)
         check_file(document)
-        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+        temporary.replace(path)
     except Exception as error:
-        _undo(temporary, made, backup)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        _remove_empty(made)
+        backup.discard()
         if isinstance(error, OSError):
             raise _failed(path, error) from error
         raise
@@ -249,7 +253,7 @@ def remove_file(
     action: str,
     environ: Mapping[str, str] | None = None,
     made: tuple[Path, ...] = (),
-    note: Any = None,
+    note: object = None,
 ) -> Backup:
     """Delete a file that a change had created, and the empty directories in ``made``; return the backup.
 
@@ -260,7 +264,7 @@ def remove_file(
     backup = _saved(path, document.raw, None, client=client, action=action, made=(), note=note, environ=environ)
     try:
         check_file(document)
-        os.unlink(path)  # noqa: PTH108 - as above
+        path.unlink()
     except Exception as error:
         backup.discard()
         if isinstance(error, OSError):
@@ -279,13 +283,6 @@ def _saved(path: Path, before: bytes | None, after: bytes | None, **record: Any)
         raise cannot_edit(path, problem, "Nothing was changed; check that the state directory is writable.") from error
 
 
-def _undo(temporary: Path, made: tuple[Path, ...], backup: Backup) -> None:
-    with contextlib.suppress(OSError):
-        temporary.unlink(missing_ok=True)
-    _remove_empty(made)
-    backup.discard()
-
-
 def _remove_empty(directories: tuple[Path, ...]) -> None:
     for directory in reversed(directories):
         with contextlib.suppress(OSError):
@@ -298,17 +295,6 @@ def _sweep(path: Path) -> None:
         for left in path.parent.iterdir():
             if left.name.startswith(f".{path.name[:100]}{_OWN}") and left.lstat().st_mtime < time.time() - _STALE:
                 left.unlink()
-
-
-def _missing(directory: Path) -> tuple[Path, ...]:
-    nearest = _nearest(directory)
-    return tuple(
-        reversed([one for one in (directory, *directory.parents) if one != nearest and nearest in one.parents])
-    )
-
-
-def _nearest(directory: Path) -> Path:
-    return next((one for one in (directory, *directory.parents) if os.path.lexists(one)), directory)
 
 
 def _failed(path: Path, error: OSError) -> Exception:

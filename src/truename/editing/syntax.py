@@ -83,7 +83,7 @@ class ParsedText:
     """A parsed text: its value, its quirks, and the tree that its language needs for edits."""
 
     text: str
-    value: Any
+    value: object
     marks: tuple[Mark, ...] = ()
     tree: Any = None
 
@@ -101,7 +101,7 @@ class Language(Protocol):
         """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
         ...
 
-    def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
+    def put(self, reading: ParsedText, where: KeyPath, value: object) -> Iterator[Sequence[Splice]]:
         """Yield proposals to set a value; all parents in the path exist and are objects or lists."""
         ...
 
@@ -113,7 +113,7 @@ class Language(Protocol):
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Apply edits to a text; they may touch, but not overlap.
 
-    >>> spliced("abc", [(1, 2, "-"), (3, 3, "!")])
+    >>> apply_splices("abc", [(1, 2, "-"), (3, 3, "!")])
     'a-c!'
     """
     parts: list[str] = []
@@ -129,7 +129,7 @@ def apply_splices(text: str, splices: Iterable[Splice]) -> str:
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     r"""Return line and column, both counted from 1.
 
-    >>> place("a\nbc", 3)
+    >>> line_and_column("a\nbc", 3)
     (2, 2)
     """
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
@@ -148,7 +148,7 @@ def line_indent(text: str, offset: int) -> str:
     return found[0] if found else ""
 
 
-def is_deep(value: Any) -> bool:
+def is_deep(value: object) -> bool:
     """Return whether a value is nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):

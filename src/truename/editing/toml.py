@@ -178,7 +178,7 @@ def dotted(path: KeyPath) -> str:
     return ".".join(_key(step) for step in path if isinstance(step, str))
 
 
-def pair(path: KeyPath, value: Any) -> str:
+def pair(path: KeyPath, value: object) -> str:
     """Return the line ``key = value``."""
     return f"{dotted(path)} = {inline(value)}"
 
@@ -192,7 +192,7 @@ def sections(path: KeyPath, value: Any) -> list[list[str]]:
     return [[f"[{dotted(path)}]", *_body(value)]]
 
 
-def inline(value: Any) -> str:
+def inline(value: object) -> str:
     """Format a value on one line. Raises `SyntaxFault` for null, which TOML does not have."""
     for kind, write in _WRITERS:
         if isinstance(value, kind):
@@ -200,7 +200,7 @@ def inline(value: Any) -> str:
     raise SyntaxFault("TOML has no way to write null" if value is None else "TOML has no way to write this")
 
 
-def _body(table: dict[str, Any]) -> list[str]:
+def _body(table: dict[str, object]) -> list[str]:
     return [pair((key,), item) for key, item in table.items()]
 
 
@@ -217,17 +217,17 @@ def _number(value: float) -> str:
     return _SPECIAL.get(value, "nan" if math.isnan(value) else repr(value))
 
 
-def _table(value: dict[str, Any]) -> str:
+def _table(value: dict[str, object]) -> str:
     inside = ", ".join(pair((key,), item) for key, item in value.items())
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _array(value: list[Any]) -> str:
+def _array(value: list[object]) -> str:
     return f"[{', '.join(inline(item) for item in value)}]"
 
 
 # The first match is used: bool before int, of which it is a subclass, datetime before date.
-_WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
+_WRITERS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] = (
     (bool, lambda value: str(value).lower()),
     (str, _text),
     (int, str),
@@ -242,68 +242,6 @@ _GAP: Final = re.compile(r"#[^\n]*|,")
 _LINE_END: Final = re.compile(r"\r?\n|\Z")
 _COMMENT_LINES: Final = re.compile(r"(?:\r?\n[ \t]*#[^\r\n]*)*")
 _BLANKS: Final = " \t\r\n"
-
-
-def offset(reading: ParsedText, where: KeyPath) -> int:
-    """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
-    statements: tuple[Statement, ...] = reading.tree
-    for length in range(len(where), 0, -1):
-        part = where[:length]
-        for statement in statements:
-            if statement.path[:length] == part:
-                return statement.start
-            if statement.kind == "pair" and statement.path == part[: len(statement.path)]:
-                return _TomlPosition(reading.text, statement, where).start
-    return 0
-
-
-def put(reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-    """Yield proposals to set a value."""
-    text, statements = reading.text, reading.tree
-    if (holder := _pair_above(statements, where)) is not None:
-        inside = _TomlPosition(text, holder, where)
-        if inside.is_there:
-            yield [(inside.value, inside.end, inline(value))]
-        else:
-            yield inside.added(text, where[-1], value)
-        return
-    runs = _runs(statements, where)
-    removed = [_region(text, run) for run in runs]
-    left = tuple(one for one in statements if one.path[: len(where)] != where)
-    if isinstance(value, dict) or (isinstance(value, list) and value and all(isinstance(one, dict) for one in value)):
-        parts = sections(where[:-1], [value]) if isinstance(where[-1], int) else sections(where, value)
-        if runs:
-            start, end, _ = removed[0]
-            lead = text[start : runs[0][0].start]
-            yield [(start, end, lead + _joined(text, parts) + _tail(text, start, end)), *removed[1:]]
-        yield [*removed, _section(text, left, where[:-1], parts)]
-    if isinstance(where[-1], str):
-        yield [*removed, _line(text, left, where, value)]
-
-
-def drop(reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-    """Yield proposals to remove a value; a table that becomes empty is kept."""
-    text, statements = reading.text, reading.tree
-    if (holder := _pair_above(statements, where)) is not None and holder.path != where:
-        yield _TomlPosition(text, holder, where).dropped(text)
-        return
-    above = where[:-1]
-    if (late := _late_header(statements, where)) is not None:
-        yield [_region(text, late)]
-    runs = _runs(statements, where)
-    removed = [_region(text, run) for run in runs]
-    left = tuple(one for one in statements if one.path[: len(where)] != where)
-    if above and runs and all(one.path[: len(above)] != above for one in left):
-        start, end, _ = removed[0]
-        first = runs[0][0]
-        lead, tail = text[start : first.start], _tail(text, start, end)
-        if isinstance(where[-1], int):
-            yield [*removed, _line(text, left, above, [])]
-        elif first.kind != "pair":
-            yield [(start, end, f"{lead}[{dotted(above)}]{tail}"), *removed[1:]]
-        elif len(above) > len(first.body):
-            yield [(start, end, f"{lead}{dotted(above[len(first.body) :])} = {{}}{tail}"), *removed[1:]]
-    yield removed
 
 
 def _late_header(statements: Sequence[Statement], where: KeyPath) -> list[Statement] | None:
@@ -336,7 +274,7 @@ class _TomlPosition:
             entry = entries[self.index]
             self.start, self.value, self.end = entry.start, entry.value, entry.end
 
-    def added(self, text: str, step: str | int, value: Any) -> list[Splice]:
+    def added(self, text: str, step: str | int, value: object) -> list[Splice]:
         """Append a member or an item to the container at the end of the path."""
         if self.box is None:
             raise SyntaxFault("its parent is neither an object nor a list")
@@ -384,7 +322,8 @@ def _region(text: str, run: list[Statement]) -> Splice:
     rest = text[end:]
     if rest.strip(_BLANKS) and first.kind != "pair":
         return start, end + len(rest) - len(rest.lstrip(_BLANKS)), ""
-    return start, _after_line(text, end), ""
+    found = _LINE_END.match(text, end)
+    return start, found.end() if found else end, ""
 
 
 def _tail(text: str, start: int, end: int) -> str:
@@ -416,7 +355,7 @@ def _section(text: str, statements: Sequence[Statement], above: KeyPath, parts: 
     return at, at, newline * 2 + new
 
 
-def _line(text: str, statements: Sequence[Statement], where: KeyPath, value: Any) -> Splice:
+def _line(text: str, statements: Sequence[Statement], where: KeyPath, value: object) -> Splice:
     """Return the edit that inserts a pair after the last one of its table, with a dotted key if it has no header."""
     above, newline = where[:-1], newline_of(text)
     headers = [number for number, one in enumerate(statements) if one.kind != "pair" and one.path == above]
@@ -440,11 +379,6 @@ def _line(text: str, statements: Sequence[Statement], where: KeyPath, value: Any
 def _line_end(text: str, at: int) -> int:
     found = _LINE_END.search(text, at)
     return found.start() if found else len(text)
-
-
-def _after_line(text: str, at: int) -> int:
-    found = _LINE_END.match(text, at)
-    return found.end() if found else at
 
 
 _PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
@@ -473,19 +407,69 @@ class _Toml:
         return ParsedText(text, value, (), statements)
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
-        return offset(reading, where)
+        statements: tuple[Statement, ...] = reading.tree
+        for length in range(len(where), 0, -1):
+            part = where[:length]
+            for statement in statements:
+                if statement.path[:length] == part:
+                    return statement.start
+                if statement.kind == "pair" and statement.path == part[: len(statement.path)]:
+                    return _TomlPosition(reading.text, statement, where).start
+        return 0
 
-    def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-        return put(reading, where, value)
+    def put(self, reading: ParsedText, where: KeyPath, value: object) -> Iterator[Sequence[Splice]]:
+        text, statements = reading.text, reading.tree
+        if (holder := _pair_above(statements, where)) is not None:
+            inside = _TomlPosition(text, holder, where)
+            if inside.is_there:
+                yield [(inside.value, inside.end, inline(value))]
+            else:
+                yield inside.added(text, where[-1], value)
+            return
+        runs = _runs(statements, where)
+        removed = [_region(text, run) for run in runs]
+        left = tuple(one for one in statements if one.path[: len(where)] != where)
+        if isinstance(value, dict) or (
+            isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+        ):
+            parts = sections(where[:-1], [value]) if isinstance(where[-1], int) else sections(where, value)
+            if runs:
+                start, end, _ = removed[0]
+                lead = text[start : runs[0][0].start]
+                yield [(start, end, lead + _joined(text, parts) + _tail(text, start, end)), *removed[1:]]
+            yield [*removed, _section(text, left, where[:-1], parts)]
+        if isinstance(where[-1], str):
+            yield [*removed, _line(text, left, where, value)]
 
     def drop(self, reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-        return drop(reading, where)
+        """Yield proposals to remove a value; a table that becomes empty is kept."""
+        text, statements = reading.text, reading.tree
+        if (holder := _pair_above(statements, where)) is not None and holder.path != where:
+            yield _TomlPosition(text, holder, where).dropped(text)
+            return
+        above = where[:-1]
+        if (late := _late_header(statements, where)) is not None:
+            yield [_region(text, late)]
+        runs = _runs(statements, where)
+        removed = [_region(text, run) for run in runs]
+        left = tuple(one for one in statements if one.path[: len(where)] != where)
+        if above and runs and all(one.path[: len(above)] != above for one in left):
+            start, end, _ = removed[0]
+            first = runs[0][0]
+            lead, tail = text[start : first.start], _tail(text, start, end)
+            if isinstance(where[-1], int):
+                yield [*removed, _line(text, left, above, [])]
+            elif first.kind != "pair":
+                yield [(start, end, f"{lead}[{dotted(above)}]{tail}"), *removed[1:]]
+            elif len(above) > len(first.body):
+                yield [(start, end, f"{lead}{dotted(above[len(first.body) :])} = {{}}{tail}"), *removed[1:]]
+        yield removed
 
 
 TOML: Final = _Toml()
 
 
-def _loaded(text: str) -> dict[str, Any]:
+def _loaded(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except RecursionError as error:

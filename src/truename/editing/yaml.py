@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -81,7 +82,7 @@ class Node:
         return next((pair for pair in reversed(self.pairs) if pair.key == step), None)
 
 
-def meaning(text: str) -> Any:
+def meaning(text: str) -> object:
     """Return the value of a plain scalar under the YAML 1.2 core schema.
 
     >>> [meaning(text) for text in ("yes", "12:30", "0o17", "~", "1e3")]
@@ -105,30 +106,33 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./$](?:[A-Za-z0-9_./@$+=~:%-]*[A-Za-z0-9
 _YAML_WRITE_SPECIAL: Final = {float("inf"): ".inf", float("-inf"): "-.inf"}
 
 
-def member(key: str, value: Any, unit: str) -> list[str]:
+def member(key: str, value: object, unit: str) -> list[str]:
     """Return the lines of one member in block style, the first without indentation."""
     if not isinstance(value, dict | list) or not value:
         return [f"{name(key)}: {flow(value)}"]
-    inside = members(value, unit) if isinstance(value, dict) else items(value, unit)
-    return [f"{name(key)}:", *(unit + line for line in inside)]
+    return [f"{name(key)}:", *(unit + line for line in _lines(value, unit))]
 
 
-def members(value: dict[str, Any], unit: str) -> list[str]:
+def members(value: dict[str, object], unit: str) -> list[str]:
     """Return the lines of an object in block style."""
     return [line for key, item in value.items() for line in member(key, item, unit)]
 
 
-def items(value: list[Any], unit: str) -> list[str]:
+def items(value: list[object], unit: str) -> list[str]:
     """Return the lines of a list in block style."""
-    return [line for one in value for line in _item(one, unit)]
+    lines: list[str] = []
+    for one in value:
+        first, *rest = _lines(one, unit)
+        lines += [f"- {first}", *(f"  {line}" for line in rest)]
+    return lines
 
 
-def flow(value: Any) -> str:
+def flow(value: object) -> str:
     """Return a value in flow style."""
     match value:
         case str():
             return name(value)
-        case float() if value in _YAML_WRITE_SPECIAL or value != value:  # noqa: PLR0124 - the test for NaN
+        case float() if value in _YAML_WRITE_SPECIAL or math.isnan(value):
             return _YAML_WRITE_SPECIAL.get(value, ".nan")
         case dict():
             return f"{{{', '.join(f'{name(key)}: {flow(item)}' for key, item in value.items())}}}"
@@ -145,38 +149,10 @@ def name(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in quoted)
 
 
-def _item(value: Any, unit: str) -> list[str]:
-    lines = [flow(value)]
-    if value and isinstance(value, dict | list):
-        lines = members(value, unit) if isinstance(value, dict) else items(value, unit)
-    return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
-
-
 _GAP: Final = re.compile(r"(?<![^\s\[{,])#[^\r\n]*|,")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r|\Z")
 _COLON: Final = re.compile(r"[ \t]*:(?:[ \t]+[&!][^\s]*)*")
 _BLANKS: Final = " \t\r\n"
-
-
-def offset(root: Node | None, where: KeyPath) -> int:
-    """Return the offset of a key or item; for a missing one, that of its nearest existing parent."""
-    at, node = (root.start if root else 0), root
-    for step in where:
-        pair = node.child(step) if node else None
-        if pair is None:
-            return at
-        at, node = pair.start, pair.node
-    return at
-
-
-def put(text: str, root: Node | None, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-    """Yield proposals to set a value."""
-    yield _Edit(text, root).put(where, value)
-
-
-def drop(text: str, root: Node | None, where: KeyPath) -> Iterator[Sequence[Splice]]:
-    """Yield proposals to remove a value."""
-    yield _Edit(text, root).drop(where)
 
 
 class _Edit:
@@ -188,7 +164,7 @@ class _Edit:
         self.newline = newline_of(text)
         self.unit = " " * ((_step(root) if root else 0) or 2)
 
-    def put(self, where: KeyPath, value: Any) -> list[Splice]:
+    def put(self, where: KeyPath, value: object) -> list[Splice]:
         if self.root is None:
             return [self._first_entry(_lines({where[-1]: value}, self.unit))]
         if not where:
@@ -238,7 +214,7 @@ class _Edit:
             raise SyntaxFault("the file is empty")
         return above, node
 
-    def _replace(self, holder: Node, pair: Pair, value: Any) -> list[Splice]:
+    def _replace(self, holder: Node, pair: Pair, value: object) -> list[Splice]:
         node, end = pair.node, self._end(pair.node)
         is_spread = isinstance(value, dict | list) and bool(value) and not node.is_flow
         if holder.is_flow or not (is_spread or node.is_block):
@@ -254,7 +230,9 @@ class _Edit:
             return [(colon, colon, inline), (line, end, new)]
         return [(colon, end, ""), (self._line_end(end),) * 2 + (new,)]
 
-    def _append_flow(self, above: tuple[Node, Pair] | None, holder: Node, step: str | int, value: Any) -> list[Splice]:
+    def _append_flow(
+        self, above: tuple[Node, Pair] | None, holder: Node, step: str | int, value: object
+    ) -> list[Splice]:
         """Append to a list or object in flow style; an empty one becomes block style where possible."""
         text = self.text
         if above and not holder.pairs and above[0].kind == "map" and not above[0].is_flow:
@@ -336,13 +314,13 @@ class _Edit:
         return at - max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) - 1
 
 
-def _lines(value: Any, unit: str) -> list[str]:
+def _lines(value: object, unit: str) -> list[str]:
     if not value or not isinstance(value, dict | list):
         return [flow(value)]
     return members(value, unit) if isinstance(value, dict) else items(value, unit)
 
 
-def _entry(step: str | int, value: Any, unit: str) -> list[str]:
+def _entry(step: str | int, value: object, unit: str) -> list[str]:
     return items([value], unit) if isinstance(step, int) else member(step, value, unit)
 
 
@@ -396,13 +374,20 @@ class _Yaml:
         return ParsedText(text, root.value, tuple(builder.marks), root)
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
-        return offset(reading.tree, where)
+        root: Node | None = reading.tree
+        at, node = (root.start if root else 0), root
+        for step in where:
+            pair = node.child(step) if node else None
+            if pair is None:
+                return at
+            at, node = pair.start, pair.node
+        return at
 
-    def put(self, reading: ParsedText, where: KeyPath, value: Any) -> Iterator[Sequence[Splice]]:
-        return put(reading.text, reading.tree, where, value)
+    def put(self, reading: ParsedText, where: KeyPath, value: object) -> Iterator[Sequence[Splice]]:
+        yield _Edit(reading.text, reading.tree).put(where, value)
 
     def drop(self, reading: ParsedText, where: KeyPath) -> Iterator[Sequence[Splice]]:
-        return drop(reading.text, reading.tree, where)
+        yield _Edit(reading.text, reading.tree).drop(where)
 
 
 YAML: Final = _Yaml()
@@ -451,7 +436,7 @@ class _Builder:
         if len(self._open) >= MAX_DEPTH:
             raise TooDeep(_start(event)[0])
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
-        value: Any = {} if kind == "map" else []
+        value: object = {} if kind == "map" else []
         start, column = _start(event)
         node = Node(kind, start, start, column, value, bool(event.flow_style))
         self._open.append(_OpenCollection(node, event.anchor))
@@ -538,7 +523,7 @@ def _scalar(event: yaml.ScalarEvent) -> Node:
     )
 
 
-def _merge(value: dict[str, Any], seen: set[str], node: Node) -> None:
+def _merge(value: dict[str, object], seen: set[str], node: Node) -> None:
     """Add the members of a merged (<<) object whose keys are not written here."""
     parts = node.value if isinstance(node.value, list) else [node.value]
     if not all(isinstance(part, dict) for part in parts):

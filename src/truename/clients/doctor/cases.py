@@ -56,7 +56,7 @@ class ExaminedServer:
     """
 
     key: str
-    definitions: Mapping[str, Mapping[str, Any]] | None = None
+    definitions: Mapping[str, Mapping[str, object]] | None = None
     repeated: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     location: Location | None = None
@@ -66,7 +66,7 @@ class ExaminedServer:
 
     @classmethod
     def listing(
-        cls, key: str, listing: Any, location: Location | None = None, *, config: ServerConfig | None = None
+        cls, key: str, listing: object, location: Location | None = None, *, config: ServerConfig | None = None
     ) -> ExaminedServer:
         """Read an answer to tools/list in any form: tools, names, a result or a response. Raises nothing."""
         catalog = Catalog.from_mcp([(key, listing)], {}, strict=False)
@@ -306,7 +306,9 @@ def _startable(group: Sequence[tuple[FoundFile, ClientServer]]) -> StartableServ
     )
 
 
-def cases_of(files: Sequence[FoundFile], answers: Mapping[Identity, Any], project: str = "") -> tuple[ClientCase, ...]:
+def cases_of(
+    files: Sequence[FoundFile], answers: Mapping[Identity, object], project: str = ""
+) -> tuple[ClientCase, ...]:
     """Return a case for each client of these files, with the tools of the servers that were asked.
 
     Files that belong to no certain client are skipped. A file that configures several projects makes one case for the
@@ -319,11 +321,10 @@ def cases_of(files: Sequence[FoundFile], answers: Mapping[Identity, Any], projec
     return tuple(case for several in by_client.values() for case in _cases(several, answers, project))
 
 
-def servers_of(files: Iterable[FoundFile], answers: Mapping[Identity, Any]) -> list[ExaminedServer]:
+def servers_of(files: Iterable[FoundFile], answers: Mapping[Identity, object]) -> list[ExaminedServer]:
     """Return the enabled servers of files that belong to no certain client."""
-    read = _CaseReader(answers)
     pairs = [(found, one) for found in files if not found.file.client for one in found.servers]
-    return [read.server(found, one) for found, one in _effective(pairs) if not one.server.disabled]
+    return [_examined(found, one, answers) for found, one in _effective(pairs) if not one.server.disabled]
 
 
 def general_dialects() -> tuple[Dialect, ...]:
@@ -335,42 +336,35 @@ def general_dialects() -> tuple[Dialect, ...]:
     )
 
 
-def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, Any], project: str) -> Iterator[ClientCase]:
-    file, read = files[0].file, _CaseReader(answers)
+def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, object], project: str) -> Iterator[ClientCase]:
+    file = files[0].file
     pairs = [
         (found, client_server)
         for found in files
         for client_server in found.servers
         if not client_server.server.disabled
     ]
-    pairs.sort(key=lambda pair: _rank(pair[1]))
+    rank = {scope: number for number, scope in enumerate(_NEAREST_FIRST)}
+    pairs.sort(key=lambda pair: rank.get(pair[1].scope, len(rank)))
     elsewhere = dict.fromkeys(there for _, one in pairs if (there := _project_of(one)) not in ("", project))
     dialect = dialects.get(file.dialect)
     for there in ("", *elsewhere):
         here = [pair for pair in pairs if _project_of(pair[1]) in ("", there or project)]
         yield ClientCase(
             dialect=dialect,
-            lists=ServerLists(read.server(found, one) for found, one in _effective(here)),
+            lists=ServerLists(_examined(found, one, answers) for found, one in _effective(here)),
             client=file.client,
             title=f"{file.title} in {there}" if there else file.title,
             files=() if there else tuple(files),
         )
 
 
-class _CaseReader:
-    """A reader of servers' answers."""
-
-    def __init__(self, answers: Mapping[Identity, Any]) -> None:
-        self._answers = answers
-
-    def server(self, found: FoundFile, client_server: ClientServer) -> ExaminedServer:
-        key, here = client_server.server.key, location_of(found, client_server.where)
-        answer = self._answers.get(identity(client_server))
-        return (
-            ExaminedServer(key=key, location=here, shown=shown_at_gateway(client_server.server))
-            if answer is None
-            else ExaminedServer.listing(key, answer, here, config=client_server.server)
-        )
+def _examined(found: FoundFile, client_server: ClientServer, answers: Mapping[Identity, object]) -> ExaminedServer:
+    key, here = client_server.server.key, location_of(found, client_server.where)
+    answer = answers.get(identity(client_server))
+    if answer is None:
+        return ExaminedServer(key=key, location=here, shown=shown_at_gateway(client_server.server))
+    return ExaminedServer.listing(key, answer, here, config=client_server.server)
 
 
 def _effective(pairs: Iterable[tuple[FoundFile, ClientServer]]) -> Iterable[tuple[FoundFile, ClientServer]]:
@@ -379,10 +373,6 @@ def _effective(pairs: Iterable[tuple[FoundFile, ClientServer]]) -> Iterable[tupl
     for pair in pairs:
         chosen.setdefault(pair[1].server.key, pair)
     return chosen.values()
-
-
-def _rank(client_server: ClientServer) -> int:
-    return _NEAREST_FIRST.index(client_server.scope) if client_server.scope in _NEAREST_FIRST else len(_NEAREST_FIRST)
 
 
 def _project_of(client_server: ClientServer) -> str:

@@ -91,14 +91,12 @@ def examine(cases: Iterable[ClientCase], general: Iterable[Finding] = ()) -> Doc
     # Cases with the same servers have the same findings about lists.
     about = {(one.rule.code, one.fact): one for several in lists.values() for one in check_lists(several)}
     seen: set[object] = set()
-    return DoctorReport(
-        diagnoses=tuple(Diagnosis(case=case, findings=_sorted(_new(_of(case), seen))) for case in cases),
-        general=_sorted([*general, *about.values()]),
-    )
-
-
-def _of(case: ClientCase) -> Iterator[Finding]:
-    return chain(check_files(case.files, case.dialect), check_tools(case), check_limits(case), check_kept_names(case))
+    diagnoses: list[Diagnosis] = []
+    for case in cases:
+        of_files, of_kept_names = check_files(case.files, case.dialect), check_kept_names(case)
+        findings = chain(of_files, check_tools(case), check_limits(case), of_kept_names)
+        diagnoses.append(Diagnosis(case=case, findings=_sorted(_new(findings, seen))))
+    return DoctorReport(diagnoses=tuple(diagnoses), general=_sorted([*general, *about.values()]))
 
 
 def _new(findings: Iterable[Finding], seen: set[object]) -> Iterator[Finding]:

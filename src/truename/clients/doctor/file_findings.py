@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from truename.clients.doctor.rules import RULES
@@ -14,6 +14,7 @@ from truename.clients.server_entries import speaks_http
 from truename.config.servers import misspelt, strange
 from truename.conventions import Finding, Location
 from truename.dialects.transformation import compile_transformation
+from truename.editing import value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     from truename.clients import ClientServer, FoundFile
     from truename.config import ServerConfig
-    from truename.conventions.findings import Confidence
     from truename.dialects import Dialect
-    from truename.editing import Document
+
 
 __all__ = ["MASK", "check_files", "dotted", "literal_secrets", "location_of", "masked", "would_start"]
 
@@ -65,7 +65,7 @@ class SecretLeaf:
     text: str
 
 
-def literal_secrets(entry: Any) -> Iterator[SecretLeaf]:
+def literal_secrets(entry: object) -> Iterator[SecretLeaf]:
     """Return the strings of an entry that look like secrets in plain text, by their names or their forms.
 
     >>> entry = {"env": {"API_KEY": "k3y-9f2c", "KEY_FILE": "/x", "TOKEN": "${TOKEN}"}, "args": ["--token", "s3cret"]}
@@ -101,30 +101,21 @@ def would_start(server: ServerConfig) -> str:
     return " ".join([*environment, *map(_quoted, [server.command or "", *words])]) + where
 
 
-def _leaves(value: Any, where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
+def _leaves(value: object, where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
     if len(where) > _DEEPEST:
         return
     if isinstance(value, str):
-        yield from _of_text(value, where, name)
+        option = _OPTION.fullmatch(value) if len(value) <= _LONGEST else None
+        yield SecretLeaf(where, option[1], option[2]) if option and option[2] else SecretLeaf(where, name, value)
     elif isinstance(value, dict):
         for key, one in value.items():
             yield from _leaves(one, (*where, key), str(key))
     elif isinstance(value, list):
-        yield from _of_list(value, where, name)
-
-
-def _of_text(text: str, where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
-    option = _OPTION.fullmatch(text) if len(text) <= _LONGEST else None
-    yield SecretLeaf(where, option[1], option[2]) if option and option[2] else SecretLeaf(where, name, text)
-
-
-def _of_list(items: Sequence[Any], where: tuple[str | int, ...], name: str) -> Iterator[SecretLeaf]:
-    before = ""
-    for number, item in enumerate(items):
-        yield from _leaves(
-            item, (*where, number), _option_before(before) or (name if not isinstance(item, str) else "")
-        )
-        before = item if isinstance(item, str) else ""
+        before = ""
+        for number, item in enumerate(value):
+            inherited = "" if isinstance(item, str) else name
+            yield from _leaves(item, (*where, number), _option_before(before) or inherited)
+            before = item if isinstance(item, str) else ""
 
 
 def _option_before(word: str) -> str:
@@ -252,12 +243,12 @@ def _about_entry(found: FoundFile, client_server: ClientServer, dialect: Dialect
     if server.url is not None and _is_open(server.url):
         fact = f"{key} is reached over the network without TLS."
         yield _finding("unencrypted_server", found, here, fact, "Use https, or a tunnel.", server=server.key)
-    yield from _about_keys(found, client_server)
-    yield from _about_secrets(found, client_server)
+    entry = None if found.document is None else value_at(found.document.value, client_server.where)
+    yield from _about_keys(found, client_server, entry)
+    yield from _about_secrets(found, client_server, entry)
 
 
-def _about_keys(found: FoundFile, client_server: ClientServer) -> Iterator[Finding]:
-    entry = _at(found.document, client_server.where)
+def _about_keys(found: FoundFile, client_server: ClientServer, entry: object) -> Iterator[Finding]:
     for word in strange(entry) if isinstance(entry, dict) else ():
         if meant := misspelt(word):
             fact = f"{excerpt(client_server.server.key, 64)} has the key {excerpt(word, 64)}, which has no effect."
@@ -267,8 +258,8 @@ def _about_keys(found: FoundFile, client_server: ClientServer) -> Iterator[Findi
             )
 
 
-def _about_secrets(found: FoundFile, client_server: ClientServer) -> Iterator[Finding]:
-    leaves = list(literal_secrets(_at(found.document, client_server.where)))
+def _about_secrets(found: FoundFile, client_server: ClientServer, entry: object) -> Iterator[Finding]:
+    leaves = list(literal_secrets(entry))
     if not leaves:
         return
     names = ", ".join(dict.fromkeys(excerpt(leaf.name or "a text", 40) for leaf in leaves))
@@ -276,16 +267,6 @@ def _about_secrets(found: FoundFile, client_server: ClientServer) -> Iterator[Fi
     remedy = "Move it to an environment variable, and write a reference to the variable."
     here = location_of(found, (*client_server.where, *leaves[0].where))
     yield _finding("literal_secret", found, here, fact, remedy, server=client_server.server.key)
-
-
-def _at(document: Document | None, where: Sequence[str | int]) -> Any:
-    value: Any = None if document is None else document.value
-    for step in where:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
-    return value
 
 
 def _is_open(url: str) -> bool:
@@ -307,16 +288,13 @@ def _about_scopes(files: Sequence[FoundFile]) -> Iterator[Finding]:
     seen: defaultdict[str, list[tuple[FoundFile, ClientServer]]] = defaultdict(list)
     for found in files:
         for client_server in found.servers:
-            if all(not _apart(client_server, other) for _, other in seen[client_server.server.key]):
-                seen[client_server.server.key].append((found, client_server))
+            path, where, others = client_server.path, client_server.where, seen[client_server.server.key]
+            # Entries of two projects in one file are never used together.
+            if not any(other.path == path and other.where[:-1] != where[:-1] for _, other in others):
+                others.append((found, client_server))
     for key, client_servers in seen.items():
         if len(client_servers) > 1:
             yield _several(key, client_servers)
-
-
-def _apart(one: ClientServer, other: ClientServer) -> bool:
-    """Return whether two entries belong to two projects in one file, which are never used together."""
-    return one.path == other.path and one.where[:-1] != other.where[:-1]
 
 
 def _several(key: str, client_servers: Sequence[tuple[FoundFile, ClientServer]]) -> Finding:
@@ -338,10 +316,6 @@ def _finding(rule: str, found: FoundFile, location: Location, *texts: str, serve
         remedy=remedy,
         location=location,
         client=found.file.client,
-        confidence=_confidence(found),
+        confidence=found.file.confidence,
         server=server,
     )
-
-
-def _confidence(found: FoundFile) -> Confidence:
-    return "run" if found.file.confidence == "run" else "read"

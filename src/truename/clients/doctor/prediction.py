@@ -155,26 +155,21 @@ def predict(
     return Prediction(dialect, Roster(servers, addresses))
 
 
-def _joining(dialect: Dialect, servers: int) -> Dialect:
-    """Return the dialect with the way in which it joins server and tool names for this number of servers."""
-    rules = dialect.mangling
-    if not rules.several or servers < 2:
-        return dialect
-    return replace(dialect, mangling=replace(rules, join=rules.several))
-
-
 class _SimulatedServer:
     """A simulation of one client that answers for single tools."""
 
     def __init__(self, dialect: Dialect, roster: Roster) -> None:
         entries = roster.entries(dialect)
-        joining = _joining(dialect, len({entry.server for entry in entries}))
-        rules = joining.mangling
+        rules = dialect.mangling
+        if rules.several and len({entry.server for entry in entries}) > 1:
+            # The client joins server and tool names in another way if there are several servers.
+            rules = replace(rules, join=rules.several)
+            dialect = replace(dialect, mangling=rules)
         self.provider = dialect.kind == "provider"
-        self.simulation = outcome = simulate_lists(joining, entries)
+        self.simulation = outcome = simulate_lists(dialect, entries)
         self._refused = frozenset(outcome.refused)
         self._known = roster.addresses if rules.part == "address" else _NOWHERE
-        self._limit = joining.known_length
+        self._limit = dialect.known_length
         self._engine = compile_transformation(rules)
         self._behind = rules.join.startswith("{tool}") and rules.join != "{tool}"
         equal = roster.namesakes.values() if self.provider and rules.duplicate == "unknown" else ()
@@ -199,16 +194,12 @@ class _SimulatedServer:
         if key[0] in self._down or outcome.scope == "request":
             return ToolFate(key[0], key[1], None, None, "falls", outcome.scope)
         if key in self._seen:
-            text = self._seen[key]
-            return ToolFate(key[0], key[1], text, outcome.winner(text), "misrouted")
-        return self._unseen(key)
-
-    def _unseen(self, key: Key) -> ToolFate:
+            seen = self._seen[key]
+            return ToolFate(key[0], key[1], seen, outcome.winner(seen), "misrouted")
         text = self._clash.get(key)
         if text is None:
             return ToolFate(key[0], key[1], None, None, "unknown" if key in self._uncertain else "dropped")
-        known = self.simulation.seen.get(text)
-        return ToolFate(key[0], key[1], None, self.simulation.winner(text), "merged" if known else "unknown")
+        return ToolFate(key[0], key[1], None, outcome.winner(text), "merged" if outcome.seen.get(text) else "unknown")
 
     def _change(self, key: Key, shown: str) -> str:
         """Return how the tool's own name was changed ("cut", "respelled" or ""), ignoring prefixes and suffixes."""

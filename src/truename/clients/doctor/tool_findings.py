@@ -105,26 +105,26 @@ def _ignores(case: ClientCase, server: str) -> bool:
 
 
 def _grouped(case: ClientCase, fates: Iterable[ToolFate]) -> dict[tuple[Rule, str, str], list[ToolFate]]:
-    """Group tools by rule, server and cause."""
+    """Group tools by rule, server and cause: why a tool is left out (a code), or that it is listed twice."""
     twice = {(server.key, name) for server in case.lists.servers for name in server.repeated}
     groups: defaultdict[tuple[Rule, str, str], list[ToolFate]] = defaultdict(list)
     for fate in fates:
-        why = " listed twice," if fate.loss == "refused" and fate.key in twice else _cause(case, fate)
+        reasons = case.dialect.check(fate.tool, fate.server) if fate.loss == "dropped" else ()
+        why = reasons[0].code if reasons else ""
+        if fate.loss == "refused" and fate.key in twice:
+            why = " listed twice,"
         groups[BY_LOSS[fate.loss, fate.scope], fate.server, why].append(fate)
     return groups
 
 
-def _cause(case: ClientCase, fate: ToolFate) -> str:
-    """Return the code of the reason why a tool is left out, by which findings are grouped."""
-    reasons = case.dialect.check(fate.tool, fate.server) if fate.loss == "dropped" else ()
-    return reasons[0].code if reasons else ""
-
-
 def _fails(case: ClientCase, fates: Sequence[ToolFate], why: str) -> str:
-    what = _FAILS[fates[0].scope][len(fates) > 1].format(client=case.called)
-    fallen = [fate for fate in case.direct.lost if fate.loss == "falls" and _falls_with(fate, fates[0])]
+    first = fates[0]
+    what = _FAILS[first.scope][len(fates) > 1].format(client=case.called)
+    fallen = [fate for fate in case.direct.lost if fate.loss == "falls"]
+    if first.scope != "request":
+        fallen = [fate for fate in fallen if fate.server == first.server]
     along = f", and {_tools(len(fallen))} with it" if fallen else ""
-    return f"{_named(fates)}{why and ','}{why} {what}{_reason(case, fates[0]) if not why else ''}{along}."
+    return f"{_named(fates)}{why and ','}{why} {what}{_reason(case, first) if not why else ''}{along}."
 
 
 def _reason(case: ClientCase, fate: ToolFate) -> str:
@@ -133,10 +133,6 @@ def _reason(case: ClientCase, fate: ToolFate) -> str:
         return f" ({reasons[0].text})"
     equal = [key for key in case.lists.alike.get(fold(fate.tool), ()) if key != fate.key]
     return f" (it counts as the same as {_sources(equal[:1])})" if equal else ""
-
-
-def _falls_with(fate: ToolFate, cause: ToolFate) -> bool:
-    return cause.scope == "request" or fate.server == cause.server
 
 
 def _dropped(case: ClientCase, fates: Sequence[ToolFate], _why: str) -> str:
@@ -216,10 +212,11 @@ def _tools(number: int) -> str:
 
 
 def _found(case: ClientCase, rule: Rule, server: str, tools: Iterable[str], fact: str) -> Finding:
+    keeps = f"{case.remedy} gives each tool a name that it keeps."
     return Finding(
         rule=rule,
         fact=fact,
-        remedy=_remedy(case),
+        remedy=keeps if case.remedy else "`truename serve` gives each tool a name that every client keeps.",
         location=_place(case, server),
         client=case.name,
         confidence=confidence(case),
@@ -230,12 +227,6 @@ def _found(case: ClientCase, rule: Rule, server: str, tools: Iterable[str], fact
 
 def _place(case: ClientCase, server: str) -> Location | None:
     return case.lists.places.get(server)
-
-
-def _remedy(case: ClientCase) -> str:
-    if case.remedy:
-        return f"{case.remedy} gives each tool a name that it keeps."
-    return "`truename serve` gives each tool a name that every client keeps."
 
 
 # Vendors advise tool search from 10,000 tokens of definitions or some thirty tools on.
@@ -334,7 +325,9 @@ class _KeptName(NamedTuple):
 
 def check_kept_names(case: ClientCase) -> Iterator[Finding]:
     """Yield findings about tool names in the client's files that match no tool, or several of which only one is run."""
-    servers = _servers(case)
+    # Every server in the client's files; None for those that were not asked.
+    servers: dict[str, ExaminedServer | None] = {one.server.key: None for found in case.files for one in found.servers}
+    servers |= {server.key: server for server in case.lists.servers if server.definitions is not None}
     strangers: defaultdict[tuple[str, str], list[_KeptName]] = defaultdict(list)
     for kept in _of(case.files):
         mine = [key for key in servers if matches(kept.name, key, None)]
@@ -358,13 +351,6 @@ def _of(files: Iterable[FoundFile]) -> Iterator[_KeptName]:
                 yield _KeptName(found, name)
 
 
-def _servers(case: ClientCase) -> Mapping[str, ExaminedServer | None]:
-    """Return every server in the client's files; None for those that were not asked."""
-    known: dict[str, ExaminedServer | None] = {one.server.key: None for found in case.files for one in found.servers}
-    known.update({server.key: server for server in case.lists.servers if server.definitions is not None})
-    return known
-
-
 def _about_one(case: ClientCase, kept: _KeptName, mine: Mapping[str, ExaminedServer | None]) -> Iterator[Finding]:
     asked = {key: server for key, server in mine.items() if server is not None}
     if len(asked) < len(mine):
@@ -384,7 +370,8 @@ def _about_one(case: ClientCase, kept: _KeptName, mine: Mapping[str, ExaminedSer
         if together and reached is not None:
             tools = [tool for _, tool in meant]
             fact = f"{excerpt(kept.name.text)} matches {listed(tools)}, and {case.called} runs {excerpt(reached[1])}."
-            yield _finding(case, kept, RULES["kept_name_elsewhere"], fact, _connect(case))
+            remedy = f"{case.remedy} gives each tool a unique name, and updates the list."
+            yield _finding(case, kept, RULES["kept_name_elsewhere"], fact, remedy)
 
 
 def _unmatched(case: ClientCase, kept: _KeptName, asked: Mapping[str, ExaminedServer]) -> Finding:
@@ -408,10 +395,6 @@ def _stranger(case: ClientCase, server: str, several: list[_KeptName], known: It
         remedy = f"Did you mean the server {excerpt(near[0], 64)}?"
         return _finding(case, several[0], RULES["kept_name_unmatched"], fact, remedy)
     return _finding(case, several[0], RULES["kept_name_of_no_server"], fact, "Remove what is no longer used.")
-
-
-def _connect(case: ClientCase) -> str:
-    return f"{case.remedy} gives each tool a unique name, and updates the list."
 
 
 def _finding(case: ClientCase, kept: _KeptName, rule: Rule, *texts: str) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
 from truename.config.servers import ServerConfig
@@ -20,7 +20,7 @@ _REMOTE: Final[dict[str, Literal["http", "sse"]]] = {"mcp": "http", "sse": "sse"
 _DEFAULT_PATHS: Final = {"mcp": "/mcp", "sse": "/sse"}
 
 
-def agentgateway(values: dict[str, Any], path: Path) -> ImportedConfig:
+def agentgateway(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import each target as a server; CEL rules and policies become findings.
 
     CEL expressions are code, so tool names in them are not extracted: each expression is reported as it is.
@@ -39,14 +39,14 @@ def agentgateway(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def _outside(value: Any, where: str, reading: ConfigReading, *known: str) -> None:
+def _outside(value: object, where: str, reading: ConfigReading, *known: str) -> None:
     taken = TakenKeys(value, where)
     _policies(taken.inside("policies"), reading)
     taken.ignore(*known)
     reading.rest(taken)
 
 
-def _route(route: Any, where: str, reading: ConfigReading) -> None:
+def _route(route: object, where: str, reading: ConfigReading) -> None:
     taken = TakenKeys(route, where)
     _policies(taken.inside("policies"), reading)
     for place, backend in _each_of(route, "backends", where):
@@ -58,7 +58,7 @@ def _route(route: Any, where: str, reading: ConfigReading) -> None:
     reading.rest(taken)
 
 
-def _each_of(value: Any, name: str, where: str) -> list[tuple[str, Any]]:
+def _each_of(value: object, name: str, where: str) -> list[tuple[str, object]]:
     found = value.get(name) if isinstance(value, dict) else None
     items = found if isinstance(found, list) else []
     place = f"{where}.{name}" if where else name

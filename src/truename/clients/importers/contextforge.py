@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
 from truename.config.servers import ServerConfig
@@ -21,7 +21,7 @@ _TRANSPORTS: Final[dict[str, Literal["http", "sse"]]] = {"SSE": "sse", "STREAMAB
 _WHOLE: Final = {"servers": "filter", "prompts": "setting", "resources": "setting", "roots": "setting"}
 
 
-def contextforge(values: dict[str, Any], path: Path) -> ImportedConfig:
+def contextforge(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import gateways as servers, and custom names of tools; REST tools and encrypted values become findings.
 
     An exported "server" is a selection of tools, so it becomes a finding, not a server.
@@ -58,7 +58,7 @@ def _gateway(taken: TakenKeys, number: int, reading: ConfigReading, keys: dict[s
     transport = (taken.text("transport") or "SSE").upper().replace("_", "")
     off = taken.truth("enabled") is False or taken.truth("is_active") is False
     kind = taken.text("auth_type") or ""
-    headers = {"Authorization": f"Bearer ${{{_variable(key)}}}"} if kind == "bearer" else {}
+    headers = {"Authorization": f"Bearer ${{{variable_name(key)}_TOKEN}}"} if kind == "bearer" else {}
     if kind or "auth_value" in taken:
         fact = f"The credentials of {excerpt(key)} ({excerpt(kind or 'unknown')}) are encrypted in the export."
         reading.leave("kept-elsewhere", fact, taken.where("auth_value"), server=key)
@@ -91,7 +91,3 @@ def _tool(taken: TakenKeys, reading: ConfigReading, keys: dict[str, str]) -> Non
     reading.rename(owner, original, taken.text("custom_name"), taken.where("custom_name"))
     if taken.truth("enabled") is False:
         reading.switched_off(original, taken.where("enabled"), server=owner)
-
-
-def _variable(key: str) -> str:
-    return f"{variable_name(key)}_TOKEN"

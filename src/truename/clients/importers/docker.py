@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, read_plain
 from truename.config.servers import ServerConfig
@@ -25,7 +25,7 @@ _ABOUT: Final = (
 )
 
 
-def docker(values: dict[str, Any], path: Path) -> ImportedConfig:
+def docker(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import the enabled servers: each becomes ``docker mcp gateway run``, which uses Docker's own settings.
 
     In a catalogue, an image becomes ``docker run`` and a remote server its URL. Secrets and profiles stay in Docker's
@@ -42,7 +42,8 @@ def docker(values: dict[str, Any], path: Path) -> ImportedConfig:
         elif "image" in taken:
             reading.server(_contained(key, taken, reading), taken.where("image"))
         else:
-            reading.server(_through_docker(key), f"{_REGISTRY}.{key}")
+            arguments = ("mcp", "gateway", "run", "--servers", key)
+            reading.server(ServerConfig(key=key, command="docker", args=arguments), taken.where(""))
         shown = taken.items("tools")
         taken.ignore(*_ABOUT, "tools" if shown else "")
         reading.rest(taken, server=key)
@@ -51,10 +52,6 @@ def docker(values: dict[str, Any], path: Path) -> ImportedConfig:
     top.ignore("version", "name", "displayName")
     reading.rest(top)
     return reading.result()
-
-
-def _through_docker(key: str) -> ServerConfig:
-    return ServerConfig(key=key, command="docker", args=("mcp", "gateway", "run", "--servers", key))
 
 
 def _remote(key: str, taken: TakenKeys, reading: ConfigReading) -> ServerConfig:
@@ -101,7 +98,7 @@ def _beside(path: Path, reading: ConfigReading) -> None:
         reading.leave("setting", fact, f"config.yaml: {key}", server=key)
 
 
-def _other(path: Path, name: str, reading: ConfigReading) -> list[tuple[str, Any]]:
+def _other(path: Path, name: str, reading: ConfigReading) -> list[tuple[str, object]]:
     other = path.with_name(name)
     if not other.is_file():
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.clients.importers import docker as docker_files
 from truename.clients.importers.agentgateway import agentgateway
@@ -25,7 +25,7 @@ __all__ = ["KINDS", "detect", "read_peer"]
 
 _MOST_FILES: Final = 1_000
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
-Values = dict[str, Any]
+Values = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, read_server
 from truename.errors import excerpt
@@ -42,7 +42,7 @@ _RULES: Final = {
 }
 
 
-def litellm(values: dict[str, Any], path: Path) -> ImportedConfig:
+def litellm(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import servers, display names of tools and aliases; settings about models become findings.
 
     A URL without a transport uses SSE, LiteLLM's default.
@@ -73,7 +73,8 @@ def _server(key: str, taken: TakenKeys, reading: ConfigReading) -> None:
         reading.alias(key, alias)
     names = taken.inside("tool_name_to_display_name")
     for tool in taken.object("tool_name_to_display_name"):
-        reading.rename(key, _bare(tool, key), names.text(tool), names.where(tool))
+        # A tool may be named with the server's prefix.
+        reading.rename(key, tool.removeprefix(f"{key}-"), names.text(tool), names.where(tool))
     reading.rest(names, server=key)
     reading.filtered(taken, "allowed_tools", "disallowed_tools", server=key)
     reading.descriptions(taken, "tool_name_to_description", server=key)
@@ -81,11 +82,6 @@ def _server(key: str, taken: TakenKeys, reading: ConfigReading) -> None:
     if server is not None:
         reading.server(server, taken.where(""))
     reading.rest(taken, server=key, rules=_RULES)
-
-
-def _bare(tool: str, key: str) -> str:
-    """Return a tool's own name without the server's prefix, if it has one."""
-    return tool.removeprefix(f"{key}-")
 
 
 def _sent(taken: TakenKeys) -> Mapping[str, str]:
@@ -101,7 +97,7 @@ def _sent(taken: TakenKeys) -> Mapping[str, str]:
     return headers
 
 
-def _referring(value: Any) -> Any:
+def _referring(value: object) -> object:
     """Replace LiteLLM's ``os.environ/NAME`` by ``${NAME}``, at any depth."""
     if isinstance(value, str):
         return _ENVIRON.sub(r"${\1}", value)

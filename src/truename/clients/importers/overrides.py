@@ -54,7 +54,10 @@ def names_of(imports: Iterable[ImportedConfig], keys: Keys, server_name: str) ->
                 holders[fold(rename.name)] = id
                 named[id] = rename.name
             else:
-                findings.append(_finding(imported, rename, problem or "it has no id"))
+                whose = f"{excerpt(rename.tool)} of {excerpt(rename.server)}"
+                fact = f"Tool {whose} can't be called {excerpt(rename.name)}: {problem or 'it has no id'}."
+                at, server = rename.where, rename.server
+                findings.append(left("rename", fact, file=imported.file, where=at, server=server, tools=(rename.tool,)))
     aliases, unfit = _aliases(imports, keys)
     return OverrideNames(overrides=MappingProxyType(named), aliases=MappingProxyType(aliases), left=(*findings, *unfit))
 
@@ -77,12 +80,6 @@ def _problem(rename: ImportedRename, id: str | None, server_name: str, holders: 
     if (holder := holders.get(fold(rename.name), id)) != id:
         return f"{holder} already has that name"
     return None
-
-
-def _finding(imported: ImportedConfig, rename: ImportedRename, problem: str) -> Finding:
-    whose = f"{excerpt(rename.tool)} of {excerpt(rename.server)}"
-    fact = f"Tool {whose} can't be called {excerpt(rename.name)}: {problem}."
-    return left("rename", fact, file=imported.file, where=rename.where, server=rename.server, tools=(rename.tool,))
 
 
 def _aliases(imports: Iterable[ImportedConfig], keys: Keys) -> tuple[dict[str, str], list[Finding]]:

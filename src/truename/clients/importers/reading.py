@@ -101,7 +101,7 @@ def left(name: str, fact: str, *, file: str, where: str, server: str = "", tools
 
 _MOST_TOOLS: Final = 5_000
 _SHOWN: Final = 5
-_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, False)
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {}, False)
 
 
 class ConfigReading:
@@ -194,7 +194,7 @@ class TakenKeys:
     """
 
     def __init__(self, values: object, where: str) -> None:
-        self._values: Mapping[str, Any] = values if isinstance(values, dict) else {}
+        self._values: Mapping[str, object] = values if isinstance(values, dict) else {}
         self._where = where
         self._taken: set[str] = set()
 
@@ -323,7 +323,7 @@ class _Loader(yaml.SafeLoader):
         if self.merged > _MAX_MERGED * 10:
             raise yaml.YAMLError("its << keys merge too much")
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
@@ -335,7 +335,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_plain(path: Path) -> dict[str, Any]:
+def read_plain(path: Path) -> dict[str, object]:
     """Parse a file that holds one JSON or YAML object. Raises `ConfigError` for anything else."""
     text = read_text(path)
     if text.lstrip().startswith(("{", "//", "/*")):
@@ -352,7 +352,7 @@ def read_plain(path: Path) -> dict[str, Any]:
     return found
 
 
-def _measure(value: Any, known: dict[int, int]) -> int:
+def _measure(value: object, known: dict[int, int]) -> int:
     """Return the number of values with aliases expanded. Raises `YAMLError` for too many, or a value inside itself."""
     if not isinstance(value, dict | list):
         return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys, bearer, read_server
 from truename.config.servers import ServerConfig
@@ -22,7 +22,7 @@ _SERVERS: Final = "mcpServers"
 _ELSEWHERE: Final = {"oauth": "kept-elsewhere"}
 
 
-def fastmcp(values: dict[str, Any], path: Path) -> ImportedConfig:
+def fastmcp(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import FastMCP's MCPConfig (``transport``, ``auth``, renames in ``tools``), or a fastmcp.json project."""
     reading = ConfigReading("fastmcp", "FastMCP", path)
     if "source" in values and _SERVERS not in values:
@@ -37,7 +37,8 @@ def fastmcp(values: dict[str, Any], path: Path) -> ImportedConfig:
         auth = taken.text("auth")
         headers = bearer(auth) if auth and auth != "oauth" else {}
         if auth == "oauth":
-            _sign_in(reading, key, taken, "auth")
+            fact = f"{excerpt(key)} uses OAuth; its tokens are not in the configuration."
+            reading.leave("kept-elsewhere", fact, taken.where("auth"), server=key)
         server = read_server(key, taken, reading, kind="transport", seconds=_MILLISECONDS, headers=headers)
         taken.ignore("description", "icon")
         _transforms(reading, key, taken)
@@ -46,7 +47,7 @@ def fastmcp(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def mcphub(values: dict[str, Any], path: Path) -> ImportedConfig:
+def mcphub(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import mcphub's ``mcp_settings.json``; its users, groups and keys become findings."""
     reading = ConfigReading("mcphub", "mcphub", path, "dollar")
     for key, taken in _entries(
@@ -66,7 +67,7 @@ def mcphub(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def onemcp(values: dict[str, Any], path: Path) -> ImportedConfig:
+def onemcp(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import 1mcp's ``mcp.json`` with its defaults for all servers; templates become findings."""
     reading = ConfigReading("1mcp", "1mcp", path, "project")
     defaults = values.get("serverDefaults")
@@ -94,7 +95,7 @@ def onemcp(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def metamcp(values: dict[str, Any], path: Path) -> ImportedConfig:
+def metamcp(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import the JSON that MetaMCP's page exports; its namespaces and renames are only in its database."""
     reading = ConfigReading("metamcp", "MetaMCP", path)
     for key, taken in _entries(values, reading):
@@ -107,7 +108,7 @@ def metamcp(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def ubie(values: dict[str, Any], path: Path) -> ImportedConfig:
+def ubie(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import ubie's mcp-proxy; its lists ``_extensions.tools.allow`` and ``deny`` become findings."""
     reading = ConfigReading("ubie", "ubie mcp-proxy", path)
     for key, taken in _entries(values, reading):
@@ -121,7 +122,7 @@ def ubie(values: dict[str, Any], path: Path) -> ImportedConfig:
     return reading.result()
 
 
-def mcpproxy(values: dict[str, Any], path: Path) -> ImportedConfig:
+def mcpproxy(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import mcpproxy-go, whose ``mcpServers`` is a list; quarantined servers are imported as disabled."""
     reading = ConfigReading("mcpproxy", "mcpproxy", path)
     top = TakenKeys(values, "")
@@ -141,11 +142,11 @@ def mcpproxy(values: dict[str, Any], path: Path) -> ImportedConfig:
 
 
 def _entries(
-    values: dict[str, Any],
+    values: dict[str, object],
     reading: ConfigReading,
     *,
     ignored: tuple[str, ...] = (),
-    common: dict[str, Any] | None = None,
+    common: dict[str, object] | None = None,
     rules: dict[str, str] | None = None,
 ) -> Iterator[tuple[str, TakenKeys]]:
     """Yield the entries; then report the other top-level keys."""
@@ -164,11 +165,6 @@ def _finish(reading: ConfigReading, key: str, taken: TakenKeys, server: ServerCo
     if server is not None:
         reading.server(server, taken.where(""))
     reading.rest(taken, server=key, rules=_ELSEWHERE)
-
-
-def _sign_in(reading: ConfigReading, key: str, taken: TakenKeys, name: str) -> None:
-    fact = f"{excerpt(key)} uses OAuth; its tokens are not in the configuration."
-    reading.leave("kept-elsewhere", fact, taken.where(name), server=key)
 
 
 def _transforms(reading: ConfigReading, key: str, taken: TakenKeys) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
 from truename.config.servers import ServerConfig
@@ -48,7 +48,7 @@ _OWN: Final = (
 )
 
 
-def toolhive(values: dict[str, Any], path: Path) -> ImportedConfig:
+def toolhive(values: dict[str, object], path: Path) -> ImportedConfig:
     """Import a RunConfig: an image over stdio becomes ``docker run``, a remote server its URL.
 
     An image over HTTP is reached through ToolHive's own proxy, which continues to filter and rename its tools; so its

@@ -31,7 +31,7 @@ from truename.editing import (
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from truename.clients.plan import ConnectionPlan
@@ -87,6 +87,8 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
         except ConfigError as error:
             left.add(path)
             problems.append(_with_backup(error, changes))
+    documents = [step.before for step in steps]
+    documents += [Document.parse(step.after, step.path, step.before.format) for step in steps if step.after is not None]
     return Disconnection(
         client=client,
         steps=tuple(steps),
@@ -95,7 +97,7 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
         backups=by_path,
         notes=tuple(notes),
         problems=tuple(problems),
-        secrets=frozenset(secret for step in steps for secret in _secrets(client, step)),
+        secrets=frozenset(secret for one in documents for secret in secrets_of(servers_in(client, one.value))),
     )
 
 
@@ -104,13 +106,6 @@ def _file_names(client: str) -> frozenset[str]:
     patterns = [pattern for file in rows for listed in file.paths.values() for pattern in listed]
     # A pattern that ends in a variable can be any file name.
     return frozenset("*" if pattern.endswith("}") else PureWindowsPath(pattern).name for pattern in patterns)
-
-
-def _secrets(client: str, step: PlanStep) -> Iterator[str]:
-    before = step.before
-    documents = [before] if step.after is None else [before, Document.parse(step.after, step.path, before.format)]
-    for document in documents:
-        yield from secrets_of(servers_in(client, document.value))
 
 
 def _undone(path: Path, changes: Sequence[Backup], notes: list[PlanNote]) -> tuple[PlanStep | None, bool]:
@@ -221,8 +216,13 @@ def connect(plan: ConnectionPlan, environ: Mapping[str, str] | None = None) -> t
     Raises `ConfigError` (``left_alone``).
     """
     check(plan)
-    ordered = sorted(plan.steps, key=lambda step: bool(step.entries))
-    return tuple(_replaced(step, plan.client, environ) for step in ordered)
+    made: list[Backup] = []
+    for step in sorted(plan.steps, key=lambda step: bool(step.entries)):
+        edits, entries = plain(step.edits), [list(where) for where in step.entries]
+        note = {"format": step.before.format, "edits": edits, "entries": entries}
+        new = step.after or b""
+        made.append(replace_file(step.before, new, client=plan.client, action=CONNECT, environ=environ, note=note))
+    return tuple(made)
 
 
 def disconnect(undoing: Disconnection, environ: Mapping[str, str] | None = None) -> None:
@@ -235,15 +235,6 @@ def disconnect(undoing: Disconnection, environ: Mapping[str, str] | None = None)
             _undo(by_path[path], undoing.client, done, environ)
         for backup in done:
             backup.discard()
-
-
-def _replaced(step: PlanStep, client: str, environ: Mapping[str, str] | None) -> Backup:
-    note = {
-        "format": step.before.format,
-        "edits": plain(step.edits),
-        "entries": [list(where) for where in step.entries],
-    }
-    return replace_file(step.before, step.after or b"", client=client, action=CONNECT, environ=environ, note=note)
 
 
 def _undo(step: PlanStep, client: str, done: tuple[Backup, ...], environ: Mapping[str, str] | None) -> None:

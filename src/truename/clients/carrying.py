@@ -222,7 +222,11 @@ def join_lists(entry: dict[str, object], servers: Sequence[LeavingEntry], file: 
 
 def _offered_lists(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
     for kind in file.entry:
-        restricting = [_restricts(value_at(server.former, kind.path), file.shape) for server in servers]
+        former = [value_at(server.former, kind.path) for server in servers]
+        restricting = [
+            isinstance(listed, list) and listed != _ALL and bool(listed or file.shape not in _EMPTY_IS_ALL)
+            for listed in former
+        ]
         if kind.effect != _ONLY or not any(restricting):
             continue
         offered: list[str] = []
@@ -233,7 +237,3 @@ def _offered_lists(servers: Sequence[LeavingEntry], file: ConfigFile) -> Iterato
             else:
                 offered += (server.move.names or {}).values()
         yield kind.path, offered
-
-
-def _restricts(listed: object, shape: str) -> bool:
-    return isinstance(listed, list) and listed != _ALL and bool(listed or shape not in _EMPTY_IS_ALL)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.clients.kept_names import kept_names
 from truename.clients.machine import is_glob, like
-from truename.clients.reading import FileReader, LoadedFile
+from truename.clients.reading import LoadedFile, load_file
 from truename.clients.server_entries import entries_of, left_out, looks_like_server, reach, read_entry
 from truename.clients.table import ConfigFile, config_files, name_files
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from truename.clients.kept_names import KeptName
@@ -193,9 +193,10 @@ class _FileLookup(NamedTuple):
 
 def find(machine: Machine) -> tuple[FoundFile, ...]:
     """Return the existing files of all clients, in the order of the table. Raises nothing, whatever the files hold."""
-    reader = FileReader()
+    # Several clients may use one file: it is read once.
+    load = cache(load_file)
     rows = (*config_files(), *name_files())
-    lookups = [look for file in rows for look in _read_files(file, machine, reader)]
+    lookups = [look for file in rows for look in _read_files(file, machine, load)]
     # In the home directory, the patterns of project files also match the user's own files: these are not a project's.
     users = {_file_identity(one.found) for one in lookups if one.found.file.scope != _PROJECT}
     return _with_kept(
@@ -209,7 +210,7 @@ def read_source(path: Path) -> FoundFile:
     A form that several clients share (``mcpServers``) gets a row without a client. A file without servers has a
     ``problem``, like one that can't be read.
     """
-    loaded = FileReader().load(path, guessed_format(path))
+    loaded = load_file(path, guessed_format(path))
     merged = _with_kept(_read_file(file, path, loaded) for file in guessed_files(path, loaded.value))
     servers = {one.where: one for found in reversed(merged) for one in reversed(found.servers)}
     kept = dict.fromkeys(name for found in merged for name in found.kept)
@@ -228,13 +229,13 @@ def _file_identity(found: FoundFile) -> tuple[str, str, tuple[str, ...], bool]:
     return found.file.client, path, found.file.key, bool(found.file.shape)
 
 
-def _read_files(file: ConfigFile, machine: Machine, reader: FileReader) -> Iterator[_FileLookup]:
+def _read_files(file: ConfigFile, machine: Machine, load: Callable[[Path, str], LoadedFile]) -> Iterator[_FileLookup]:
     found, unfinished = file.search(machine)
     paths = dict.fromkeys(found)
     for path in found:
         if path.name == PLUGIN:
-            paths.update(dict.fromkeys(files_of_plugin(path, reader.load(path, file.format).value)))
-    yield from (_read_file(file, path, reader.load(path, file.format)) for path in paths)
+            paths.update(dict.fromkeys(files_of_plugin(path, load(path, file.format).value)))
+    yield from (_read_file(file, path, load(path, file.format)) for path in paths)
     for folder in unfinished:
         problem = "it has too many files to search, so some may be missing"
         remedy = "Name the files that you need."
@@ -264,11 +265,11 @@ def _with_kept(lookups: Iterable[_FileLookup]) -> tuple[FoundFile, ...]:
     known: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for found, _ in lookups:
         known[found.file.client].update(dict.fromkeys(client_server.server.key for client_server in found.servers))
-    return tuple(_with_kept_names(found, value, known[found.file.client]) for found, value in lookups)
-
-
-def _with_kept_names(found: FoundFile, value: object, servers: Iterable[str]) -> FoundFile:
-    if value is None or not (found.file.kept or found.file.entry):
-        return found
-    entries = [(client_server.server.key, client_server.where) for client_server in found.servers]
-    return replace(found, kept=kept_names(found.file, found.path, value, entries, servers))
+    merged: list[FoundFile] = []
+    for found, value in lookups:
+        kept: tuple[KeptName, ...] = ()
+        if value is not None and (found.file.kept or found.file.entry):
+            entries = [(client_server.server.key, client_server.where) for client_server in found.servers]
+            kept = kept_names(found.file, found.path, value, entries, known[found.file.client])
+        merged.append(replace(found, kept=kept))
+    return tuple(merged)

@@ -360,7 +360,11 @@ def _read_place(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]
         elif place.effect == "hook":
             yield from _read_hook(found_text, reading)
         else:
-            yield from _read_name(found_text, place.spelling, _effect_of(place.effect, found_text.value), reading)
+            effect, decision = place.effect, found_text.value
+            if effect == "by-value":
+                decision = decision.get("default") if isinstance(decision, dict) else decision
+                effect = _EFFECTS.get(decision, "setting") if isinstance(decision, str | bool) else "setting"
+            yield from _read_name(found_text, place.spelling, effect, reading)
 
 
 def _read_name(found_text: _FoundText, spelling: str, effect: str, reading: _NamesReader) -> Iterator[KeptName]:
@@ -371,17 +375,16 @@ def _read_name(found_text: _FoundText, spelling: str, effect: str, reading: _Nam
 
 
 def _read_hook(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptName]:
-    for piece in _split_matcher(found_text.text):
+    matcher = found_text.text
+    if "(" in matcher:
+        # A pattern with groups is not split into its alternatives.
+        pieces = [matcher] if "mcp__" in matcher else []
+    else:
+        pieces = [piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__")]
+    for piece in pieces:
         known = to_glob(piece, regular=True) is not None
         found = split_name(piece, SPELLINGS[_HOOK], reading.servers) if known else None
         yield _kept_name(found_text, _HOOK, "hook", reading.path, found or KeptNameParts(None, None, ""), piece=piece)
-
-
-def _split_matcher(matcher: str) -> tuple[str, ...]:
-    """Split a hook's matcher into its alternatives that name MCP tools; a matcher with groups is not split."""
-    if "mcp__" not in matcher or "(" in matcher:
-        return (matcher,) if "mcp__" in matcher else ()
-    return tuple(piece for piece in matcher.split("|") if piece.removeprefix("^").startswith("mcp__"))
 
 
 def _read_rule(found_text: _FoundText, reading: _NamesReader) -> Iterator[KeptName]:
@@ -420,7 +423,11 @@ def _kept_name(
 def _find_texts(value: object, path: tuple[str, ...], where: Where, server: str | None) -> Iterator[_FoundText]:
     """Yield the texts at a path of keys: a string, each string of a list, or an object with an empty text."""
     if not path:
-        yield from _texts_at(value, where, server)
+        if isinstance(value, list):
+            pairs = enumerate(value)
+            yield from (_FoundText((*where, at), item, item, server) for at, item in pairs if isinstance(item, str))
+        elif isinstance(value, str | dict):
+            yield _FoundText(where, value if isinstance(value, str) else "", value, server)
         return
     step, rest = path[0], path[1:]
     if step == "{name}":
@@ -432,28 +439,10 @@ def _find_texts(value: object, path: tuple[str, ...], where: Where, server: str 
         yield from _find_texts(value[step], rest, (*where, step), server)
 
 
-def _texts_at(value: object, where: Where, server: str | None) -> Iterator[_FoundText]:
-    if isinstance(value, str):
-        yield _FoundText(where, value, value, server)
-    elif isinstance(value, dict):
-        yield _FoundText(where, "", value, server)
-    elif isinstance(value, list):
-        yield from (
-            _FoundText((*where, at), item, item, server) for at, item in enumerate(value) if isinstance(item, str)
-        )
-
-
 def _items(value: object) -> Iterable[tuple[str | int, object]]:
     if isinstance(value, dict):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
-
-
-def _effect_of(effect: str, value: object) -> str:
-    if effect != "by-value":
-        return effect
-    decision = value.get("default") if isinstance(value, dict) else value
-    return _EFFECTS.get(decision, "setting") if isinstance(decision, str | bool) else "setting"
 
 
 def _is_builtin(file: ConfigFile, name: KeptName) -> bool:

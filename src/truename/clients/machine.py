@@ -165,13 +165,20 @@ class Machine:
     def _bases(self, pattern: str) -> Iterator[tuple[Path, str]]:
         """Yield each base directory of a pattern, with the rest of the pattern below it."""
         if pattern.startswith("${"):
-            yield from self._variable(pattern)
+            inside, rest = _braces(pattern)
+            name, _, default = inside.partition(":-")
+            if chosen := self._absolute(name):
+                yield chosen, rest.removeprefix("/")
+            elif default:
+                yield from self._bases(default + rest)
         elif pattern.startswith(("<up>/", "<repo>/")):
             kind, _, rest = pattern.partition("/")
             yield from ((folder, rest) for folder in self._upwards(to_repo=kind == "<repo>"))
         elif pattern.startswith("%"):
             name, _, rest = pattern.partition("/")
-            yield self._known_folder(name), rest
+            place, below = _WINDOWS[name]
+            known = None if name == "%USERPROFILE%" else self._absolute(name.strip("%"))
+            yield known or (self.home if place == "home" else self.root) / below, rest
         elif pattern == "~" or pattern.startswith("~/"):
             yield self.home, pattern[2:]
         elif pattern.startswith("/"):
@@ -179,26 +186,12 @@ class Machine:
         else:
             yield self.project, pattern
 
-    def _variable(self, pattern: str) -> Iterator[tuple[Path, str]]:
-        inside, rest = _braces(pattern)
-        name, _, default = inside.partition(":-")
-        if chosen := self._absolute(name):
-            yield chosen, rest.removeprefix("/")
-        elif default:
-            yield from self._bases(default + rest)
-
     def _absolute(self, name: str) -> Path | None:
         # On Windows, os.environ has variable names in capitals.
         value = self.environ.get(name) or self.environ.get(name.upper(), "")
         if not value or len(value) > _LONGEST or "\0" in value or not Path(value).is_absolute():
             return None
         return Path(value)
-
-    def _known_folder(self, name: str) -> Path:
-        place, below = _WINDOWS[name]
-        base = self.home if place == "home" else self.root
-        known = None if name == "%USERPROFILE%" else self._absolute(name.strip("%"))
-        return known or base / below
 
     def _upwards(self, *, to_repo: bool) -> Iterator[Path]:
         """Yield the project and its parents, up to the machine's root or home."""

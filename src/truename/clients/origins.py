@@ -51,7 +51,11 @@ class EntryOrigins:
     def has(self, key: str, entry: FoundEntry) -> bool:
         """Return whether the server was created from exactly this entry; False if nothing is stored."""
         if self._known is None:
-            self._secret, self._known = _read(self._key), _parsed(_read(self._file))
+            try:
+                known = json.loads(_read(self._file))
+            except ValueError:
+                known = None
+            self._secret, self._known = _read(self._key), known if isinstance(known, dict) else {}
         digests = self._known.get(key)
         return bool(self._secret) and isinstance(digests, list) and _digest(self._secret or b"", entry) in digests
 
@@ -71,14 +75,6 @@ def _read(path: Path) -> bytes:
         return read_own(path, _MOST)
     except OSError:
         return b""
-
-
-def _parsed(raw: bytes) -> Mapping[str, object]:
-    try:
-        found = json.loads(raw)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _replace(path: Path, raw: bytes) -> None:

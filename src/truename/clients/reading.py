@@ -1,4 +1,4 @@
-"""Read each file of a client once: JSON, TOML and YAML documents, Markdown frontmatter, Crush's shell script."""
+"""Read the files of clients: JSON, TOML and YAML documents, Markdown frontmatter, Crush's shell script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["FileReader", "LoadedFile"]
+__all__ = ["LoadedFile", "load_file"]
 
 _LONGEST: Final = 64 * 1024
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?=\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -157,21 +157,8 @@ class LoadedFile(NamedTuple):
     problem: ConfigError | None = None
 
 
-class FileReader:
-    """A reader that loads each file once, however many clients use it."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[tuple[Path, str], LoadedFile] = {}
-
-    def load(self, path: Path, format_: str) -> LoadedFile:
-        """Return the content of a file, or the problem why it can't be read."""
-        key = (path, format_)
-        if key not in self._loaded:
-            self._loaded[key] = _load(path, format_)
-        return self._loaded[key]
-
-
-def _load(path: Path, format_: str) -> LoadedFile:
+def load_file(path: Path, format_: str) -> LoadedFile:
+    """Return the content of a file, or the problem why it can't be read."""
     try:
         if format_ in _TEXTS:
             return LoadedFile(_TEXTS[format_](_text(path)))

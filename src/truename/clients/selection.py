@@ -212,13 +212,18 @@ _PLUGIN: Final = "plugin"
 
 def found_entry(client_server: ClientServer, found: FoundFile, machine: Machine) -> FoundEntry:
     """Return a server in a file as a `FoundEntry`, with the directory in which its client starts it."""
-    base, path = _base_directory(client_server, machine), client_server.path
+    base, path, server = _base_directory(client_server, machine), client_server.path, client_server.server
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in client_server.where)
+    is_program = server.command is not None and not (server.cwd or "").startswith("$")
+    if is_program and base is not None and client_server.scope != _PLUGIN:
+        # The client starts it there.
+        server = replace(server, cwd=str(base / server.cwd) if server.cwd else str(base))
     return FoundEntry(
         client=client_server.client or "file",
         title=found.file.title or "file",
         file=f"~/{path.relative_to(machine.home)}" if path.is_relative_to(machine.home) else str(path),
-        where=_dotted(client_server.where),
-        server=_with_cwd(client_server, base),
+        where="".join(steps).removeprefix("."),
+        server=server,
         spelling=spelling_of(client_server.client),
         base=base,
         left_out=client_server.left_out,
@@ -253,23 +258,8 @@ def _base_directory(client_server: ClientServer, machine: Machine) -> Path | Non
     return file.parent.parent if file.parent.name.startswith(".") else file.parent
 
 
-def _with_cwd(client_server: ClientServer, base: Path | None) -> ServerConfig:
-    """Set the working directory of a project's server to the one in which its client starts it."""
-    server = client_server.server
-    if base is None or client_server.scope == _PLUGIN or server.command is None or (server.cwd or "").startswith("$"):
-        return server
-    return replace(server, cwd=str(base / server.cwd) if server.cwd else str(base))
-
-
 def _is_absolute(text: str) -> bool:
     return PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
-
-
-def _dotted(where: Sequence[str | int]) -> str:
-    text = ""
-    for part in where:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 # Scopes that belong to the user alone; a project's files belong to its team, managed ones to an administrator.

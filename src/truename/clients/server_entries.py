@@ -295,7 +295,10 @@ def _flatten(raw: object) -> Mapping[str, object]:
 def _program(form: EntryForm, entry: Mapping[str, object]) -> tuple[str | None, tuple[str, ...], dict[str, str]]:
     command = entry.get(form.command, entry.get("command"))
     env = _pairs(entry.get(form.env, entry.get("env")))
-    for name in _variables(entry.get(form.env_names)) if form.env_names else ():
+    listed = entry.get(form.env_names) if form.env_names else None
+    variables: Iterable[object] = listed if isinstance(listed, list) else ()
+    # In Codex, a variable may be an object with a name and a source.
+    for name in _texts([one.get("name") if isinstance(one, dict) else one for one in variables]):
         env.setdefault(name, f"${{{name}}}")
     args = _texts(entry.get(form.args))
     if isinstance(command, dict):
@@ -413,12 +416,6 @@ def _to_text(value: object) -> str | None:
 def _texts(value: object) -> tuple[str, ...]:
     items: Iterable[object] = value if isinstance(value, list) else ()
     return tuple(text for item in items if (text := _to_text(item)) is not None)
-
-
-def _variables(value: object) -> tuple[str, ...]:
-    """Return names of variables; in Codex an item may be an object with a name and a source."""
-    items: Iterable[object] = value if isinstance(value, list) else ()
-    return _texts([item.get("name") if isinstance(item, dict) else item for item in items])
 
 
 def _pairs(value: object) -> dict[str, str]:

@@ -150,7 +150,8 @@ def _file(row: Mapping[str, Any], content: Mapping[str, Any]) -> ConfigFile:
     if strange := row.keys() - _OTHERS - {*_TEXTS, *_EVERYONES}:
         message = f"{row['client']}: unknown fields {sorted(strange)}"
         raise ValueError(message)
-    entry, kept = row.get("entry", ()), row.get("kept", ())
+    paths, entry, kept = row["paths"], row.get("entry", ()), row.get("kept", ())
+    by_system = paths if isinstance(paths, dict) else dict.fromkeys(_SYSTEMS, paths)
     entry = content["entries"][entry] if isinstance(entry, str) else entry
     kept = content["places"][kept] if isinstance(kept, str) else kept
     simple: dict[str, Any] = {key: row[key] for key in _TEXTS if key in row}
@@ -160,13 +161,8 @@ def _file(row: Mapping[str, Any], content: Mapping[str, Any]) -> ConfigFile:
         also=tuple(tuple(key) for key in row.get("also", ())),
         accepts=frozenset(row.get("accepts", ())),
         refuses=frozenset(row.get("refuses", ())),
-        paths=_paths(row["paths"]),
+        paths=MappingProxyType({system: tuple(patterns) for system, patterns in by_system.items()}),
         legacy=row.get("legacy", False),
         entry=tuple(ConfigPlace(spelling="tool", effect=effect, path=tuple(path)) for effect, *path in entry),
         kept=tuple(ConfigPlace(spelling=spelling, effect=effect, path=tuple(path)) for spelling, effect, *path in kept),
     )
-
-
-def _paths(given: Mapping[str, list[str]] | list[str]) -> Mapping[str, tuple[str, ...]]:
-    by_system = given if isinstance(given, dict) else dict.fromkeys(_SYSTEMS, given)
-    return MappingProxyType({system: tuple(patterns) for system, patterns in by_system.items()})

@@ -283,20 +283,15 @@ def _edit_part(document: Document, wanted: object, where: KeyPath) -> Document:
     if is_same_value(current, wanted):
         return document
     if isinstance(current, dict) and isinstance(wanted, dict):
-        return _edit_object(document, current, wanted, where)
+        # New keys are added before old ones are removed: an object that becomes empty meanwhile loses its layout.
+        for key, value in wanted.items():
+            document = _edit_part(document, value, (*where, key))
+        for key in [key for key in current if key not in wanted]:
+            document = document.without((*where, key))
+        return document
     if isinstance(current, list) and isinstance(wanted, list):
         return _edit_list(document, current, wanted, where)
     return document.with_value(where, wanted)
-
-
-def _edit_object(document: Document, current: dict[str, object], wanted: dict[str, object], where: KeyPath) -> Document:
-    # New keys are added before old ones are removed: an object that becomes empty meanwhile loses its layout.
-    for key, value in wanted.items():
-        document = _edit_part(document, value, (*where, key))
-    for key in current:
-        if key not in wanted:
-            document = document.without((*where, key))
-    return document
 
 
 def _edit_list(document: Document, current: list[object], wanted: list[object], where: KeyPath) -> Document:

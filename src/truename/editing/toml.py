@@ -213,17 +213,9 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _number(value: float) -> str:
-    return _SPECIAL.get(value, "nan" if math.isnan(value) else repr(value))
-
-
 def _table(value: dict[str, object]) -> str:
     inside = ", ".join(pair((key,), item) for key, item in value.items())
     return f"{{ {inside} }}" if inside else "{}"
-
-
-def _array(value: list[object]) -> str:
-    return f"[{', '.join(inline(item) for item in value)}]"
 
 
 # The first match is used: bool before int, of which it is a subclass, datetime before date.
@@ -231,10 +223,10 @@ _WRITERS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]
     (bool, lambda value: str(value).lower()),
     (str, _text),
     (int, str),
-    (float, _number),
+    (float, lambda value: _SPECIAL.get(value, "nan" if math.isnan(value) else repr(value))),
     ((datetime, date, time), lambda value: str(value.isoformat())),
     (dict, _table),
-    ((list, tuple), _array),
+    ((list, tuple), lambda value: f"[{', '.join(map(inline, value))}]"),
 )
 
 
@@ -429,9 +421,8 @@ class _Toml:
         runs = _runs(statements, where)
         removed = [_region(text, run) for run in runs]
         left = tuple(one for one in statements if one.path[: len(where)] != where)
-        if isinstance(value, dict) or (
-            isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
-        ):
+        tables = value if isinstance(value, list) else [value]
+        if tables and all(isinstance(one, dict) for one in tables):
             parts = sections(where[:-1], [value]) if isinstance(where[-1], int) else sections(where, value)
             if runs:
                 start, end, _ = removed[0]

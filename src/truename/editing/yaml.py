@@ -166,7 +166,9 @@ class _Edit:
 
     def put(self, where: KeyPath, value: object) -> list[Splice]:
         if self.root is None:
-            return [self._first_entry(_lines({where[-1]: value}, self.unit))]
+            new = self._inline_block(_lines({where[-1]: value}, self.unit), 0)
+            at = len(self.text.rstrip(_BLANKS))
+            return [(at, at, self.newline + new) if at else (0, 0, new + self.newline)]
         if not where:
             return [(self.root.start, self._end(self.root), self._inline_block(_lines(value, self.unit), 0))]
         above, holder = self._find_container(where[:-1])
@@ -255,13 +257,6 @@ class _Edit:
         if start is None:
             raise SyntaxFault("its dash shares a line with another entry")
         return [(colon, colon, f" {empty}"), self._remove_lines(start, self._end(holder))]
-
-    def _first_entry(self, lines: list[str]) -> Splice:
-        at = len(self.text.rstrip(_BLANKS))
-        new = self._inline_block(lines, 0)
-        if not at:
-            return 0, 0, new + self.newline
-        return at, at, self.newline + new
 
     def _remove_lines(self, start: int, end: int) -> Splice:
         """Return the edit that removes these lines, with the line end before them or, at the top, after them."""
@@ -430,7 +425,11 @@ class _Builder:
                 self._name(event.anchor, node, 1)
                 self._add(node, 1)
             case yaml.AliasEvent():
-                self._repeat(event)
+                start, column = _start(event)
+                if event.anchor not in self._anchors:
+                    raise SyntaxFault("an alias refers to an anchor that is missing or incomplete", start)
+                node, weight = self._anchors[event.anchor]
+                self._add(Node("alias", start, _end(event), column, node.value), weight)
 
     def _begin(self, event: yaml.CollectionStartEvent) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -455,13 +454,6 @@ class _Builder:
     def _name(self, anchor: str | None, node: Node, weight: int) -> None:
         if anchor:
             self._anchors[anchor] = (node, weight)
-
-    def _repeat(self, event: yaml.AliasEvent) -> None:
-        start, column = _start(event)
-        if event.anchor not in self._anchors:
-            raise SyntaxFault("an alias refers to an anchor that is missing or incomplete", start)
-        node, weight = self._anchors[event.anchor]
-        self._add(Node("alias", start, _end(event), column, node.value), weight)
 
     def _add(self, node: Node, weight: int) -> None:
         if not self._open:

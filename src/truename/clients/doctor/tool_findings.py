@@ -56,7 +56,10 @@ def check_tools(case: ClientCase) -> Iterator[Finding]:
             continue
         changes[fate.change, fate.server].append(fate)
     for (change, server), fates in changes.items():
-        fact = _spelled(case, change, fates)
+        first, more = fates[0], len(fates) - 1
+        others = f"; {_tools(more)} more {'is' if more == 1 else 'are'} too" if more else ""
+        how = _CHANGED[change].format(client=case.called)
+        fact = f"{_named([first])} {how} {excerpt(first.shown or '')}{others}."
         yield _found(case, RULES[_CHANGES[change]], server, [fate.tool for fate in fates], fact)
 
 
@@ -190,13 +193,6 @@ def _end(case: ClientCase, worst: ToolFate) -> str:
     server, tool = worst.reaches
     runs = f"{excerpt(tool, 64)} of {excerpt(server, 64)}" if server != worst.server else excerpt(tool, 64)
     return f", and every call runs {runs}"
-
-
-def _spelled(case: ClientCase, change: str, fates: Sequence[ToolFate]) -> str:
-    first, more = fates[0], len(fates) - 1
-    others = f"; {_tools(more)} more {'is' if more == 1 else 'are'} too" if more else ""
-    how = _CHANGED[change].format(client=case.called)
-    return f"{_named([first])} {how} {excerpt(first.shown or '')}{others}."
 
 
 def _named(fates: Sequence[ToolFate]) -> str:

@@ -50,10 +50,6 @@ def _any_entry(*keys: str) -> Callable[[Values], bool]:
     return lambda values: any(key in entry for entry in _entries(values) for key in keys)
 
 
-def _is_toolhive(values: Values) -> bool:
-    return "transport" in values and ("image" in values or "remote_url" in values)
-
-
 def _is_agentgateway(values: Values) -> bool:
     mcp = values.get("mcp")
     return "binds" in values or (isinstance(mcp, dict) and "targets" in mcp)
@@ -85,7 +81,11 @@ def _is_fastmcp(values: Values) -> bool:
 
 # Tested in this order: the most distinctive formats first.
 KINDS: Final[dict[str, GatewayKind]] = {
-    "toolhive": GatewayKind(title="ToolHive", read=toolhive, is_it=_is_toolhive),
+    "toolhive": GatewayKind(
+        title="ToolHive",
+        read=toolhive,
+        is_it=lambda values: "transport" in values and ("image" in values or "remote_url" in values),
+    ),
     "litellm": GatewayKind(title="LiteLLM", read=litellm, is_it=_has("mcp_servers")),
     "contextforge": GatewayKind(title="ContextForge", read=contextforge, is_it=_has("entities")),
     "agentgateway": GatewayKind(title="agentgateway", read=agentgateway, is_it=_is_agentgateway),

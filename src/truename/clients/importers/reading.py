@@ -149,7 +149,9 @@ class ConfigReading:
         for name in names:
             tools = taken.names(name)
             if tools:
-                what = f"The list {name} of {excerpt(server)} ({_listed(tools)}) was not imported."
+                shown = ", ".join(excerpt(tool)[1:-1] for tool in tools[:_SHOWN])
+                more = f" and {len(tools) - _SHOWN:,} more" if len(tools) > _SHOWN else ""
+                what = f"The list {name} of {excerpt(server)} ({shown}{more}) was not imported."
                 self.leave("filter", what, taken.where(name), server=server, tools=tools)
 
     def descriptions(self, taken: TakenKeys, *names: str, server: str) -> None:
@@ -289,11 +291,6 @@ class TakenKeys:
 
 def _said_reading(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _listed(tools: tuple[str, ...]) -> str:
-    shown = ", ".join(excerpt(tool)[1:-1] for tool in tools[:_SHOWN])
-    return shown if len(tools) <= _SHOWN else f"{shown} and {len(tools) - _SHOWN:,} more"
 
 
 # The pure Python parser of YAML takes about a second for each of these limits.

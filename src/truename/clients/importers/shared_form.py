@@ -86,7 +86,10 @@ def onemcp(values: dict[str, object], path: Path) -> ImportedConfig:
         if server is not None:
             listed = taken.texts("env")
             if listed and server.command is not None:
-                server = replace(server, env={**server.env, **_listed_env(listed)})
+                # An item is NAME=VALUE, or NAME: passed on from the environment.
+                pairs = (item.partition("=") for item in listed)
+                env = {name: value if equals else f"${{{name}}}" for name, equals, value in pairs}
+                server = replace(server, env={**server.env, **env})
             if asked is not None:
                 server = replace(server, timeout=asked * _MILLISECONDS)
         reading.filtered(taken, "disabledTools", "tags", server=key)
@@ -193,9 +196,3 @@ def _toggles(reading: ConfigReading, key: str, taken: TakenKeys, name: str) -> N
             reading.description(tool, tools.where(tool), server=key)
         reading.rest(change, server=key)
     reading.rest(tools, server=key)
-
-
-def _listed_env(items: tuple[str, ...]) -> dict[str, str]:
-    """Convert a list of ``NAME=VALUE``, or ``NAME`` (passed on from the environment), to an object."""
-    pairs = (item.partition("=") for item in items)
-    return {name: value if equals else f"${{{name}}}" for name, equals, value in pairs}

@@ -59,7 +59,10 @@ def toolhive(values: dict[str, object], path: Path) -> ImportedConfig:
     key = top.text("name") or path.stem
     transport = top.text("transport") or "stdio"
     remote, image = top.text("remote_url"), top.text("image")
-    env = top.pairs("env_vars") | _secrets(top)
+    # Secrets ("NAME,target=VARIABLE") are in ToolHive's own store: each becomes a variable that the user has to set.
+    secrets = (secret.partition(",target=") for secret in top.texts("secrets"))
+    variables = [target or name for name, _, target in secrets]
+    env = top.pairs("env_vars") | {name: f"${{toolhive secret:{name}}}" for name in variables}
     proxied = remote is None and transport != "stdio"
     if remote is not None:
         reading.server(_remote(key, remote, transport, top, reading), "")
@@ -76,13 +79,6 @@ def toolhive(values: dict[str, object], path: Path) -> ImportedConfig:
     top.ignore(*_OWN)
     reading.rest(top, server=key, rules=_RULES)
     return reading.result()
-
-
-def _secrets(top: TakenKeys) -> dict[str, str]:
-    """Return references to the secrets that ToolHive keeps in its own store ("NAME,target=VARIABLE")."""
-    parts = (secret.partition(",target=") for secret in top.texts("secrets"))
-    # Only ToolHive can resolve it, so it becomes a variable that the user has to set.
-    return {target or name: f"${{toolhive secret:{target or name}}}" for name, _, target in parts}
 
 
 def _tools(key: str, top: TakenKeys, reading: ConfigReading) -> None:

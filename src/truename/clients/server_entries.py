@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypedDict
 
 from truename.config import ServerConfig
 from truename.config.servers import identity_within
@@ -253,7 +253,7 @@ def left_out(raw: object) -> tuple[str, ...]:
     return tuple(name for name in _OWN if _flatten(raw).get(name))
 
 
-def write_entry(shape: str, server: ServerConfig) -> dict[str, object]:
+def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
     """Return the entry in its client's form, in the client's order of fields.
 
     Raises `ConfigError` for a server that this client can't use: a URL where it only starts commands, SSE where it
@@ -267,7 +267,7 @@ def write_entry(shape: str, server: ServerConfig) -> dict[str, object]:
     word = form.kinds[server.type]
     transport: dict[str, object] = {form.word: word} if word else {}
     transport |= _program_fields(form, server) if server.type == "stdio" else _address_fields(form, server)
-    entry: dict[str, object] = {form.named: server.key} if form.named else {}
+    entry: dict[str, Any] = {form.named: server.key} if form.named else {}
     entry |= {form.inside: transport} if form.inside else transport
     fixed = form.stdio if server.type == "stdio" else form.http
     entry |= {name: copy(value) for name, value in fixed.items() if name not in entry}

@@ -26,7 +26,7 @@ ABSENT: Final = _Absent()
 class MergedValue(NamedTuple):
     """A merged value, and the paths that both sides changed differently: there ``theirs`` is kept."""
 
-    value: object
+    value: Any
     contested: tuple[KeyPath, ...]
 
 

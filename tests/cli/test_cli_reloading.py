@@ -118,7 +118,7 @@ REFUSED = {
     "the ledger": ('{"mcpServers": {}, "truename": {"ledger": "other"}}', "ledger: it can't change"),
     "the style": (
         '{"mcpServers": {}, "truename": {"ledger": "LEDGER", "style": "canonical"}}',
-        "This ledger was begun",
+        "This ledger was created",
     ),
     "a variable": ('{"mcpServers": {}, "truename": {"token": "${NOT_SET_ANYWHERE}"}}', "NOT_SET_ANYWHERE is not set"),
     "another kind of file": ('{"mcpServers": [1]}', "is a dump of tools, not a configuration"),

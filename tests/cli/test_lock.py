@@ -53,7 +53,7 @@ def test_a_lock_is_written_once_and_checked_without_naming_the_sources_again(
 
     assert done.out == "truename.lock has 2 tools. Review and commit it with the change.\n"
     assert 'sources = ["src"]' in text
-    assert run("lock", "--check").out.endswith("truename.lock is true: 2 tools.\n")
+    assert run("lock", "--check").out.endswith("truename.lock is current: 2 tools.\n")
     assert (tmp_path / "truename.lock").read_text("utf-8") == text
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".truename")] == []
 

@@ -91,7 +91,7 @@ SPELLINGS: Final[Mapping[str, KeptSpelling]] = {
 def sanitized_forms(name: str) -> tuple[str, ...]:
     """Return a name and its forms in clients that replace other characters than letters, digits, ``_`` and ``-``.
 
-    >>> variants("claude.ai  Foo")
+    >>> sanitized_forms("claude.ai  Foo")
     ('claude.ai  Foo', 'claude_ai__Foo', 'claude_ai_Foo')
     """
     plain = _ILLEGAL.sub("_", name)
@@ -101,9 +101,9 @@ def sanitized_forms(name: str) -> tuple[str, ...]:
 def split_name(text: str, spelling: KeptSpelling, servers: Iterable[str] = ()) -> KeptNameParts | None:
     """Parse a kept name; return None if it does not have this spelling, as the client's built-in tools.
 
-    >>> parts("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
+    >>> split_name("mcp__git_hub__*", SPELLINGS["mcp__server__tool"]).server
     'git_hub'
-    >>> parts("a__b__c", SPELLINGS["server__tool"], ["a__b"])
+    >>> split_name("a__b__c", SPELLINGS["server__tool"], ["a__b"])
     KeptNameParts(server='a__b', tool='c', template='{server}__{tool}', suffix='')
     """
     if not text or len(text) > _LONGEST:
@@ -246,7 +246,7 @@ def respell(kept: KeptName, server: str, tool: str | None) -> str:
     >>> from pathlib import Path
     >>> kept = KeptName(text="@git/*", spelling="@server/tool", path=Path(), where=(), server="git", tool=None,
     ...                 effect="allow", template="@{server}/*")
-    >>> respelled(kept, "tn", None), respelled(kept, "tn", "status")
+    >>> respell(kept, "tn", None), respell(kept, "tn", "status")
     ('@tn/*', '@tn/status')
     """
     if kept.opaque or (server == kept.server and tool == kept.tool):
@@ -265,7 +265,7 @@ def respell(kept: KeptName, server: str, tool: str | None) -> str:
 def to_glob(text: str, *, regular: bool) -> str | None:
     """Return a kept text as a glob; None for a regular expression that is not equivalent to one.
 
-    >>> glob_of("^mcp__a__.*", regular=True), glob_of("mcp__(a|b)__.*", regular=True)
+    >>> to_glob("^mcp__a__.*", regular=True), to_glob("mcp__(a|b)__.*", regular=True)
     ('mcp__a__*', None)
     """
     if not regular:

@@ -113,7 +113,7 @@ class Language(Protocol):
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Apply edits to a text; they may touch, but not overlap.
 
-    >>> spliced("abc", [(1, 2, "-"), (3, 3, "!")])
+    >>> apply_splices("abc", [(1, 2, "-"), (3, 3, "!")])
     'a-c!'
     """
     parts: list[str] = []
@@ -129,7 +129,7 @@ def apply_splices(text: str, splices: Iterable[Splice]) -> str:
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     r"""Return line and column, both counted from 1.
 
-    >>> place("a\nbc", 3)
+    >>> line_and_column("a\nbc", 3)
     (2, 2)
     """
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

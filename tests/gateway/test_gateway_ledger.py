@@ -129,7 +129,7 @@ async def test_what_the_configuration_sets_stays_until_a_restart_and_is_told_onc
         for _ in range(3):
             assert await _call(client, "w_get") == "w:get"
             Ledger.open(path).redirect(f"old_{_}", "w_get")
-    told = [message for message in caplog.messages if "Restart the gateway" in message]
+    told = [message for message in caplog.messages if "restart the gateway" in message]
 
     assert len(told) == 1
     assert "This ledger was created with" in told[0]

@@ -112,7 +112,7 @@ async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
     config = Config(servers=(one, two))
     async with Gateway(config, only="one") as gateway:
         assert not await gateway.reload(replace(config, servers=(one,)))
-        with pytest.raises(ConfigError, match=r"no server is left of those that are served here \('one'\)"):
+        with pytest.raises(ConfigError, match=r"no server remains of those that this gateway serves \('one'\)"):
             await gateway.reload(replace(config, servers=(two,)))
         assert names(gateway) == ["get"]
 

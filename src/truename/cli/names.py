@@ -65,7 +65,7 @@ class GivenName(NamedTuple):
 def given(scene: ToolWorkspace, table: NameTable, *, search: bool) -> GivenName:
     """Return what the gateway lists of these names; ``search``: at an address that searches. Raises `UsageError`."""
     settings, most = scene.settings, table.dialect.max_tools
-    why = "its address asks for it" if search else why_searched(settings, _definitions(table), most)
+    why = "its path demands it" if search else why_searched(settings, _definitions(table), most)
     if not why:
         return GivenName("", tuple(table))
     own = _own(table)

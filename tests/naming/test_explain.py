@@ -36,10 +36,7 @@ from truename.errors import UnknownTool
             "openai",
             "prefixed",
             "a_b@1/c@1",
-            (
-                "a_b_c_fcfa is a_b@1/c@1 (digest: with a digest of its id; "
-                "a@1/b_c@1 has the better name)"
-            ),
+            ("a_b_c_fcfa is a_b@1/c@1 (digest: with a digest of its id; a@1/b_c@1 has the better name)"),
         ),
         (
             {"github": ["github_x"]},

@@ -14,7 +14,7 @@ from truename.config import load
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.commands import Run
+    from tests.cli.conftest import Run
 
 
 @pytest.fixture

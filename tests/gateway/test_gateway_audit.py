@@ -264,12 +264,12 @@ async def test_another_configuration_is_written_down_and_what_was_refused_withou
         kept = replace(now.settings.audit, arguments="redacted", hide=("te*",))
         await gateway.reload(replace(now, settings=replace(now.settings, audit=kept, call_timeout=7.0)))
         moved = replace(now.settings, audit=Audit(path="/elsewhere", key="k" * 40))
-        with pytest.raises(ExceptionGroup, match="2 faults"):
+        with pytest.raises(ExceptionGroup, match="2 errors"):
             await gateway.reload(replace(now, settings=moved))
         async with connect(f"{address}/mcp", "legacy") as client:
             await client.call_tool("read", {"text": "hunter2", "path": "x"})
     taken, refused = records(place, "configuration")
-    assert (taken["what"], taken["changed"]) == ("taken", "call_timeout, audit")
+    assert (taken["what"], taken["changed"]) == ("taken", "audit, call_timeout")
     assert (refused["what"], refused["code"], refused["key"]) == ("refused", "invalid_config", "audit.path")
     assert [call["arguments"] for call in records(place, "call")] == [{"text": "[redacted]", "path": "x"}]
 

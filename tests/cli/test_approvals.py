@@ -194,8 +194,8 @@ def test_a_call_that_was_decided_on_is_told_from_one_that_never_was(
     [decision] = re.findall("`truename approvals revoke ([0-9a-f]+)`", granted.out)
     for command, named in ("grant", key), ("deny", key), ("show", key), ("revoke", key), ("grant", decision):
         done = run("approvals", command, named, "--config", "truename.toml")
-        assert (done.status, named in done.out, "(approved), it is not pending" in done.out) == (1, True, True)
-        assert f"`truename approvals revoke {decision}` takes it back." in done.out
+        assert (done.status, named in done.out, "(approved); it is not pending" in done.out) == (1, True, True)
+        assert f"`truename approvals revoke {decision}` revokes it." in done.out
         told = run("approvals", command, named, "--json", "--config", "truename.toml").document
         assert (told["unknown"], told["decision"]["key"]) == (named, decision)
 
@@ -203,7 +203,7 @@ def test_a_call_that_was_decided_on_is_told_from_one_that_never_was(
 def test_the_beginning_of_a_key_is_no_key_and_the_whole_is_suggested(run: Run, asked: Callable[..., str]) -> None:
     key = asked()
     done = run("approvals", "grant", key[:6], "--config", "truename.toml")
-    assert (done.status, done.out) == (1, f"Nothing is known as '{key[:6]}'. Did you mean {key}?\n")
+    assert (done.status, done.out) == (1, f"No pending call or decision has the key '{key[:6]}'. Did you mean {key}?\n")
     assert run("approvals", "list", "truename.toml", "--waiting").status == 1
 
 

@@ -43,7 +43,7 @@ def test_a_journal_is_proved(journal: Path, run: Run) -> None:
     done = run("audit", "verify", "truename.toml")
     assert (done.status, " ".join(done.out.split())) == (0, f"4 records of {journal} are intact.")
     assert run("audit", "verify", "truename.toml", "--json").document == {
-        "journal": str(journal),
+        "log": str(journal),
         "records": 4,
         "broken": [],
     }

@@ -127,7 +127,7 @@ def test_its_status_and_its_last_line_say_how_it_ended(
         caller.start()
         until(journal.exists)
         process.send_signal(signal.SIGTERM)
-        err.until("Ending when the running call has ended, in ")
+        err.until("Shutting down when the running call has ended, after ")
         if how == "answered":
             journal.with_suffix(".gate").touch()
         elif how == "second":

@@ -100,7 +100,7 @@ def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...
         (("nmaes",), 'Unknown command "nmaes".'),
         (("names", "--stile", "x"), "--stile"),
         (("resolve",), "NAME"),
-        (("names", "{dump}", "--style", "camel"), "'camel' is no style"),
+        (("names", "{dump}", "--style", "camel"), "'camel' is not a style"),
         (("names", "{dump}", "--for", "cursr"), "Unknown client or provider: 'cursr'"),
         (("names", "{dump}", "--alias", "sf"), "'sf' is not an alias"),
         (("names", "{dump}", "--server-name", "x" * 65), "--server-name: 'xxxx"),
@@ -154,7 +154,7 @@ def test_a_style_that_a_client_can_not_have_is_told_once_not_once_a_tool(run: Ru
 @pytest.mark.parametrize(
     ("content", "fact"),
     [
-        ({"mcp": {"a": {"type": "local", "command": ["x"]}}}, "looks like a configuration of another shape"),
+        ({"mcp": {"a": {"type": "local", "command": ["x"]}}}, "looks like a configuration in an unknown form"),
         ({"context_servers": {"a": {"url": "http://x"}}}, '{"mcpServers": {...}}, {"servers": {...}}, or [mcpServers'),
         ({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, "an error response of a server"),
     ],

@@ -42,7 +42,7 @@ def anyio_backend() -> str:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--context", "iphon"), ["is known as 'iphon'", "Did you mean 'iphone'?"]),
+        (("--context", "iphon"), ["has no context 'iphon'", "Did you mean 'iphone'?"]),
         (("--context", "zzz"), ["It has iphone, pay."]),
         (("--context", "iphone", "--http", "127.0.0.1:0"), ["--context and --search are for stdio", "/mcp/in/CONTEXT"]),
     ],

@@ -97,8 +97,8 @@ def test_what_is_wrong_in_settings_is_told_with_their_own_file(run: Run, tmp_pat
     ("words", "fact"),
     [
         (("--for", "cursr"), "Unknown client or provider: 'cursr' Did you mean 'cursor'"),
-        (("--only", "githib"), "is known as 'githib' Did you mean 'github'?"),
-        (("--only", "zzz"), "is known as 'zzz' It has github."),
+        (("--only", "githib"), "has no server 'githib' Did you mean 'github'?"),
+        (("--only", "zzz"), "has no server 'zzz' It has github."),
     ],
 )
 def test_a_view_that_does_not_exist_is_told_before_anything_starts(

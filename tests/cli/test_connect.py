@@ -74,7 +74,7 @@ def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cur
     undone = run("disconnect", "cursor", "--yes")
 
     assert undone.status == 0
-    assert "as it was" in words(undone.out)
+    assert "mcp.json: restored" in words(undone.out)
     assert cursor.read_bytes() == before
     assert "nothing to undo" in run("disconnect", "cursor").out
 
@@ -143,7 +143,7 @@ def test_a_client_without_a_file_gets_one_and_it_is_removed_again(run: Run, home
     assert run("connect", "cursor", "--one", "--name", "gate", "--yes").status == 0
     assert servers(home / ".cursor" / "mcp.json") == {"gate": {"url": "http://127.0.0.1:8750/mcp"}}
 
-    assert "removed again" in words(run("disconnect", "cursor", "--yes").out)
+    assert "deleted, since it was new" in words(run("disconnect", "cursor", "--yes").out)
     assert not (home / ".cursor").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_token_that_a_client_can_not_read_is_told(run: Run, home: Path) -> Non
         (["connect", "cursor", "--url", "http://x/?a"], "not the address of a gateway"),
         (["connect", "cursor", "--config", "missing.toml"], "missing.toml"),
         (["connect", "cursor", "--catalog", "missing.json"], "missing.json"),
-        (["disconnect", "nobody"], "no client is known"),
+        (["disconnect", "nobody"], "is not a client with a known configuration file"),
     ],
 )
 def test_what_can_not_be_is_told_and_nothing_is_changed(words: list[str], told: str, run: Run, cursor: Path) -> None:
@@ -234,7 +234,7 @@ def test_kept_names_are_carried_with_the_help_of_a_dump(run: Run, cursor: Path, 
 
     assert blind["connected"] == []
     assert blind["files"] == []
-    assert any("not known" in note["fact"] for note in blind["notes"])
+    assert any("are unknown" in note["fact"] for note in blind["notes"])
     assert done["connected"] == ["github"]
     assert kept.read_text("utf-8") == '{"mcpAllowlist": ["tn:search"]}'
 
@@ -404,7 +404,7 @@ def test_nobody_is_told_to_start_a_gateway_that_runs(run: Run, cursor: Path, mon
     for more in ([], ["--stdio"]):
         done = words(run("connect", "cursor", "--dry-run", *more).out)
         assert "tart the gateway" not in done
-        assert "which servers failed" in done
+        assert "names the servers that failed" in done
 
 
 def test_on_a_terminal_something_is_shown_while_it_works(

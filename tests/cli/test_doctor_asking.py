@@ -69,7 +69,7 @@ def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path, 
     done = doctor()
 
     assert done.status == 0
-    assert "1 server not asked, so their tools are unknown." in " ".join(done.out.split())
+    assert "1 server not started, so their tools are unknown." in " ".join(done.out.split())
     assert "LAB_KEY=***" in done.out
     assert "k3y-k3y" not in done.out + done.err
 
@@ -177,7 +177,7 @@ def test_what_only_a_client_can_fill_in_is_not_started(home: Path, doctor: Docto
     path.write_text(json.dumps({"mcp": {"lab": {"type": "local", "command": ["x", "{file:~/key}"]}}}), "utf-8")
     (found,) = doctor("--start", "--json").document["findings"]
 
-    assert found["fact"] == "Server 'lab' of opencode was not started: {file:~/key} only the client can fill in."
+    assert found["fact"] == "Server 'lab' of opencode was not started: only the client can fill in {file:~/key}."
 
 
 def test_what_stands_behind_a_reference_is_never_shown(
@@ -272,4 +272,4 @@ def test_who_has_just_said_no_is_not_shown_everything_again(home: Path) -> None:
     _, shown = on_a_terminal(home, "n")
 
     assert shown.count("tests.gateway.servers.normal") == 1
-    assert "1 server not asked, so their tools are unknown." in shown
+    assert "1 server not started, so their tools are unknown." in shown

@@ -134,8 +134,8 @@ def test_lists_of_one_label_are_servers_of_their_own(run: Run, tmp_path: Path) -
     ("words", "said"),
     [
         (("missing.json",), "file not found: missing.json"),
-        (("http://",), "'http://' is not an address"),
-        (("http://[",), "'http://[' is not an address"),
+        (("http://",), "'http://' is not a valid URL"),
+        (("http://[",), "'http://[' is not a valid URL"),
         (("lists.json", "--for", "gemini-clu"), "Unknown client or provider: 'gemini-clu'"),
         (("lists.json", "--json", "--sarif", "-"), "--json and --sarif - both write to stdout"),
         (("lists.json", "--sarif", "no/such/dir.sarif"), "no/such/dir.sarif can't be written"),

@@ -138,7 +138,7 @@ REFUSED = [
     (["plain.json"], "plain mcpServers"),
     (["plain.json", "--from", "kong"], "not a known gateway"),
     (["openapi.json"], "can be imported"),
-    (["empty.json"], "names no servers"),
+    (["empty.json"], "has no servers"),
 ]
 
 

@@ -110,7 +110,7 @@ def test_the_summary_says_which_variables_and_what_next(home: Path, run: Run) ->
     out = run("init").out
 
     assert "GITHUB_TOKEN" in out
-    assert "now in ~/.cursor/mcp.json: mcpServers.github.env.GITHUB_TOKEN" in out
+    assert "its value is in ~/.cursor/mcp.json: mcpServers.github.env.GITHUB_TOKEN" in out
     assert "${input:github_token}" in out
     assert "truename serve truename.toml --http 127.0.0.1:8750" in out
     assert "truename connect " in out

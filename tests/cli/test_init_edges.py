@@ -41,7 +41,7 @@ def put(path: Path, text: str) -> None:
 def test_the_place_of_a_fault_is_not_what_is_left_out(home: Path, run: Run) -> None:
     put(home / ".gemini" / "settings.json", '{"mcpServers": {')
 
-    assert "settings.json is left out: line 1, column" in " ".join(run("init").err.split())
+    assert "settings.json was left out: line 1, column" in " ".join(run("init").err.split())
 
 
 def test_what_an_entry_says_beside_is_told(home: Path, run: Run) -> None:
@@ -60,7 +60,7 @@ def test_a_directory_that_is_relative_to_where_its_client_was_started_is_told(ho
 
     run("init", home / ".kiro" / "settings" / "mcp.json")
 
-    assert "cwd is now relative to this file" in Path("truename.toml").read_text("utf-8")
+    assert "# cwd is now relative to this file" in Path("truename.toml").read_text("utf-8")
 
 
 def test_nothing_is_half_written_where_the_schema_cannot_stand(home: Path, run: Run) -> None:

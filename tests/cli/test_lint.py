@@ -64,7 +64,7 @@ def test_a_finding_shows_its_place_its_line_and_what_to_do(
     at = lines.index('  6 | @mcp.tool(name="fs list")')
     assert lines[at + 1] == "    |                 ^^^^^^^"
     assert lines[-3:] == [
-        "1 error in 3 tools of 1 source; 1 taken back by a comment.",
+        "1 error in 3 tools of 1 source; 1 suppressed by a comment.",
         "To rename the first of these everywhere:",
         "  truename rename 'fs list' fs_list --apply .",
     ]
@@ -123,7 +123,7 @@ def test_an_address_may_be_configured_as_a_source(run: Run, tmp_path: Path) -> N
     (tmp_path / "truename.toml").write_text('[lint]\nsources = ["http://"]\n', "utf-8")
     done = run("lint")
     assert done.status == 2
-    assert "'http://' is not an address" in done.err
+    assert "'http://' is not a valid URL" in done.err
 
 
 def test_the_convention_of_the_project_is_used_and_a_preset_takes_its_place(
@@ -161,15 +161,15 @@ def test_only_the_rules_that_are_asked_for_are_told(shop: Path, run: Run) -> Non
     assert "Did you mean illegal_name?" in done.err
     done = run("lint", "src", "--rule", "TN024")
     assert done.status == 2
-    assert "`truename doctor` looks for it" in done.err
+    assert "`truename doctor` checks it" in done.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("nothing.py",), "file not found: nothing.py"),
-        (("http://",), "is not an address"),
-        (("src", "--json", "--github"), "all want stdout"),
+        (("http://",), "is not a valid URL"),
+        (("src", "--json", "--github"), "all write to stdout"),
         (("src", "--preset", "trailblase"), "trailblase"),
         (("src", "--write-baseline", "--no-baseline"), "adds to the baseline"),
         (("src", "--for", "no-such-client"), "no-such-client"),
@@ -211,7 +211,7 @@ def test_a_baseline_is_written_used_and_mended(shop: Path, run: Run, tmp_path: P
     assert (done.status, done.out) == (0, "truename-baseline.jsonl holds 1 entry.\n")
     done = run("lint", "src")
     assert done.status == 0
-    assert "1 taken back in the baseline" in done.out
+    assert "1 suppressed in the baseline" in done.out
     assert run("lint", "src", "--no-baseline").status == 1
     shop.write_text(SOURCE.replace("fs list", "fs_list"), "utf-8")
     done = run("lint", "src")
@@ -360,7 +360,9 @@ def test_sources_without_tools_are_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n", "utf-8")
     done = run("lint", "a.py")
     assert done.status == 0
-    assert done.out.startswith("No tools are declared in 1 source. `truename lint SOURCE` reads a dump of tools/list,")
+    assert done.out.startswith(
+        "No tools are declared in 1 source. `truename lint SOURCE` also reads a dump of tools/list,"
+    )
 
 
 def test_what_would_be_mended_is_not_told_as_mended(run: Run, tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ def test_a_lock_is_written_once_and_checked_without_naming_the_sources_again(
     done = run("lock", "src")
     text = (tmp_path / "truename.lock").read_text("utf-8")
 
-    assert done.out == "truename.lock holds 2 tools. Review and commit it with the change.\n"
+    assert done.out == "truename.lock has 2 tools. Review and commit it with the change.\n"
     assert 'sources = ["src"]' in text
-    assert run("lock", "--check").out.endswith("truename.lock is true: 2 tools.\n")
+    assert run("lock", "--check").out.endswith("truename.lock is current: 2 tools.\n")
     assert (tmp_path / "truename.lock").read_text("utf-8") == text
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".truename")] == []
 
@@ -129,7 +129,7 @@ def test_the_protocol_version_is_read_from_the_file_that_states_it(run: Run, loc
     page.write_text('PROTOCOL_VERSION = "0.3"\n', "utf-8")
     assert run("lock", "--check").status == 1
     (tmp_path / "docs" / "other.md").write_text('PROTOCOL_VERSION = "0.4"\n', "utf-8")
-    assert "stated in several ways" in run("lock").err
+    assert "files have different protocol versions" in run("lock").err
     assert run("lock", "--protocol", "0.4").status == 0
 
 
@@ -263,7 +263,7 @@ def test_bytes_that_are_no_text_are_told_with_their_line(run: Run, locked: Path)
 
 
 def test_without_a_lock_or_a_source_it_says_what_to_type(run: Run, source: Path) -> None:
-    for words, expected in ((("--check",), "there is no truename.lock"), ((), "Say `truename lock src`")):
+    for words, expected in ((("--check",), "truename.lock does not exist"), ((), "Run `truename lock src`")):
         done = run("lock", *words)
         assert done.status == 2
         assert expected in done.err

@@ -221,7 +221,7 @@ def test_an_entry_that_leads_to_a_server_which_is_gone_is_told(home: Path, run: 
 
     done = run("connect", "claude-code", "--yes")
 
-    assert "'other' leads to 'other', which the gateway's configuration does not have" in " ".join(done.out.split())
+    assert "'other' points at 'other', which the gateway's configuration does not have" in " ".join(done.out.split())
 
 
 def test_a_denial_holds_when_the_server_gets_a_tool_of_nearly_the_same_name(home: Path, run: Run) -> None:

@@ -121,7 +121,7 @@ def test_what_came_after_somebody_looked_is_not_accepted_unseen(book: Callable[.
     book(READ, CHANGED, later, drift="quarantine").close()
     for words in ["fs/read"], ["--all"], ["--server", "fs"]:
         done = run("pins", "accept", *words, "--config", "truename.toml")
-        assert (done.status, "several definitions of fs@1/read@1 wait" in done.err) == (2, True)
+        assert (done.status, "several definitions of fs@1/read@1 are pending" in done.err) == (2, True)
     shown = run("pins", "diff", "fs/read", "--json", "--config", "truename.toml").document["changes"]
     assert [one["after"] for one in shown] == [CHANGED, later]
     assert shown[0]["digest"] in run("pins", "diff", "fs/read", "--config", "truename.toml").out
@@ -186,12 +186,12 @@ def test_what_can_not_be_meant_is_told(book: Callable[..., PinStore], run: Run, 
 @pytest.mark.parametrize(
     ("words", "status", "out"),
     [
-        (["diff", "server:fs"], 0, "Nothing of server:fs waits for a word.\n"),
-        (["accept", "server:fs"], 1, "Nothing of server:fs is pending; it was left unchanged.\n"),
+        (["diff", "server:fs"], 0, "No definition of server:fs is pending.\n"),
+        (["accept", "server:fs"], 1, "No definition of server:fs is pending; it was left unchanged.\n"),
         (
             ["accept", "fs/read", "server:fs"],
             0,
-            "Accepted fs@1/read@1\nNothing of server:fs is pending; it was left unchanged.\n",
+            "Accepted fs@1/read@1\nNo definition of server:fs is pending; it was left unchanged.\n",
         ),
     ],
 )

@@ -36,8 +36,8 @@ def test_names_tells_what_is_overridden_and_what_the_server_says(run: Run, confi
     assert shown.status == 0
     assert "disk/tidy  overridden by [tools.'disk/*']" in shown.out
     assert "description: 'Deletes [bold]files[/]." in shown.out
-    assert "the server says 'Does tidy.'" in shown.out
-    assert "annotations.readOnlyHint: false\n    the server says nothing\n" in shown.out
+    assert "from the server: 'Does tidy.'" in shown.out
+    assert "annotations.readOnlyHint: false\n    from the server: nothing\n" in shown.out
     assert "mail/send  overridden" not in shown.out
     assert "note: [tools] 'disk/gone' matches no tool." in shown.err
     assert "overridden" not in run("names", path).out
@@ -80,5 +80,5 @@ def test_pins_tell_what_they_come_from_and_what_only_the_lock_has(run: Run, tmp_
     assert listed == {"fs@1/read@1": ("waiting", ""), "fs@1/same@1": ("trusted", "truename.lock")}
     assert "truename.lock" in run("pins", "list").out
     seen = run("pins", "diff")
-    assert "truename.lock has another definition, and of that only the digest." in seen.out
+    assert "truename.lock has the digest of another definition." in seen.out
     assert "description: Read it all." in seen.out

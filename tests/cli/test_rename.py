@@ -58,7 +58,7 @@ def test_undoing_gives_everything_back(run: Run, here: Path) -> None:
     assert [path.name for path in (here / "docs/adr").iterdir()] == ["0016-names.md"]
     again = run("rename", "--undo", "--json")
     assert (again.status, again.document["undone"]) == (1, None)
-    assert run("rename", "--undo").out.startswith("No rename was made from this directory")
+    assert run("rename", "--undo").out.startswith("No rename to undo in this directory")
 
 
 def test_an_undo_says_which_it_was_as_json_too(run: Run, here: Path) -> None:
@@ -140,8 +140,8 @@ def test_what_ci_checks_is_that_no_old_name_is_left(run: Run, here: Path) -> Non
 
     assert [done.status for done in (before, between, after)] == [1, 1, 0]
     assert "src/agent.rs:1:15  fs.list" in before.out
-    assert "5 left of the old names in 3 files." in before.out
-    assert "1 left of the old names in 3 files." in between.out
+    assert "5 old names are left in 3 files." in before.out
+    assert "1 old name is left in 3 files." in between.out
     assert after.out == "No old name is left in 3 files.\n"
 
 

@@ -212,7 +212,7 @@ def test_a_client_without_lists_has_no_rules(run: Run, home: Path) -> None:
     done = run("policy", "from-client", "gemini-cli")
 
     assert (done.status, done.out) == (1, "")
-    assert "keeps no list that takes tools" in done.err
+    assert "has no list that limits tools" in done.err
 
 
 def test_a_list_of_what_is_offered_needs_to_know_what_there_is(run: Run, home: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_token_for_the_configuration_is_kept_nowhere(run: Run, source: Path, t
     assert found is not None
     assert (found.name, found.groups) == ("ci", ("robots",))
     refused = run("token", "revoke", "ci", toml)
-    assert (refused.status, "stands in the configuration" in refused.err) == (2, True)
+    assert (refused.status, "is in the configuration" in refused.err) == (2, True)
 
 
 def test_revoking_takes_an_id_a_name_or_the_token_itself(run: Run, source: Path) -> None:

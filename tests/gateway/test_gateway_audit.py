@@ -19,7 +19,7 @@ from truename.audit.log import AuditLog
 from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.trust import Trust
-from truename.errors import StoreError
+from truename.errors import LedgerError, StoreError
 from truename.gateway import Gateway, listening
 from truename.identity import ToolId
 from truename.ledger import Ledger
@@ -127,6 +127,28 @@ async def test_where_a_name_leads_from_now_on_is_written_down_whoever_said_so(
         {"what": "redirected", "name": "old_note", "tool": "j@1/note@1", "until": "2027-02-01"},
         {"what": "retired", "name": "older_note", "successor": "note"},
     ]
+
+
+@pytest.mark.parametrize("how", ["older", "missing"])
+async def test_a_state_that_lacks_changes_that_the_audit_log_knows_of_is_refused(
+    lab: Lab, place: Path, tmp_path: Path, how: str
+) -> None:
+    path = tmp_path / "state" / "state.db"
+    async with audited(lab, place, lab.normal("w", "get"), state=str(path)):
+        pass
+    copy = path.read_bytes()
+    async with audited(lab, place, lab.normal("w", "get", "put"), state=str(path)):
+        pass
+    for file in path.parent.glob("state.db*"):
+        if file.is_file():
+            file.unlink()
+    if how == "older":
+        path.write_bytes(copy)
+    with pytest.raises(LedgerError, match="but it had") as refused:
+        async with audited(lab, place, lab.normal("w", "get"), state=str(path)):
+            pass
+    assert refused.value.code == "corrupt"
+    assert path.exists() is (how == "older")
 
 
 def break_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ async def test_definitions_are_told_whole(lab: Lab, connect: Any, era: str) -> N
         ("search_tools", {}, "query must be a text"),
         ("search_tools", {"query": 7}, "query must be a text"),
         ("search_tools", {"query": "x", "limit": 0}, "limit must be a whole number from 1 to 50"),
-        ("search_tools", {"query": "x", "limit": True}, "limit has to be a whole number"),
+        ("search_tools", {"query": "x", "limit": True}, "limit must be a whole number"),
         ("describe_tools", {"names": "one"}, "names must be a list of names"),
         ("describe_tools", {"names": []}, "names must be a list of names"),
         ("describe_tools", {"names": ["x"] * 21}, "names has more than 20 names"),

@@ -204,7 +204,7 @@ class Misbehaving(HandWritten):
 
 SINGLE = [
     ("refuse", "refused the request (HTTP 500"),
-    ("lead", "against the protocol (HTTP 302"),
+    ("lead", "violated the protocol (HTTP 302"),
     ("big", "too large"),
     ("shapeless", "a malformed response"),
 ]

@@ -138,7 +138,7 @@ async def test_only_what_that_stream_missed_is_given_and_to_its_session_alone(la
                 assert [message["id"] for message in await again.rest()] == [id]
         async with other.get(places[0], status=400) as refused:
             told = await refused.response.aread()
-        assert b"of another session, or are not kept any more" in told
+        assert b"belong to another session or are no longer stored" in told
         async with client.get("nothing-of-the-kind", status=400):
             pass
 
@@ -154,7 +154,7 @@ async def test_what_is_not_kept_any_more_is_said_to_be_gone(lab: Lab) -> None:
             assert len(answer["result"]["content"][0]["text"]) == 20_000
         async with client.get(place) as again:
             (error,) = await again.rest()
-        assert "too large to be kept" in error["error"]["message"]
+        assert "too large to keep" in error["error"]["message"]
         for _ in range(2):
             async with client.call("get") as stream:
                 await stream.rest()

@@ -447,7 +447,7 @@ async def test_killed_and_started_again_it_goes_on_with_the_sessions_of_all_clie
     """`truename serve`, a client by hand and the SDK's own."""
     config = lab.config_file(lab.normal("w", "get"), lab.script("near", "asking", "near"))
     written = json.loads(config.read_text())
-    del written["truename"]["ledger"]
+    del written["truename"]["state"]
     config.write_text(json.dumps(written))
     port, state, ears = free_port(), tmp_path / "own", Ears()
     async with httpx2.AsyncClient(timeout=15) as http, anyio.create_task_group() as tasks:

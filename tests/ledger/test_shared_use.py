@@ -65,7 +65,7 @@ def test_two_that_began_alike_can_not_give_one_id_to_two_servers(tmp_path: Path)
     two = Catalog.from_mcp({"weather": ["get"]}, bound=second.bindings())
     project(one, "universal", ledger=first)
 
-    with pytest.raises(LedgerError, match="is tool 'get' of server 'Weather' on record"):
+    with pytest.raises(LedgerError, match="is recorded for tool 'get' of server 'Weather'"):
         project(two, "universal", ledger=second)
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,48 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_had_shown(tmp_path: Path,
     assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
     show(ledger, "b/lead_0", style="on-conflict")
     assert Ledger.open(path, readonly=True).holder("lead_0") == ToolId.parse("a/lead_0")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize("after", [2, 9])
+def test_a_writer_that_is_killed_takes_no_name_with_it_while_another_writes(tmp_path: Path, after: int) -> None:
+    path = tmp_path / "ledger"
+    killed, other = claimer(path, "a", 100_000), claimer(path, "b", 30)
+    for process in (killed, other):
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert killed.stdout is not None
+    shown = [killed.stdout.readline().split() for _ in range(after)]
+    os.kill(killed.pid, signal.SIGKILL)
+    rest = killed.communicate()[0]
+    output = other.communicate(timeout=60)[0]
+    shown += [line.split() for line in (*rest.splitlines(), *output.splitlines()) if line.count(" ") == 1]
+
+    ledger = Ledger.open(path)
+    assert (killed.returncode, other.returncode) == (-signal.SIGKILL, 0)
+    assert len({name for _, name in shown}) == len(shown)
+    assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_threads_with_ledgers_of_their_own_give_no_name_to_two_tools(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+
+    def claimed(server: str) -> list[tuple[str, str]]:
+        ledger = Ledger.open(path)
+        try:
+            return [
+                (str(id), name)
+                for number in range(8)
+                for id, name in show(ledger, f"{server}/lead_{number}", style="on-conflict").items()
+            ]
+        finally:
+            ledger.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        shown = [pair for found in threads.map(claimed, ("a", "b", "c", "d")) for pair in found]
+    assert len({name for _, name in shown}) == len(shown) == 32
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -72,7 +72,8 @@ def print_left(plan: RenamePlan, found: Survey, *, as_json: bool) -> None:
     _print_leftovers(found.leftovers)
     count = found.edits + len(found.leftovers) + sum(1 for change in found.moved if not change.edits)
     files = f"{found.files:,} file{'' if found.files == 1 else 's'}"
-    show(f"{count:,} old names are left in {files}." if count else f"No old name is left in {files}.")
+    left = "1 old name is" if count == 1 else f"{count:,} old names are"
+    show(f"{left} left in {files}." if count else f"No old name is left in {files}.")
 
 
 def print_undone(undone: AppliedRename, *, as_json: bool) -> None:

@@ -97,7 +97,7 @@ async def test_a_lock_that_is_written_while_the_gateway_runs_counts(
 
 async def test_a_gateway_with_no_lock_where_one_is_named_does_not_start(lab: Lab, tmp_path: Path) -> None:
     trust = Trust(lock=str(tmp_path / "truename.lock"))
-    with pytest.raises(ConfigError, match=r"truename\.lock: there is no such lock"):
+    with pytest.raises(ConfigError, match=r"truename\.lock: the lock does not exist"):
         async with lab.gateway(lab.normal("w", "get"), trust=trust):
             pass
 

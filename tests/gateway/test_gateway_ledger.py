@@ -30,6 +30,16 @@ def _names(gateway: Gateway) -> dict[str, str]:
     return {str(id): name for id, name in gateway.table().items()}
 
 
+async def test_after_the_gateway_the_whole_state_is_in_one_file(lab: Lab, connect: Callable[..., Any]) -> None:
+    path = lab.folder / "state" / "state.db"
+    async with lab.gateway(lab.normal("w", "get"), state=str(path)) as gateway, listening(gateway) as address:
+        async with connect(address + "/mcp", "legacy") as client:
+            assert await _call(client, "get") == "w:get"
+
+    # SQLite removes its log when the last connection of the last owner is closed.
+    assert sorted(found.name for found in path.parent.iterdir()) == ["state.db", "state.db.revision"]
+
+
 async def test_two_gateways_never_give_one_id_to_two_tools(lab: Lab, tmp_path: Path) -> None:
     path = tmp_path / "names.ledger"
     async with (

@@ -124,4 +124,4 @@ async def test_a_lock_without_servers_pins_nothing_and_that_is_told(
     with caplog.at_level(logging.WARNING, "truename.gateway"):
         async with lab.gateway(lab.normal("w", "read"), trust=Trust(lock=path, drift="block")) as gateway:
             assert list(gateway.table().values()) == ["read"]
-    assert "2 tools of the lock are of no server and pin nothing" in caplog.text
+    assert "2 tools of the lock belong to no server and pin nothing" in caplog.text

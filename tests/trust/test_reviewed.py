@@ -180,6 +180,6 @@ def test_the_lock_is_read_anew_when_it_is_written_and_a_broken_one_changes_nothi
 def test_a_lock_that_is_not_there_is_an_error_and_none_is_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the lock does not exist"):
         ReviewedDefinitions(tmp_path / "truename.lock")
-    with pytest.raises(ConfigError, match="no regular file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         ReviewedDefinitions(tmp_path)
     assert (ReviewedDefinitions().digests, ReviewedDefinitions().refresh()) == ({}, False)

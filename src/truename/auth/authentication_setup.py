@@ -126,6 +126,7 @@ async def http_authentication(
             clock=clock,
             on_access=on_access,
         )
+        stack.callback(authenticators.close)
         logins = _pending_logins(
             config, here, pages, is_near=is_near and access.public_url is None, clock=clock, tell=on_access
         )

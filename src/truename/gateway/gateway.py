@@ -110,6 +110,8 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ledger = self._ledger or _open_ledger(self.config)
         async with AsyncExitStack() as stack:
+            if self._ledger is None:
+                stack.callback(ledger.close)
             pins = stack.enter_context(PinStore(self.config.pins_location()))
             config = check_identities(ledger, self._served(self.config))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))

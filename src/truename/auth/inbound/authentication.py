@@ -330,11 +330,16 @@ class Authenticators:
 
     def reload(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
         """Replace the static tokens; sessions of tokens that no longer exist end."""
+        self._static.store.close()
         self._static.store = store
         if self._one is None or not self._one.is_same(token, token_name):
             if self._one is not None:
                 self._one.end()
             self._one = None if token is None else _OneToken(token, token_name)
+
+    def close(self) -> None:
+        """Close the store of static tokens."""
+        self._static.store.close()
 
     @property
     def are_open(self) -> bool:

@@ -59,12 +59,12 @@ EXAMPLES: list[TruenameError] = [
     StoreError(
         file="approvals.json", key="", problem="it is damaged", remedy="Restore it from a copy.", code="corrupt"
     ),
-    InvalidCall(field="arguments.q", problem="is no text"),
-    InvalidPayload(field="messages[2].tool_calls", problem="is no list", code="invalid_history"),
+    InvalidCall(field="arguments.q", problem="is not a text"),
+    InvalidPayload(field="messages[2].tool_calls", problem="is not a list", code="invalid_history"),
     InvalidPayload(field="tool_choice", problem="names no tool", code="invalid_request"),
     CallRepeated(id=AB, call="call_1", state="done"),
     CallRepeated(id=AB, call="call_1", code="call_reused"),
-    ConfigError(file="f.toml", key="a.b", problem="it is no text", remedy="Write a text."),
+    ConfigError(file="f.toml", key="a.b", problem="it is not a text", remedy="Write a text."),
     ConfigError(file="f.toml", key="", problem="it is empty", remedy="Write something."),
     ConfigError(file="f.json", key="", problem="it is read-only", remedy="Nothing was changed.", code="left_alone"),
     LedgerError(code="conflict", name="x", holder=AB, claimant=AC),

@@ -133,7 +133,7 @@ def test_where_the_settings_of_a_gateway_have_a_table_the_convention_is_in_it(tm
 
 
 def test_a_file_with_two_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="stands at convention and at truename"):
+    with pytest.raises(ConfigError, match="is at convention and at truename"):
         find_convention(place(tmp_path, truename_toml="[convention]\n[truename.convention]\n"))
 
 

@@ -131,10 +131,10 @@ def test_transports_have_many_names(named: str | None, kind: str) -> None:
 
 BAD = [
     # text, key, problem, remedy
-    ("", "line 1, column 1", "it is not JSON", "Correct"),
-    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Correct"),
+    ("", "line 1, column 1", "it is not JSON", "Fix"),
+    ('{"a": 1,\n  "b": }', "line 2, column 8", "it is not JSON", "Fix"),
     ("[1]", "", "it is not an object", "mcpServers"),
-    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "the key is there twice", "rename"),
+    ('{"mcpServers": {"a": {}, "a": {}}}', "'a'", "the key occurs twice", "rename"),
     ("[" * 100_000, "", "nested too deeply", "flatter"),
     ({}, "", "it has no servers", 'Add "mcpServers"'),
     ({"mcpServers": []}, "mcpServers", "it is not an object", "one entry"),

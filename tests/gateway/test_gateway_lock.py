@@ -97,7 +97,7 @@ async def test_a_lock_that_is_written_while_the_gateway_runs_counts(
 
 async def test_a_gateway_with_no_lock_where_one_is_named_does_not_start(lab: Lab, tmp_path: Path) -> None:
     trust = Trust(lock=str(tmp_path / "truename.lock"))
-    with pytest.raises(ConfigError, match=r"truename\.lock: there is no such lock"):
+    with pytest.raises(ConfigError, match=r"truename\.lock: the lock does not exist"):
         async with lab.gateway(lab.normal("w", "get"), trust=trust):
             pass
 
@@ -124,4 +124,4 @@ async def test_a_lock_without_servers_pins_nothing_and_that_is_told(
     with caplog.at_level(logging.WARNING, "truename.gateway"):
         async with lab.gateway(lab.normal("w", "read"), trust=Trust(lock=path, drift="block")) as gateway:
             assert list(gateway.table().values()) == ["read"]
-    assert "2 tools of the lock are of no server and pin nothing" in caplog.text
+    assert "2 tools of the lock belong to no server and pin nothing" in caplog.text

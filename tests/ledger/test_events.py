@@ -99,5 +99,5 @@ def test_two_ways_of_making_names_are_compared_and_told_apart_in_words() -> None
 
 @pytest.mark.parametrize("number", ["2", 2.0, True])
 def test_a_number_of_a_claim_that_is_none_is_refused(number: object) -> None:
-    with pytest.raises(ValueError, match="is no number"):
+    with pytest.raises(ValueError, match="is not a number"):
         from_plain({**claim("b_2", "a/b").plain(), "number": number})

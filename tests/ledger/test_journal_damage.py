@@ -195,7 +195,7 @@ def test_a_file_that_is_no_ledger_is_never_changed(tmp_path: Path, content: byte
     error = damage(path)
 
     assert error.code == "corrupt"
-    assert content.startswith(b"truename-ledger") == (error.reason == "it is no ledger")
+    assert content.startswith(b"truename-ledger") == (error.reason == "it is not a ledger")
 
 
 def test_a_journal_of_a_newer_format_is_refused(tmp_path: Path) -> None:

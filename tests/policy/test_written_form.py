@@ -55,19 +55,19 @@ def imported(path: Path) -> SqlApprovalStore:
 
 
 DAMAGED: list[tuple[str, str, str]] = [
-    ("", "line 1", "it is no JSON (Expecting value)"),
-    ('{"truename-approvals": 1,\n"grants": [', "line 2", "it is no JSON (Expecting value)"),
+    ("", "line 1", "it is not JSON (Expecting value)"),
+    ('{"truename-approvals": 1,\n"grants": [', "line 2", "it is not JSON (Expecting value)"),
     ("[]", "", "it holds no approvals of Truename"),
     ('{"mcpServers": {}}', "truename-approvals", "it holds no approvals of Truename"),
     ('{"truename-approvals": true}', "truename-approvals", "it holds no approvals of Truename"),
     ('{"truename-approvals": 0}', "truename-approvals", "it holds no approvals of Truename"),
-    ('{"truename-approvals": 1, "truename-approvals": 1}', "truename-approvals", "it stands twice"),
-    ("[" * 99_999, "", "it is no JSON (RecursionError)"),
-    ("\udcff", "", "it is no JSON (UnicodeDecodeError)"),
-    ('{"truename-approvals": 1}', "grants", "it is no list of at most 20,000"),
-    ('{"truename-approvals": 1, "grants": []}', "calls", "it is no list of at most 10,000"),
-    ('{"truename-approvals": 1, "grants": [], "calls": [], "more": 1}', "more", "it is no field of this schema"),
-    ('{"truename-approvals": 1, "grants": [7], "calls": []}', "grants[0]", "it is no object"),
+    ('{"truename-approvals": 1, "truename-approvals": 1}', "truename-approvals", "it occurs twice"),
+    ("[" * 99_999, "", "it is not JSON (RecursionError)"),
+    ("\udcff", "", "it is not JSON (UnicodeDecodeError)"),
+    ('{"truename-approvals": 1}', "grants", "it is not a list of at most 20,000"),
+    ('{"truename-approvals": 1, "grants": []}', "calls", "it is not a list of at most 10,000"),
+    ('{"truename-approvals": 1, "grants": [], "calls": [], "more": 1}', "more", "it is not a field of this schema"),
+    ('{"truename-approvals": 1, "grants": [7], "calls": []}', "grants[0]", "it is not an object"),
 ]
 
 
@@ -85,22 +85,22 @@ def test_a_damaged_file_is_refused_with_its_place_and_kept(path: Path, text: str
 
 FIELDS: list[tuple[str, str, Any, str]] = [
     ("grants", "key", "", "it is missing"),
-    ("grants", "key", 7, "it is no text of at most 8,192 characters"),
+    ("grants", "key", 7, "it is not a text of at most 8,192 characters"),
     ("grants", "approved", "true", "it is neither true nor false"),
     ("grants", "approved", None, "it is neither true nor false"),
     ("grants", "scope", "for ever", "'for ever' is none of call, arguments, session, always"),
-    ("grants", "scope", None, "it is no text of at most 8,192 characters"),
-    ("grants", "id", "docs", "'docs' is no tool id: there is no '/' between integration and tool"),
+    ("grants", "scope", None, "it is not a text of at most 8,192 characters"),
+    ("grants", "id", "docs", "'docs' is not a tool id: there is no '/' between integration and tool"),
     ("grants", "id", "Docs/search", "'Docs/search' is not written as ids are"),
     ("grants", "digest", "", "it is missing"),
-    ("grants", "principal", ["ada"], "it is no text of at most 8,192 characters"),
-    ("grants", "message", "x" * 9_000, "it is no text of at most 8,192 characters"),
-    ("grants", "expires", "soon", "it is no field of this schema"),
-    ("calls", "id", "x", "'x' is no tool id: there is no '/' between integration and tool"),
+    ("grants", "principal", ["ada"], "it is not a text of at most 8,192 characters"),
+    ("grants", "message", "x" * 9_000, "it is not a text of at most 8,192 characters"),
+    ("grants", "expires", "soon", "it is not a field of this schema"),
+    ("calls", "id", "x", "'x' is not a tool id: there is no '/' between integration and tool"),
     ("calls", "call_id", "", "it is missing"),
     ("calls", "arguments", "", "it is missing"),
     ("calls", "state", "gone", "'gone' is none of seen, running, done, failed"),
-    ("calls", "agent", "a", "it is no field of this schema"),
+    ("calls", "agent", "a", "it is not a field of this schema"),
 ]
 
 
@@ -191,7 +191,7 @@ def test_a_grant_that_lost_its_limit_is_refused(path: Path, scope: str, field: s
 
 @pytest.mark.parametrize(("what", "entry"), [("grants", GOOD_GRANT), ("calls", GOOD_CALL)])
 def test_what_stands_twice_is_refused(path: Path, what: str, entry: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match=rf"{what}: one of them stands twice"):
+    with pytest.raises(StoreError, match=rf"{what}: one of them occurs twice"):
         imported(written(path, **{what: [entry, entry]}))
 
 

@@ -133,7 +133,7 @@ def test_nothing_is_written_twice_though_the_lock_goes_on_to_differ() -> None:
         assert len(offered(book, ONE, locked(TWO)).pins) == 1
         again = offered(book, ONE, locked(TWO))
         assert (outcome(again), again.pins, again.reviewed) == ("drifted shown", [], [])
-        assert again.drifts[0].reason == "of the definition that was trusted only the digest is known"
+        assert again.drifts[0].reason == "only the digest of the trusted definition is known"
 
 
 @given(st.lists(st.sampled_from([ONE, TWO, OTHER]), max_size=6), st.sampled_from([ONE, TWO]), st.data())
@@ -178,8 +178,8 @@ def test_the_lock_is_read_anew_when_it_is_written_and_a_broken_one_changes_nothi
 
 
 def test_a_lock_that_is_not_there_is_an_error_and_none_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no such lock"):
+    with pytest.raises(ConfigError, match="the lock does not exist"):
         ReviewedDefinitions(tmp_path / "truename.lock")
-    with pytest.raises(ConfigError, match="no regular file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         ReviewedDefinitions(tmp_path)
     assert (ReviewedDefinitions().digests, ReviewedDefinitions().refresh()) == ({}, False)

@@ -177,7 +177,7 @@ class SignIn:
 def _check_sign_in(fields: Fields, found: dict[str, Any]) -> None:
     urls = [name for name in ("authorization_url", "token_url", "userinfo_url") if name in found]
     if "issuer" in found and urls:
-        fields.add(urls[0], "it stands beside issuer", "Keep the issuer, or the three URLs.")
+        fields.add(urls[0], "it is set together with issuer", "Keep the issuer, or the three URLs.")
     elif "issuer" not in found and len(urls) < 3:
         missing = "issuer (or authorization_url, token_url and userinfo_url)"
         fields.add("issuer", f"{missing} is missing", "Add the provider where people sign in.")

@@ -49,7 +49,7 @@ class Audit:
     max_segment: int = setting(
         64 * 1024 * 1024,
         whole(4_096, name="whole number, 4,096 or above"),
-        "Size at which a new file is begun.",
+        "Size at which a new file is started.",
         unit="bytes",
     )
     max_waiting: int = setting(10_000, COUNT, "Records that may wait to be written.", unit="records")

@@ -65,7 +65,7 @@ def convention_in(file: Path | str) -> FoundConvention | None:
     found = {place: table for place in places if (table := _table(content, place, path)) is not None}
     if len(found) > 1:
         where = " and at ".join(map(".".join, found))
-        raise config_error(str(path), ".".join(places[1]), f"a convention stands at {where}", "Keep one of them.")
+        raise config_error(str(path), ".".join(places[1]), f"a convention is at {where}", "Keep one of them.")
     if not found:
         _refuse_stray(content, places[0], path)
         return None

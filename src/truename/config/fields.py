@@ -87,7 +87,7 @@ class Fields:
         return Fields(self._values, self._where, self._environ, self.faults, self.base, is_secret=True)
 
     def nested(self, name: str, wanted: str = "an object") -> Fields | None:
-        """Return the fields of a table inside, or None if there is none; note what is no table."""
+        """Return the fields of an inner table, or None if there is none; report a value that is not a table."""
         value = self._values.get(name)
         if value is None:
             return None

@@ -124,7 +124,7 @@ class _Unique:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise config_error(self._file, excerpt(key), "the key is there twice", "Remove or rename one.")
+                raise config_error(self._file, excerpt(key), "the key occurs twice", "Remove or rename one.")
             found[key] = value
         return found
 

@@ -202,7 +202,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
 
     A value is everything after the ``=``, without blanks around it; in ``'...'`` it is taken as it is, in ``"..."``
     with the escapes ``\n \r \t \\ \" \$``. Lines beginning with ``#`` are comments; ``export`` is skipped. Raises
-    `ConfigError`, or an `ExceptionGroup` of them, for a file that others may read (POSIX), that is no regular file,
+    `ConfigError`, or an `ExceptionGroup` of them, for a file that others may read (POSIX), that is not a regular file,
     over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows a value. Surprising:
     ``KEY=a # b`` is refused, because half of the programs that read such files take ``# b`` for a comment.
     """
@@ -216,7 +216,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
         if isinstance(read, str):
             faults.add(f"line {number}", read, "Write KEY=VALUE or KEY='VALUE'.")
         elif read[0] in found:
-            faults.add(f"line {number}", f"{read[0]} is there twice", "Remove one.")
+            faults.add(f"line {number}", f"{read[0]} occurs twice", "Remove one.")
         else:
             found[read[0]] = read[1]
     faults.raise_any()

@@ -207,7 +207,7 @@ def _named_after(
         return ""
     mine, theirs = cluster[0].meaning(environ), holder[0].meaning(environ)
     places = [place for place in dict.fromkeys((*mine, *theirs)) if mine.get(place) != theirs.get(place)]
-    differs = f"that differs in {', '.join(places)}" if places else "that stands in the same file"
+    differs = f"that differs in {', '.join(places)}" if places else "that is in the same file"
     return f"called {wish} there; {_wish(holder)} is another server, {differs}"
 
 

@@ -352,7 +352,7 @@ class Settings:
         1_800.0, SECONDS, "Time without a request after which a session ends.", unit="seconds"
     )
     resume_events: int = setting(
-        500, COUNT, "Messages of one session that are kept for a client whose stream breaks off.", unit="messages"
+        500, COUNT, "Messages of one session that are kept for a client whose stream is interrupted.", unit="messages"
     )
     resume_bytes: int = setting(8 * _MIB, COUNT, "Size of these messages of one session.", unit="bytes")
     resume_total: int = setting(64 * _MIB, COUNT, "Size of these messages of all sessions.", unit="bytes")

@@ -75,7 +75,7 @@ class ServerTrust:
     first: First = setting(
         "trust",
         choice(get_args(First)),
-        "Whether a definition without a pin is trusted when it is first seen, or waits for a review.",
+        "Whether a definition without a pin is trusted when it is first seen, or is pending until it is reviewed.",
         live=True,
     )
     drift: Handling = setting(

@@ -1,4 +1,4 @@
-"""The journal of a gateway that runs: what is called, decided and changed is written down there, or not done."""
+"""Record in the audit log what a gateway calls, decides and changes; refuse what cannot be recorded if required."""
 
 from __future__ import annotations
 
@@ -95,32 +95,32 @@ class Auditing:
 
     @property
     def recorder(self) -> AuditRecorder | None:
-        """What writes, if anything does."""
+        """The recorder; None if nothing is recorded."""
         return self._recorder
 
     @property
     def is_well(self) -> bool | None:
-        """Whether what is recorded gets written; None where no journal is asked for."""
+        """Whether records reach the disk; None if no audit log is set."""
         if self._recorder is None:
             return False if self._is_asked_for else None
         return self._recorder.is_well
 
     def called(self, event: CallEvent) -> None:
-        """Write down a call that is over."""
+        """Record a call that is over."""
         if self._recorder is not None:
             self._recorder.write("call", call_record(event, self._redaction))
 
     async def before(self, account: RunningCall) -> None:
-        """Write down, to the disk, that a call is about to be sent, where it has to be.
+        """Record on the disk that a call is about to be sent, if the audit log is required.
 
-        Raises `NotAllowed` (``unrecorded``) if that can't be.
+        Raises `NotAllowed` (``unrecorded``) if the record cannot be written.
         """
         if not self._required:
             return
         try:
             await self._begun(account.event("begun"))
         except StoreError as error:
-            # What is wrong with the disk is no matter of the client's.
+            # Clients do not see errors of the disk.
             log.debug("a call is refused", exc_info=error)
             assert account.tool is not None  # noqa: S101 - it was found before this is asked
             raise NotAllowed(id=account.tool.id, rule="audit", decision=_UNWRITTEN, code="unrecorded") from None
@@ -129,22 +129,22 @@ class Auditing:
         await asyncio.wrap_future(self.require().written("begin", call_record(event, self._redaction)))
 
     def require(self) -> AuditRecorder:
-        """Return what writes. Raises `StoreError` if what is recorded now would not be written."""
+        """Return the recorder. Raises `StoreError` if it cannot write now."""
         if self._recorder is None:
             raise StoreError(file="", key="", problem="no audit log is set", remedy="Set audit.path.", code="unusable")
         self._recorder.require()
         return self._recorder
 
     def note(self, kind: str, **fields: object) -> None:
-        """Write down something else than a call."""
+        """Record an event other than a call."""
         if self._recorder is not None:
             self._recorder.write(kind, record_fields(**fields))
 
     @asynccontextmanager
     async def deciding(self, kind: str, about: dict[str, Any]) -> AsyncIterator[None]:
-        """Write down what the block decides; ``about`` may be added to until it ends.
+        """Record the decision of the block; ``about`` may be added to until it ends.
 
-        Raises `StoreError` before the block where it has to be on the disk first that this is begun, and can't be.
+        Raises `StoreError` before the block if the audit log is required and the first record cannot be written.
         """
         if self._required:
             await asyncio.wrap_future(self.require().written("begin", begin_fields(kind, [about])))
@@ -152,11 +152,11 @@ class Auditing:
         self.note(kind, **about)
 
     def refused(self, error: BaseException) -> None:
-        """Write down that another configuration was refused, and where it is wrong; not what stands there."""
+        """Record that a configuration was refused, and the place of the error; never the value."""
         self.note("configuration", what="refused", **_fault(error))
 
     def entered(self, event: AccessEvent) -> None:
-        """Write down what happened at the door."""
+        """Record a sign-in, a login or a refused caller."""
         self.note(
             "credential" if event.server else "access",
             what=event.what,
@@ -194,7 +194,7 @@ class Auditing:
         self.note("stop")
 
     def look(self) -> None:
-        """Write down what became of definitions, names and requests for decisions since the last look."""
+        """Record what became of definitions, names and requests for approval since the last look."""
         for kind, source in (("definition", self._definitions), ("name", self._withdrawals)):
             for fields in () if source is None or self._recorder is None else source.news():
                 self.note(kind, **fields)
@@ -203,13 +203,13 @@ class Auditing:
             self._requests.look()
 
     def started(self, config: Config, version: str) -> None:
-        """Write down that the gateway runs, and by which configuration."""
+        """Record that the gateway runs, and with which configuration."""
         if self._recorder is not None:
             servers = ", ".join(server.key for server in config.enabled)
             self.note("start", pid=os.getpid(), version=version, servers=servers, files=digest_of(config))
 
     def shown(self, event: ShownEvent) -> None:
-        """Write down what came of asking for a credential for a server."""
+        """Record the result of requesting a credential for a server."""
         self.note(
             "credential",
             what=event.what,
@@ -229,10 +229,10 @@ def _fault(error: BaseException) -> Mapping[str, Any]:
 
 @asynccontextmanager
 async def auditing(settings: Audit, book: PinStore) -> AsyncIterator[Auditing]:
-    """Keep the journal of the settings, if there is one, while the block lasts.
+    """Keep the audit log of the settings, if there is one, while the block lasts.
 
-    Where it can't be kept, that is told, and the gateway runs without; raises `StoreError` if it is required, and where
-    another gateway has this journal.
+    If it cannot be opened, log that and run without it; raise `StoreError` if it is required, or if another gateway
+    writes to it.
     """
     recorder = await anyio.to_thread.run_sync(_opened, settings)
     kept = Auditing(settings, recorder, book)
@@ -251,14 +251,14 @@ def _opened(settings: Audit) -> AuditRecorder | None:
     key = None if settings.key is None else settings.key.encode()
     try:
         anchor = anchor_file(settings.directory)
-        journal = AuditLog(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
+        audit_log = AuditLog(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
     except StoreError as error:
         # A second gateway would look like one that writes.
         if settings.required or error.code == "busy":
             raise
         log.warning("%s Nothing is recorded.", error)
         return None
-    return AuditRecorder(journal, most_waiting=settings.max_waiting)
+    return AuditRecorder(audit_log, most_waiting=settings.max_waiting)
 
 
 class Definitions:
@@ -317,7 +317,7 @@ class Withdrawals:
             pass
 
     def news(self) -> Iterator[dict[str, Any]]:
-        """Yield what was redirected, retired or broken off since the last look, as fields of a record."""
+        """Yield each name that was redirected, retired or broken since the last look, as fields of a record."""
         for scope in self._ledger.scopes:
             space = self._ledger.scoped(scope)
             if self._counts.get(scope, 0) == space.withdrawals:

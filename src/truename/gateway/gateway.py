@@ -190,7 +190,7 @@ class Gateway:
 
     @property
     def audit(self) -> Auditing:
-        """The audit journal, for what happens beside the calls."""
+        """The audit log, for events other than calls."""
         return self._audit
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Check what is recorded: no event breaks a promise, takes more room than there is, or has a name that is no text."""
+"""Check events before they are recorded: none breaks a promise, exceeds the room, or has a name that is not a text."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Claim(Event):
 
     def __post_init__(self) -> None:
         if type(self.number) not in (int, NoneType):
-            message = f"{self.number!r} is no number"
+            message = f"{self.number!r} is not a number"
             raise TypeError(message)
 
 

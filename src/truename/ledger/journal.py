@@ -63,7 +63,7 @@ def read_journal(path: Path) -> list[Event]:
         number = len(lines) + 1
         # Only the beginning of a header is a journal whose first write was torn; anything else is somebody's file.
         if number == 1 and not (_MAGIC.startswith(torn) or _TORN_HEADER.fullmatch(torn)):
-            raise _corrupt(path, 1, "it is no ledger")
+            raise _corrupt(path, 1, "it is not a ledger")
         _log.warning("%s: line %d was not written whole and is dropped", path, number)
     return events
 
@@ -71,7 +71,7 @@ def read_journal(path: Path) -> list[Event]:
 def _check_header(path: Path, line: bytes) -> None:
     match = _HEADER.fullmatch(line)
     if match is None:
-        raise _corrupt(path, 1, "it is no ledger")
+        raise _corrupt(path, 1, "it is not a ledger")
     if (found := int(match[1])) > _FORMAT:
         raise LedgerError(code="newer", path=path, version=found)
 

@@ -456,7 +456,7 @@ class NamingScope:
         self._end("name", name, standing)
         self._spell(name, key)
         for spelling in self.spellings(key):
-            # What was broken off stays so until an operator names exactly that spelling.
+            # A name removed by a clean break stays so until an operator names exactly that spelling.
             if spelling == name or not self._is_broken(spelling):
                 self._end("name", spelling, standing)
 

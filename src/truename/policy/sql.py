@@ -254,7 +254,7 @@ class _SqlBook:
         except InvalidToolId:
             found = None
         if found is None or str(found) != text:
-            self._data.refuse(f"a {kind} is damaged ({text!r} is no tool id)")
+            self._data.refuse(f"a {kind} is damaged ({text!r} is not a tool id)")
         return found
 
 

@@ -62,7 +62,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     top.only({_WHAT, _REVISION, "grants", "calls"})
     for what, keys in (("grants", [grant.key for grant in grants]), ("calls", [record.where for record in calls])):
         if len(set(keys)) < len(keys):
-            _refuse(file, what, "one of them stands twice")
+            _refuse(file, what, "one of them occurs twice")
     return PlainBook(grants, calls)
 
 
@@ -72,9 +72,9 @@ def _content(raw: bytes, file: str) -> Mapping[str, Any]:
     try:
         content = json.loads(raw, object_pairs_hook=lambda pairs: _unique(pairs, file))
     except (RecursionError, UnicodeDecodeError) as error:
-        _refuse(file, "", f"it is no JSON ({type(error).__name__})")
+        _refuse(file, "", f"it is not JSON ({type(error).__name__})")
     except ValueError as error:
-        _refuse(file, f"line {getattr(error, 'lineno', 1)}", f"it is no JSON ({getattr(error, 'msg', error)})")
+        _refuse(file, f"line {getattr(error, 'lineno', 1)}", f"it is not JSON ({getattr(error, 'msg', error)})")
     if not isinstance(content, dict):
         _refuse(file, "", "it holds no approvals of Truename")
     return content
@@ -84,7 +84,7 @@ def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            _refuse(file, excerpt(key)[1:-1], "it stands twice")
+            _refuse(file, excerpt(key)[1:-1], "it occurs twice")
         found[key] = value
     return found
 
@@ -95,7 +95,7 @@ class _JsonObject:
     def __init__(self, values: object, where: str, file: str) -> None:
         self._where, self._file = where, file
         if not isinstance(values, dict):
-            self.wrong("", "it is no object")
+            self.wrong("", "it is not an object")
         self._values = dict(values)
 
     def wrong(self, name: str, problem: str) -> NoReturn:
@@ -104,19 +104,19 @@ class _JsonObject:
 
     def only(self, known: set[str]) -> None:
         for name in self._values.keys() - known:
-            self.wrong(excerpt(name)[1:-1], "it is no field of this schema")
+            self.wrong(excerpt(name)[1:-1], "it is not a field of this schema")
 
     def entries(self, name: str, most: int) -> Iterator[_JsonObject]:
         values = self._values.get(name)
         if not isinstance(values, list) or len(values) > most:
-            self.wrong(name, f"it is no list of at most {most:,}")
+            self.wrong(name, f"it is not a list of at most {most:,}")
         for number, value in enumerate(values):
             yield _JsonObject(value, f"{name}[{number}]", self._file)
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
         value = self._values.get(name, "")
         if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-            self.wrong(name, f"it is no text of at most {LONGEST_TEXT:,} characters")
+            self.wrong(name, f"it is not a text of at most {LONGEST_TEXT:,} characters")
         if among and value not in among:
             self.wrong(name, f"{excerpt(value)} is none of {', '.join(among)}")
         return value
@@ -136,7 +136,7 @@ class _JsonObject:
         try:
             found = ToolId.parse(value)
         except InvalidToolId as error:
-            self.wrong(name, f"{excerpt(value)} is no tool id: {error.reason}")
+            self.wrong(name, f"{excerpt(value)} is not a tool id: {error.reason}")
         if str(found) != value:
             self.wrong(name, f"{excerpt(value)} is not written as ids are")
         return found
@@ -162,7 +162,7 @@ def _grant(entry: _JsonObject) -> Grant:
     for name in ("key", "digest", *_NEEDED[scope]):
         entry.needed(name)
     if (until := entry.text("until")) and not is_time(until):
-        entry.wrong("until", f"{excerpt(until)} is no time in UTC, as 2026-11-22T12:00:00+00:00")
+        entry.wrong("until", f"{excerpt(until)} is not a time in UTC, as 2026-11-22T12:00:00+00:00")
     return Grant(
         key=entry.text("key"),
         approved=entry.truth("approved"),

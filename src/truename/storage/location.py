@@ -34,7 +34,7 @@ class StateLocation:
 
     @property
     def exists(self) -> bool:
-        """Whether the file, or the record of its revision, is there: a lost database is refused, not begun again."""
+        """Whether the file, or the record of its revision, is there: a lost database is refused, not created again."""
         places = () if self.path is None else (self.path, self.path.with_name(f"{self.path.name}.revision"))
         return any(place.is_symlink() or place.exists() for place in places)
 

@@ -45,7 +45,7 @@ def upsert(table: str, keys: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _checked(*names: str) -> tuple[str, ...]:
-    """Return names of tables and columns. Raises `ValueError` for a text that is no name."""
+    """Return names of tables and columns. Raises `ValueError` for a text that is not a name."""
     for name in names:
         if not _IDENTIFIER.fullmatch(name):
             message = f"{name!r} is not the name of a table or column"

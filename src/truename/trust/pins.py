@@ -336,12 +336,12 @@ class ReviewedDefinitions:
 def _read(path: Path) -> Digests:
     if not path.exists():
         remedy = f"Write it with `truename lock CONFIGURATION --file {path.name}`, or leave trust.lock out."
-        raise ConfigError(file=str(path), key="", problem="there is no such lock", remedy=remedy)
+        raise ConfigError(file=str(path), key="", problem="the lock does not exist", remedy=remedy)
     return MappingProxyType({pin.key: pin.digest for pin in read_lock(path).tools})
 
 
 def pin_before(now: PinnedTool, kept: PinnedTool | None, reviewed: Digests) -> PinnedTool | None:
-    """Return what a tool is held against: somebody's word, else the lock's, else what was there first.
+    """Return the pin that a tool is compared with: a person's decision, else the lock, else the first definition seen.
 
     Its ``by`` says which. Of a definition that only the lock knows there is no more than the digest.
     """

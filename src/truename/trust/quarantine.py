@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Drift", "OfferedTools", "Quarantine", "Screen", "admit", "instructions_pin", "pin_of"]
 
 _IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
-_UNKNOWN: Final = "of the definition that was trusted only the digest is known"
-_OTHER_WORDS: Final = "the text is another one"
+_UNKNOWN: Final = "only the digest of the trusted definition is known"
+_OTHER_WORDS: Final = "the text has changed"
 Kind = Literal["new", "drifted", "rejected"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
-"""Says what is wrong with the texts and names of tools that were not seen before, beside all that is there."""
+"""Returns the findings about texts and names of newly seen tools, compared with all present ones."""
 
 ScreenText = Callable[[str, str], Sequence["Finding"]]
-"""Says what is wrong with a server's instructions."""
+"""Returns the findings about a server's instructions."""
 
 
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})

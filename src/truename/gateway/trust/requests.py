@@ -1,4 +1,4 @@
-"""What becomes of requests for a decision, told to the journal: asked, answered by a client's user, ended, expired."""
+"""Record requests for approval in the audit log: asked, answered by a client's user, ended, expired."""
 
 from __future__ import annotations
 

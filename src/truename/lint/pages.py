@@ -63,17 +63,11 @@ def _index(rules: Iterable[Rule]) -> str:
         of_family = [rule for rule in rules if rule.code.startswith(prefix)]
         if of_family:
             parts += [f"## {title}", "", "| rule | severity | finding |", "|---|---|---|"]
-            parts += [f"| {_link(rule)} | {rule.severity.value} | {_cell(rule.what)} |" for rule in of_family]
+            for rule in of_family:
+                what = rule.what.replace("|", "\\|")
+                parts.append(f"| [{rule.code}]({rule.code}.md) {rule.name} | {rule.severity.value} | {what} |")
             parts.append("")
     return "\n".join(parts)
-
-
-def _link(rule: Rule) -> str:
-    return f"[{rule.code}]({rule.code}.md) {rule.name}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _page(rule: Rule) -> str:

@@ -115,7 +115,7 @@ def records_of(stored: object) -> dict[FiledDecisions, DecisionRecord]:
     return dict(map(_read, stored))
 
 
-def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, Any]]:
+def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, object]]:
     """Return the records as JSON."""
     return [
         {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **_plain(record)}
@@ -123,12 +123,12 @@ def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, 
     ]
 
 
-def _plain(record: DecisionRecord) -> dict[str, Any]:
+def _plain(record: DecisionRecord) -> dict[str, object]:
     """Return a record as the library stores it, without empty fields."""
     return {key: value for key, value in asdict(record).items() if key in _DECISIONS or value or value == ""}
 
 
-def record_of(stored: Mapping[str, Any]) -> DecisionRecord:
+def record_of(stored: Mapping[str, object]) -> DecisionRecord:
     """Read one record; invalid decisions and messages are ignored."""
     messages, sticky = stored.get("rejection_messages"), stored.get("sticky_rejection_message")
     return DecisionRecord(
@@ -281,7 +281,7 @@ class AgentApprovals:
     def of_older(
         cls,
         schema: str,
-        approvals: Mapping[str, Any],
+        approvals: Mapping[str, object],
         pending: Iterable[AgentCall] = (),
         fingerprints: Mapping[str, str] | None = None,
     ) -> Self:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from truename import ToolId
+    from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
     from truename.policy import Decision, Policy
 
@@ -150,7 +151,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
         hidden = self._names - shown
         return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
 
-    def _check_own(self, tools: Sequence[BaseTool | dict[str, Any]]) -> None:
+    def _check_own(self, tools: Sequence[BaseTool | JsonObject]) -> None:
         # LangChain would keep the agent's own tool of that name and show its description for ours. Copies of our tools,
         # which other middlewares make, have the same schema object.
         ours = {tool.name: tool.args_schema for tool in self.tools}
@@ -174,14 +175,12 @@ class NamedTools(AgentMiddleware[Any, Any]):
         if decision.outcome == "ask":
             # A resumed run comes here again: `interrupt` then returns the response to this call.
             kind = ToolAnswer if call.caller.session else _AnswerWithoutSession
-            self._answered(call, interrupt(_request(call, decision), response_schema=kind))
+            answer: ToolAnswer = interrupt(_request(call, decision), response_schema=kind)
+            if answer.type == "approve":
+                self.box.approve(call, answer.scope, by=answer.by)
+            else:
+                self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
         return call
-
-    def _answered(self, call: Call, answer: ToolAnswer) -> None:
-        if answer.type == "approve":
-            self.box.approve(call, answer.scope, by=answer.by)
-        else:
-            self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
 
     def _directed(self, request: ToolCallRequest, call: Call) -> ToolCallRequest:
         """Return the request for the resolved tool, with the arguments that were decided on."""
@@ -191,7 +190,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
         )
 
 
-def _definition(tool: BaseTool) -> dict[str, Any]:
+def _definition(tool: BaseTool) -> JsonObject:
     function = convert_to_openai_tool(tool)["function"]
     return {
         "name": tool.name,
@@ -203,7 +202,7 @@ def _definition(tool: BaseTool) -> dict[str, Any]:
     }
 
 
-def _request(call: Call, decision: Decision) -> dict[str, Any]:
+def _request(call: Call, decision: Decision) -> JsonObject:
     why = f": {decision.reason}" if decision.reason else ""
     return {
         "type": "tool_approval",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.adapters.layout import NamespaceLayout
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ERROR_MARK,
     ConversationTurn,
@@ -62,7 +62,7 @@ def flat(names: NameTable | NamespaceLayout) -> NamespaceLayout:
     return layout
 
 
-def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[JsonObject]:
     """Return the tools as ``{"type": "function", "function": {...}}``; ``strict`` is passed on to the API.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
@@ -77,7 +77,7 @@ def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> 
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | JsonObject:
     """Return ``auto``, ``none``, ``required``, or the one function that the model must call."""
     key = resolve_choice(choice, flat(names))
     return key if isinstance(key, str) else {"type": "function", "function": {"name": key.name}}
@@ -108,7 +108,7 @@ def calls(
     return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the message with the result of a call.
 
     The API has no field for failure: the text of a failed call begins with ``[tool error]``, which `history`
@@ -123,7 +123,7 @@ def result(call: Call | RefusedCall, content: object = None, *, is_error: bool =
     return {"role": "tool", "tool_call_id": call.call_id, "content": content_of(content, is_error=is_error)}
 
 
-def content_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]:
+def content_of(content: object, *, is_error: bool) -> str | list[JsonObject]:
     """Return a result's content: one text, or text parts if there are several."""
     texts = [as_text(part) for part in content_parts(content)] or [""]
     if is_error:
@@ -165,7 +165,7 @@ def _one(call: PayloadPlace, *, cut: bool) -> RequestedCall:
     )
 
 
-def _join_stream(chunks: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(chunks: Iterable[object]) -> JsonObject:
     """Join the chunks of a stream into a completion with its calls."""
     found: dict[int, Fragments] = {}
     reasons: dict[int, str] = {}
@@ -197,7 +197,7 @@ def _add(pieces: Fragments, piece: PayloadPlace) -> None:
         pieces.add(place, function.optional("arguments") or "")
 
 
-def _joined(pieces: Fragments) -> list[dict[str, Any]]:
+def _joined(pieces: Fragments) -> list[JsonObject]:
     return [
         {
             "id": one.get("id"),
@@ -244,7 +244,10 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
         role = message.text("role")
         if role not in _ROLES:
             message.wrong("role", "is not a known role")
-        _check(message, tell)
+        message.only(_KNOWN | _DROPPED)
+        for name in sorted(_DROPPED & set(message.value)):
+            if message.value[name]:
+                tell("dropped", message.path(name), "is specific to this API and was dropped")
         parts: list[Part] = []
         if role == "tool":
             parts.append(_result(message))
@@ -254,13 +257,6 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
                 parts.append(Text(refusal))
             parts += map(_call, message.each("tool_calls"))
         yield ConversationTurn(_ROLES[role], tuple(parts), message.where)
-
-
-def _check(message: PayloadPlace, tell: Tell) -> None:
-    message.only(_KNOWN | _DROPPED)
-    for name in sorted(_DROPPED & set(message.value)):
-        if message.value[name]:
-            tell("dropped", message.path(name), "is specific to this API and was dropped")
 
 
 def _content(message: PayloadPlace) -> Iterator[Shown]:
@@ -296,7 +292,7 @@ def _result(message: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=message.text("tool_call_id"), content=content, is_error=is_error)
 
 
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the messages of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):
@@ -309,12 +305,12 @@ def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
         yield {"role": turn.role, "content": content or None} | ({"tool_calls": made} if made else {})
 
 
-def _part(part: Shown) -> dict[str, Any]:
+def _part(part: Shown) -> JsonObject:
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": url_of(part)}}
     return {"type": "text", "text": as_text(part)}
 
 
-def _made(call: ToolCall) -> dict[str, Any]:
+def _made(call: ToolCall) -> JsonObject:
     function = {"name": call.name, "arguments": arguments_text(call.arguments)}
     return {"id": call.call_id, "type": "function", "function": function}

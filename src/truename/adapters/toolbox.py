@@ -47,7 +47,7 @@ class ToolboxNames:
     overrides: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     identities: Mapping[str, ServerIdentity] = field(default_factory=dict)
 
-    def table(self, listings: Mapping[str, Iterable[Any]]) -> NameTable:
+    def table(self, listings: Mapping[str, Iterable[object]]) -> NameTable:
         """Return the names of the tools that these servers list (by server key, as in a tools/list result).
 
         A tool that cannot be admitted is skipped, with an entry in the catalog's ``notices``. Raises the errors of

@@ -63,7 +63,7 @@ class RecordedCall:
     """
 
     id: ToolId
-    arguments: Mapping[str, Any] = field(hash=False)
+    arguments: Mapping[str, object] = field(hash=False)
     context: Context = _UNKNOWN
     name: str = ""
     server: str = ""
@@ -140,7 +140,7 @@ class CallRecorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _plain(self, call: Call, catalog: str, protocol: str) -> dict[str, Any]:
+    def _plain(self, call: Call, catalog: str, protocol: str) -> dict[str, object]:
         context = call.caller.context
         texts = (call.wire_name, call.origin.server, call.origin.name, call.call_id, call.digest, catalog, protocol)
         return {
@@ -244,7 +244,7 @@ def _call(plain: object, number: int, path: Path) -> RecordedCall:
     return RecordedCall(id=id, arguments=arguments, context=context, line=number, **texts)
 
 
-def _text(plain: Mapping[str, Any], name: str) -> str:
+def _text(plain: Mapping[str, object], name: str) -> str:
     value = plain.get(name, "")
     if not isinstance(value, str):
         message = f"{name} is of type {type(value).__name__}, not text"

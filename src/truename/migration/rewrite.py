@@ -107,7 +107,8 @@ class PlainNameContext:
         return _YAML_SAFE.fullmatch(new) is not None and new.lower() not in _YAML_WORDS
 
     def _in_yaml(self, lead: str, start: int, end: int) -> bool:
-        if self._is_in_block(start):
+        block = bisect_right(self._blocks, (start, len(self.text) + 1)) - 1
+        if block >= 0 and start < self._blocks[block][1]:
             return False
         flow = _YAML_FLOW.search(lead)
         found = _YAML_LEAD.fullmatch(lead[: flow.start()] if flow else lead)
@@ -132,10 +133,6 @@ class PlainNameContext:
     def _has_long_strings(self) -> bool:
         # Lines in multi-line strings look like keys.
         return '"""' in self.text or "'''" in self.text
-
-    def _is_in_block(self, offset: int) -> bool:
-        place = bisect_right(self._blocks, (offset, len(self.text) + 1)) - 1
-        return place >= 0 and offset < self._blocks[place][1]
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
@@ -302,7 +299,11 @@ class _NameSearch:
             place = bisect_right(starts, found[0]) - 1
             return place < 0 or found[0] >= starts[place] + len(edits[place].old)
 
-        searches = (self._bare(frozenset(starts)), self._several(), self._shown())
+        shown = (
+            (found.start(), self._left(found.start(), found[0], "shown"))
+            for found in self.lexicon.shown.finditer(self.text)
+        )
+        searches = (self._bare(frozenset(starts)), self._several(), shown)
         found = {start: left for search in searches for start, left in self._first(filter(is_outside, search)).items()}
         yield from (found[start] for start in sorted(found))
 
@@ -348,19 +349,12 @@ class _NameSearch:
             if not names or any(prefix + name in self.lexicon.meanings for name in names):
                 yield found.start(), self._left(found.start(), found[0], "several")
 
-    def _shown(self) -> Iterator[tuple[int, Leftover]]:
-        for found in self.lexicon.shown.finditer(self.text):
-            yield found.start(), self._left(found.start(), found[0], "shown")
-
     def _left(self, start: int, name: str, reason: str) -> Leftover:
         line, column = self._at(start)
-        return Leftover(line, column, name, reason, self._excerpt(start))
-
-    def _excerpt(self, start: int) -> str:
         earliest = max(0, start - _SHOWN // 2)
         first = max(self.text.rfind("\n", earliest, start) + 1, earliest)
         end = self.text.find("\n", start, first + _SHOWN)
-        return self.text[first : first + _SHOWN if end < 0 else end].strip()
+        return Leftover(line, column, name, reason, self.text[first : first + _SHOWN if end < 0 else end].strip())
 
 
 def _is_word(char: str) -> bool:

@@ -119,22 +119,18 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         message.wrong("content", "is missing or not a list of blocks")
     cut = message.optional("stop_reason") in _CUT
     for block in message.each("content"):
-        if block.text("type") == "tool_use":
-            yield _one(block, cut=cut)
-
-
-def _one(block: PayloadPlace, *, cut: bool) -> RequestedCall:
-    block.only(_BLOCK)
-    given = block.get("partial_json", "input")
-    if isinstance(block.get("input"), str):
-        block.wrong("input", "is of type str, not an object")
-    return RequestedCall(
-        name=block.text("name"),
-        call_id=block.text("id"),
-        arguments=given,
-        paths={"name": block.path("name"), "arguments": block.path("input"), "call_id": block.path("id")},
-        problem="was cut off by the API" if cut else "",
-    )
+        if block.text("type") != "tool_use":
+            continue
+        block.only(_BLOCK)
+        if isinstance(block.get("input"), str):
+            block.wrong("input", "is of type str, not an object")
+        yield RequestedCall(
+            name=block.text("name"),
+            call_id=block.text("id"),
+            arguments=block.get("partial_json", "input"),
+            paths={"name": block.path("name"), "arguments": block.path("input"), "call_id": block.path("id")},
+            problem="was cut off by the API" if cut else "",
+        )
 
 
 def _join_stream(events: Iterable[object]) -> JsonObject:

@@ -141,22 +141,19 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         message.wrong("content", "is missing or not a list of blocks")
     for block in message.each("content"):
         # The API runs the model's own tools itself.
-        if "toolUse" in block.value and block.inside("toolUse").get("type") is None:
-            yield _one(block.inside("toolUse"), cut=cut)
-
-
-def _one(use: PayloadPlace, *, cut: bool) -> RequestedCall:
-    use.only(_USE | {"pieces"})
-    given = use.get("pieces", "input")
-    if isinstance(use.get("input"), str):
-        use.wrong("input", "is of type str, not an object")
-    return RequestedCall(
-        name=use.text("name"),
-        call_id=use.text("toolUseId"),
-        arguments=given,
-        paths={"name": use.path("name"), "arguments": use.path("input"), "call_id": use.path("toolUseId")},
-        problem="was cut off by the API" if cut else "",
-    )
+        if "toolUse" not in block.value or block.inside("toolUse").get("type") is not None:
+            continue
+        use = block.inside("toolUse")
+        use.only(_USE | {"pieces"})
+        if isinstance(use.get("input"), str):
+            use.wrong("input", "is of type str, not an object")
+        yield RequestedCall(
+            name=use.text("name"),
+            call_id=use.text("toolUseId"),
+            arguments=use.get("pieces", "input"),
+            paths={"name": use.path("name"), "arguments": use.path("input"), "call_id": use.path("toolUseId")},
+            problem="was cut off by the API" if cut else "",
+        )
 
 
 def _join_stream(events: Iterable[object]) -> JsonObject:

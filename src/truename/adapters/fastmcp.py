@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from truename import ToolId
     from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
-    from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Decision, Policy
 
 __all__ = ["mount", "register"]
@@ -262,7 +261,13 @@ class TruenameTransform(Transform):
             return tools
         marked = {tool.name: tool for tool in _newest(tools)}
         box = self._boxed([*marked.values()])
-        return [_offered(marked[self._mark(box, offer.id)], offer, box) for offer in box.offered]
+        offered: list[Tool] = []
+        for offer in box.offered:
+            # An old name has a description that names the new one; any other description is the server's own.
+            former = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
+            tool = marked[self._mark(box, offer.id)]
+            offered.append(tool.model_copy(update={"name": offer.key.name, **former}))
+        return offered
 
     async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
         """Return the tool that `resolve` finds for a name; None if there is none that the caller may see."""
@@ -319,12 +324,6 @@ class TruenameTransform(Transform):
     def _mark(self, box: Toolbox, id: ToolId) -> str:
         origin = box.names.catalog[id].origin
         return self._leads.get(origin.server_id, "") + origin.name
-
-
-def _offered(tool: Tool, offer: OfferedTool, box: Toolbox) -> Tool:
-    # An old name has a description that names the new one; any other description is the server's own.
-    former = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
-    return tool.model_copy(update={"name": offer.key.name, **former})
 
 
 def _definition(tool: Tool, name: str) -> JsonObject:

@@ -243,7 +243,11 @@ def rewrite(
     """
     now = NamespaceLayout.of(names_now) if to_api == "openai_responses" else flat(names_now)
     run = _Run(APIS[from_api], APIS[to_api], HistoryRenaming(NamespaceLayout.of(names_then), now, APIS[to_api].dialect))
-    places = _places(messages)
+    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    if not isinstance(given, list | tuple):
+        raise InvalidPayload(field="messages", problem=f"is of type {type(given).__name__}, not a list")
+    copies = plain(given, InvalidPayload, "messages")
+    places = [PayloadPlace.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
     if from_api == "gemini":
         gemini.add_missing_ids(places)
     calls = run.bind(list(run.source.module.history_mentions(places)), CallIds(to_api, ids))
@@ -255,14 +259,6 @@ def rewrite(
         made, text = run.translate(places, system)
     changed = {call.call_id: call.former_id for call in calls if call.call_id != call.former_id}
     return RewrittenHistory(messages=made, system=text, calls=calls, ids=changed, notices=tuple(run.notices))
-
-
-def _places(messages: object) -> list[PayloadPlace]:
-    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    if not isinstance(given, list | tuple):
-        raise InvalidPayload(field="messages", problem=f"is of type {type(given).__name__}, not a list")
-    copies = plain(given, InvalidPayload, "messages")
-    return [PayloadPlace.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
 
 
 class _Run:

@@ -146,18 +146,15 @@ class NamedTools(AgentMiddleware[Any, Any]):
         return self.box if isinstance(self._caller, Caller) else replace(self.box, caller=self._caller(runtime))
 
     def _for_caller(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        self._check_own(request.tools)
-        shown = {offer.key.name for offer in self._box(request.runtime).offered}
-        hidden = self._names - shown
-        return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
-
-    def _check_own(self, tools: Sequence[BaseTool | JsonObject]) -> None:
         # LangChain would keep the agent's own tool of that name and show its description for ours. Copies of our tools,
         # which other middlewares make, have the same schema object.
         ours = {tool.name: tool.args_schema for tool in self.tools}
-        for tool in tools:
+        for tool in request.tools:
             if not isinstance(tool, dict) and tool.name in ours and tool.args_schema is not ours[tool.name]:
                 raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=tool.name)
+        shown = {offer.key.name for offer in self._box(request.runtime).offered}
+        hidden = self._names - shown
+        return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
 
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, an error message for the model, or None for a tool that the agent has from elsewhere.

@@ -177,13 +177,19 @@ def _join_stream(chunks: Iterable[object]) -> JsonObject:
             if choice.get("delta") is not None:
                 for piece in choice.inside("delta").each("tool_calls"):
                     _add(pieces, piece)
-    return {
-        "choices": [
-            {"message": {"role": "assistant", "tool_calls": _joined(pieces)}, "finish_reason": reasons[place]}
-            for place, pieces in sorted(found.items())
-            if pieces.check(f"choices[{place}]", finished=bool(reasons[place]))
+    choices: list[JsonObject] = []
+    for place, pieces in sorted(found.items()):
+        pieces.check(f"choices[{place}]", finished=bool(reasons[place]))
+        made = [
+            {
+                "id": one.get("id"),
+                "type": one.get("type") or "function",
+                "function": {"name": one.get("name"), "arguments": text},
+            }
+            for _, one, text in pieces.joined()
         ]
-    }
+        choices.append({"message": {"role": "assistant", "tool_calls": made}, "finish_reason": reasons[place]})
+    return {"choices": choices}
 
 
 def _add(pieces: Fragments, piece: PayloadPlace) -> None:
@@ -195,17 +201,6 @@ def _add(pieces: Fragments, piece: PayloadPlace) -> None:
         function.only(_FUNCTION)
         pieces.fix(place, function, "name")
         pieces.add(place, function.optional("arguments") or "")
-
-
-def _joined(pieces: Fragments) -> list[JsonObject]:
-    return [
-        {
-            "id": one.get("id"),
-            "type": one.get("type") or "function",
-            "function": {"name": one.get("name"), "arguments": text},
-        }
-        for _, one, text in pieces.joined()
-    ]
 
 
 _ROLES: Final[dict[str, Role]] = {
@@ -299,7 +294,15 @@ def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
             content = content_of(part.content, is_error=part.is_error)
             yield {"role": "tool", "tool_call_id": part.call_id, "content": content}
     said = [part for part in turn.parts if not isinstance(part, ToolCall | ToolResult)]
-    made = [_made(part) for part in turn.parts if isinstance(part, ToolCall)]
+    made = [
+        {
+            "id": part.call_id,
+            "type": "function",
+            "function": {"name": part.name, "arguments": arguments_text(part.arguments)},
+        }
+        for part in turn.parts
+        if isinstance(part, ToolCall)
+    ]
     if said or made:
         content = as_text(said[0]) if len(said) == 1 and isinstance(said[0], Text) else [_part(part) for part in said]
         yield {"role": turn.role, "content": content or None} | ({"tool_calls": made} if made else {})
@@ -309,8 +312,3 @@ def _part(part: Shown) -> JsonObject:
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": url_of(part)}}
     return {"type": "text", "text": as_text(part)}
-
-
-def _made(call: ToolCall) -> JsonObject:
-    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
-    return {"id": call.call_id, "type": "function", "function": function}

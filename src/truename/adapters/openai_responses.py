@@ -80,7 +80,9 @@ def tools(
         if space is None:
             listed[f"{number} top level"] = _function(one, strict)
         else:
-            listed.setdefault(f"in {space}", _namespace(space, layout))["tools"].append(_function(one, strict))
+            description = layout.descriptions.get(space) or f"Tools of {space}"
+            entry = {"type": "namespace", "name": space, "description": description, "tools": []}
+            listed.setdefault(f"in {space}", entry)["tools"].append(_function(one, strict))
     made = list(listed.values())
     return [*made, *_search(search, layout)] if layout.deferred and search else made
 
@@ -94,15 +96,6 @@ def _function(one: OfferedTool, strict: bool | None) -> JsonObject:
         "strict": strict,
     }
     return {**made, "defer_loading": True} if one.deferred else made
-
-
-def _namespace(space: str, layout: NamespaceLayout) -> JsonObject:
-    return {
-        "type": "namespace",
-        "name": space,
-        "description": layout.descriptions.get(space) or f"Tools of {space}",
-        "tools": [],
-    }
 
 
 def _search(search: Search, layout: NamespaceLayout) -> Iterator[JsonObject]:
@@ -220,20 +213,16 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         response.wrong("output", "is missing or not a list of items")
     for item in response.each("output"):
         if item.text("type") == "function_call":
-            yield _one(item)
-
-
-def _one(item: PayloadPlace) -> RequestedCall:
-    item.only(_CALL)
-    status = item.optional("status")
-    return RequestedCall(
-        name=item.text("name"),
-        namespace=item.optional("namespace"),
-        call_id=item.text("call_id"),
-        arguments=item.optional("arguments"),
-        paths={name: item.path(name) for name in ("name", "namespace", "call_id", "arguments")},
-        problem="was cut off by the API" if status not in (None, "completed") else "",
-    )
+            item.only(_CALL)
+            status = item.optional("status")
+            yield RequestedCall(
+                name=item.text("name"),
+                namespace=item.optional("namespace"),
+                call_id=item.text("call_id"),
+                arguments=item.optional("arguments"),
+                paths={name: item.path(name) for name in ("name", "namespace", "call_id", "arguments")},
+                problem="was cut off by the API" if status not in (None, "completed") else "",
+            )
 
 
 def _join_stream(events: Iterable[object]) -> JsonObject:
@@ -305,21 +294,20 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
             case "function_call":
                 yield ConversationTurn("assistant", (_call(item),), item.where)
             case "function_call_output":
-                yield ConversationTurn("user", (_result(item),), item.where)
+                item.only(_OUTPUT | {"caller", "created_by"})
+                is_error, content = split_error_mark(tuple(_content(item, "output")))
+                result = ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
+                yield ConversationTurn("user", (result,), item.where)
             case "reasoning":
                 tell("dropped", item.where, "is specific to this API and was dropped")
             case "message" | None:
-                yield _message(item)
+                item.only(_MESSAGE)
+                role = item.text("role")
+                if role not in _ROLES:
+                    item.wrong("role", "is not a known role")
+                yield ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
             case kind:
                 raise unsupported_content(item, f"of type {kind!r}")
-
-
-def _message(item: PayloadPlace) -> ConversationTurn:
-    item.only(_MESSAGE)
-    role = item.text("role")
-    if role not in _ROLES:
-        item.wrong("role", "is not a known role")
-    return ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
 
 
 def _content(item: PayloadPlace, name: str) -> Iterator[Shown]:
@@ -348,12 +336,6 @@ def _call(item: PayloadPlace) -> ToolCall:
         namespace=item.optional("namespace"),
         arguments=arguments_of(item.optional("arguments") or ""),
     )
-
-
-def _result(item: PayloadPlace) -> ToolResult:
-    item.only(_OUTPUT | {"caller", "created_by"})
-    is_error, content = split_error_mark(tuple(_content(item, "output")))
-    return ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
 
 
 def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:

@@ -85,11 +85,10 @@ class Fragments:
     def __contains__(self, place: int) -> bool:
         return place in self._fixed
 
-    def check(self, where: str, *, finished: bool) -> bool:
+    def check(self, where: str, *, finished: bool) -> None:
         """Check that all calls are complete. Raises `InvalidCall` for a stream that ended too early."""
         if self._open or (self._fixed and not finished):
             raise InvalidCall(field=where, problem="is incomplete: the stream ended within a call")
-        return True
 
     def joined(self) -> list[tuple[int, JsonObject, str]]:
         """Return position, fixed texts and joined arguments of each call, in order."""

@@ -101,7 +101,10 @@ class AuditLog:
             with self._store_errors():
                 make_private(path)
                 if alone:
-                    self._keep_others_out()
+                    try:
+                        self._closing.enter_context(locked(path / "journal", shared=False, patience=0))
+                    except TimeoutError as error:
+                        raise self._error("another process writes to this log", _BUSY, "busy") from error
                 # Reading a long file takes seconds: do it before taking the lock.
                 proved = find_end(segments(path), key) if alone else None
                 with write_lock(path):
@@ -116,12 +119,6 @@ class AuditLog:
     ) -> Self:
         """Open a log to which a gateway may append at the same time; read only its end."""
         return cls(path, key, max_bytes=max_bytes, alone=False, anchor=anchor)
-
-    def _keep_others_out(self) -> None:
-        try:
-            self._closing.enter_context(locked(self.path / "journal", shared=False, patience=0))
-        except TimeoutError as error:
-            raise self._error("another process writes to this log", _BUSY, "busy") from error
 
     @contextmanager
     def _store_errors(self) -> Iterator[None]:

@@ -206,9 +206,6 @@ class AuditRecorder:
                 self._lose(len(self._queue))
                 self._queue.clear()
                 return
-        self._pause()
-
-    def _pause(self) -> None:
         until = time.monotonic() + _AGAIN
         with self._condition:
             while not self._is_closed and (left := until - time.monotonic()) > 0:

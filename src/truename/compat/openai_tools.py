@@ -132,9 +132,10 @@ def member_of(tool: object) -> AgentTool:
         return AgentTool(tool)
     if callable(getattr(tool, "on_invoke_handoff", None)):
         return AgentTool(ToolNames(name=_string(tool, "tool_name")), "handoff", agent=_agent(tool))
-    if not _is_function(tool):
-        return AgentTool(ToolNames(name=_string(tool, "name")), "custom")
-    return _function(tool)
+    is_schema = isinstance(getattr(tool, "params_json_schema", None), dict)
+    if is_schema and callable(getattr(tool, "on_invoke_tool", None)):
+        return _function(tool)
+    return AgentTool(ToolNames(name=_string(tool, "name")), "custom")
 
 
 def members_of(tools: Iterable[object]) -> tuple[AgentTool, ...]:
@@ -188,12 +189,6 @@ def _wrapped(member: AgentTool, space: str, about: str) -> AgentTool:
     if is_reserved(member.names.name, space):
         raise AgentsError(code="reserved_namespace", name=space)
     return replace(member, names=replace(member.names, namespace=space), space=about)
-
-
-def _is_function(tool: object) -> bool:
-    return callable(getattr(tool, "on_invoke_tool", None)) and isinstance(
-        getattr(tool, "params_json_schema", None), dict
-    )
 
 
 def _function(tool: object) -> AgentTool:
@@ -284,7 +279,8 @@ def resolve_tool_name_collisions(
     given = members_of([*tools, *handoffs])
     is_strict = collision_policy == "error"
     compared = [member for member in given if is_strict or member.is_function or member.kind == "handoff"]
-    found = [clash for clash in clashes(compared) if _is_bare(clash)]
+    keys = [(clash, clash.winner.names.lookup_key) for clash in clashes(compared)]
+    found = [clash for clash, key in keys if key is not None and key.kind == "bare"]
     if found and is_strict:
         agents = " and ".join(excerpt(member.agent) for member in _agent_tools(found[0]) if member.agent)
         raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=agents)
@@ -293,11 +289,6 @@ def resolve_tool_name_collisions(
     gone = {id(loser) for clash in found for loser in clash.losers}
     kept = [item for item, member in zip([*tools, *handoffs], given, strict=True) if id(member) not in gone]
     return kept[: (cut := sum(id(member) not in gone for member in given[: len(tools)]))], kept[cut:]
-
-
-def _is_bare(clash: ToolSetClash) -> bool:
-    key = clash.winner.names.lookup_key
-    return key is not None and key.kind == "bare"
 
 
 def _code(clash: ToolSetClash) -> str:

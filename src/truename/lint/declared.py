@@ -63,7 +63,12 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
     """
     files: dict[Path, Path] = {}
     for path in paths:
-        for file in _named(path, exclude):
+        try:
+            named = list(python_files(Path(path), exclude))
+        except (OSError, ValueError):
+            # Reading the path will report the error.
+            named = [Path(path)]
+        for file in named:
             files.setdefault(file.absolute(), file)
     return joined(_told_apart([_read(file) for file in files.values()]))
 
@@ -101,14 +106,6 @@ def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
             if labels
             else part
         )
-
-
-def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
-    try:
-        return list(python_files(Path(path), exclude))
-    except (OSError, ValueError):
-        # Reading the path will report the error.
-        return [Path(path)]
 
 
 def _read(path: Path) -> DeclaredTools:

@@ -143,11 +143,12 @@ def parse_declarations(
 
     ``places`` are names with their lines and columns, in the order of the entries.
     """
-    entries = list(_entries(listings))
+    entries = [(str(server), entry) for server, listing in listings for entry in entries_of(listing) or ()]
     fits = len(places) == len(entries)
     declarations: list[Declaration] = []
     findings: list[Finding] = []
-    for number, (server, entry) in enumerate(entries):
+    for number, (server, given) in enumerate(entries):
+        entry = given.model_dump(by_alias=True, exclude_none=True) if hasattr(given, "model_dump") else given
         definition = entry if isinstance(entry, Mapping) else {"name": entry}
         name = definition.get("name")
         location = Location(file=file, key=server)
@@ -168,13 +169,6 @@ def parse_declarations(
             )
             findings.append(finding)
     return declarations, findings
-
-
-def _entries(listings: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
-    for server, listing in listings:
-        for entry in entries_of(listing) or ():
-            plain = hasattr(entry, "model_dump")
-            yield str(server), entry.model_dump(by_alias=True, exclude_none=True) if plain else entry
 
 
 def unreadable_file_finding(error: ConfigError, file: str) -> Finding:

@@ -77,17 +77,14 @@ def _page(rule: Rule) -> str:
         if text:
             parts += ["", f"## {heading}", "", text]
     if rule not in _POLICY and rule.name not in UPKEEP:
-        parts += ["", "## Suppress it", "", _lived_with(rule)]
+        text = (
+            f"In Python, after the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
+            f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it '
+            f'off or change its severity: `severities = {{ {rule.code} = "off" }}`. For all current findings: '
+            "`truename lint --write-baseline`."
+        )
+        parts += ["", "## Suppress it", "", text]
     return "\n".join([*parts, "", "[All rules](README.md)", ""])
-
-
-def _lived_with(rule: Rule) -> str:
-    return (
-        f"In Python, after the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
-        f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it off '
-        f'or change its severity: `severities = {{ {rule.code} = "off" }}`. For all current findings: '
-        "`truename lint --write-baseline`."
-    )
 
 
 if __name__ == "__main__":

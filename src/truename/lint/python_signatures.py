@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from truename.lint.python_source import Function
 
 __all__ = [
+    "argument",
     "at",
     "definition_of",
     "expression_text",
@@ -116,14 +117,14 @@ def _defaulted(schema: Schema, default: ast.expr | None) -> tuple[Schema, bool]:
     if isinstance(default, ast.Call) and _last(default) == _FIELD:
         schema = schema | _described(default)
         factory = any(one.arg == "default_factory" for one in default.keywords)
-        value = _argument(default, "default")
+        value = argument(default, "default")
         if value is None or (isinstance(value, ast.Constant) and value.value is ...):
             return schema, not factory
         default = value
     if default is None:
         return schema, True
-    known, value = literal(default)
-    return (schema | {"default": value} if known else schema), False
+    known, plain = literal(default)
+    return (schema | {"default": plain} if known else schema), False
 
 
 def _of(annotation: ast.expr | None, depth: int = 0) -> Schema:
@@ -177,7 +178,8 @@ def _described(call: ast.Call) -> Schema:
     return {}
 
 
-def _argument(call: ast.Call, name: str) -> ast.expr | None:
+def argument(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the argument with this keyword, else the first one."""
     return next((one.value for one in call.keywords if one.arg == name), call.args[0] if call.args else None)
 
 

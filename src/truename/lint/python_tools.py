@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.conventions import Location
 from truename.lint.python_signatures import (
+    argument,
     at,
     definition_of,
     expression_text,
@@ -303,7 +304,8 @@ class DeclaredServers:
         for variable, call in made:
             dotted = scope.dotted(call.func) if isinstance(call, ast.Call) else ""
             if isinstance(call, ast.Call) and dotted.startswith(_MADE_BY) and dotted.endswith(_CLASSES):
-                label = _label(scope, call) or variable
+                text = scope.text(argument(call, _NAME))
+                label = (text.value if text is not None else "") or variable
                 labels[label] += 1
                 told = f"{label}_{labels[label]}" if labels[label] > 1 else label
                 self._made.setdefault(variable, []).append((call.lineno, told))
@@ -322,12 +324,6 @@ class DeclaredServers:
                 return made[place - 1][1] if place else ""
         is_listed = len(self._labels) == 1 and self._scope.dotted(maker).endswith(_TOOL)
         return self._labels[0] if is_listed else ""
-
-
-def _label(scope: PythonScope, call: ast.Call) -> str:
-    given = next((one.value for one in call.keywords if one.arg == _NAME), call.args[0] if call.args else None)
-    text = scope.text(given)
-    return text.value if text is not None else ""
 
 
 # Every declaration form contains this word, and most sources do not.
@@ -440,7 +436,8 @@ class _SourceReader:
         if known is None:
             return
         given = (*(keyword(call, name) for name in known.function), at(call, known.function_at))
-        function = function or next(filter(None, map(self._scope.function, given)), None)
+        named = (self._scope.function(one) for one in given)
+        function = function or next((one for one in named if one is not None), None)
         if known.needs_function and function is None and keyword(call, known.name) is None:
             return
         lines = (call.lineno, call.end_lineno or call.lineno)
@@ -560,8 +557,10 @@ class _SourceReader:
         for one in given:
             model = self._scope.class_(one)
             is_known, value = literal(one) if one is not None else (False, None)
-            if model is not None or (is_known and isinstance(value, dict)):
-                return value if model is None else schema_of_class(model)
+            if model is not None:
+                return schema_of_class(model)
+            if is_known and isinstance(value, dict):
+                return value
         if function is None:
             return None
         mode = None if call is None else keyword(call, "strict_mode")

@@ -66,12 +66,18 @@ def decision_record(plan: RenamePlan, decision: OldNamesDecision) -> str:
     """Return the record as Markdown, with all `FIELDS`."""
     pairs = [f"{_name(old)} to {_name(new)}" for old, new in plan.renames.items()]
     title = ", ".join(pairs) if len(pairs) <= _TITLED else f"{len(pairs)} tools"
+    counted = "1 tool has" if len(plan.renames) == 1 else f"{len(plan.renames)} tools have"
+    context = (
+        decision.reason or f"{counted} to be renamed (state the reason here).",
+        "",
+        "The names are used in source code, fixtures, documentation, permissions and prompts, and by models.",
+    )
     lines = [
         f"# {decision.number:04d}. Rename {title}",
         "",
         f"- Status: {decision.status}",
         f"- Date: {decision.day.isoformat()}",
-        *_section("Context and Problem Statement", _context(plan, decision)),
+        *_section("Context and Problem Statement", context),
         *_section("Considered Options", _options(decision)),
         *_section("Decision Outcome", _outcome(plan, decision)),
         *_section("Consequences", _consequences(plan, decision)),
@@ -87,13 +93,6 @@ def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
 
 def _name(name: str) -> str:
     return name if name.isprintable() else excerpt(name)
-
-
-def _context(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
-    counted = "1 tool has" if len(plan.renames) == 1 else f"{len(plan.renames)} tools have"
-    yield decision.reason or f"{counted} to be renamed (state the reason here)."
-    yield ""
-    yield "The names are used in source code, fixtures, documentation, permissions and prompts, and by models."
 
 
 def _options(decision: OldNamesDecision) -> Iterator[str]:

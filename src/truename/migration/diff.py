@@ -185,7 +185,11 @@ class _Diff:
         old, new = self.sides.old, self.sides.new
         for source, target in self.moved.items():
             if target in old:
-                change = _reused(old[source], new[target], mutual=self.moved.get(target) == source)
+                is_mutual = self.moved.get(target) == source
+                fact = f"{excerpt(new[target].name)} now means the tool that {excerpt(old[source].name)} meant"
+                fact += ", and vice versa." if is_mutual else "; its former tool lost this name."
+                kind = ChangeKind.SWAPPED if is_mutual else ChangeKind.REUSED
+                change = _change(kind, old[source], new[target], fact)
             else:
                 change = _renamed(old[source], new[target], elsewhere=source[0] != target[0])
             # A definition can be copied, so an equal one on another server proves nothing.
@@ -214,13 +218,6 @@ def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
     where = f" on server {excerpt(new.server)}" if elsewhere else ""
     fact = f"{excerpt(old.name)} is now called {excerpt(new.name)}{where}; its definition is the same."
     return _change(ChangeKind.RENAMED, old, new, fact)
-
-
-def _reused(old: Pin, new: Pin, *, mutual: bool) -> ToolChange:
-    fact = f"{excerpt(new.name)} now means the tool that {excerpt(old.name)} meant"
-    if mutual:
-        return _change(ChangeKind.SWAPPED, old, new, f"{fact}, and vice versa.")
-    return _change(ChangeKind.REUSED, old, new, f"{fact}; its former tool lost this name.")
 
 
 def _suggestion(match: ToolMatch) -> ToolChange:

@@ -91,7 +91,10 @@ class Pin:
         """The digest of the definition without the name; "" if the definition is too short to identify a tool."""
         if self.definition is None:
             return self.recorded.get("shape", "")
-        if not self._says_enough:
+        said = self.definition.get("description")
+        words = {word.lower() for word in _WORDS.findall(said[:_READ])} if isinstance(said, str) else set()
+        counted = sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words)
+        if counted < _ENOUGH or words <= _EMPTY:
             return ""
         return definition_digest({**self.definition, "name": list(self.limits)}) if self.limits else self.unnamed
 
@@ -114,13 +117,6 @@ class Pin:
         if self.definition is None:
             return ""
         return definition_digest({key: value for key, value in self.definition.items() if key != "name"})
-
-    @property
-    def _says_enough(self) -> bool:
-        said = (self.definition or {}).get("description")
-        words = {word.lower() for word in _WORDS.findall(said[:_READ])} if isinstance(said, str) else set()
-        counted = sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words)
-        return counted >= _ENOUGH and not words <= _EMPTY
 
 
 def pins_of(tools: Tools) -> tuple[Pin, ...]:

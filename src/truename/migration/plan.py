@@ -127,12 +127,21 @@ def plan(
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
+    lockstep = (
+        PlanRemark(
+            kind="control_plane",
+            names=(name,),
+            fact=f"{excerpt(name)} performs the upgrade: older peers do not know its new name",
+            remedy="Upgrade all peers first by the old name, or keep the old name for this tool.",
+        )
+        for name in upgrading
+    )
     writable = not any(old_name_problem(old) or new_name_problem(new) for old, new in renames.items())
     shown = client_spellings(case.renames, servers) if writable else {}
     return RenamePlan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
-        warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *map(_lockstep, upgrading)),
+        warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *lockstep),
         control_plane=upgrading,
         spellings=MappingProxyType({old: new for old, new in shown.items() if old not in case.known}),
     )
@@ -276,12 +285,6 @@ def _words(case: _PlannedRenames) -> Iterator[PlanRemark]:
             fact = f"{excerpt(old)} is a common word"
             remedy = "In quotes it may mean something else: review the changes before --apply."
             yield PlanRemark(kind="word", names=(old,), fact=fact, remedy=remedy)
-
-
-def _lockstep(name: str) -> PlanRemark:
-    fact = f"{excerpt(name)} performs the upgrade: older peers do not know its new name"
-    remedy = "Upgrade all peers first by the old name, or keep the old name for this tool."
-    return PlanRemark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
 
 
 _REFUSALS: Final[tuple[Callable[[_PlannedRenames], Iterator[PlanRemark]], ...]] = (

@@ -229,18 +229,14 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
                 "somebody changed it meanwhile",
                 f"{originals.directory} has the original; remove that directory to continue.",
             )
-        _put(path, raw, target, originals)
+        new = temporary_path(path, originals)
+        new.unlink(missing_ok=True)
+        write_new(new, raw)
+        if target.exists():
+            copy_metadata(new, target)
+        new.replace(path)
     if (path != target or raw is None) and entry.after is not None and _digest(target) == entry.after:
         target.unlink()
-
-
-def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
-    new = temporary_path(path, originals)
-    new.unlink(missing_ok=True)
-    write_new(new, raw)
-    if like.exists():
-        copy_metadata(new, like)
-    new.replace(path)
 
 
 def _digest(path: Path) -> str | None:
@@ -375,7 +371,10 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
             _check([change], None)
             begun += 1
             with _named(change.target):
-                _replace(change, originals)
+                if change.after is not None:
+                    temporary_path(change.target, originals).replace(change.target)
+                if change.after is None or change.target != change.path:
+                    change.path.unlink()
             _tell(on_step, "replaced", begun, len(changes))
         for directory in {change.target.parent for change in changes} | {change.path.parent for change in changes}:
             sync_directory(directory)
@@ -435,13 +434,6 @@ def _named(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = str(path)
         raise
-
-
-def _replace(change: FileRewrite, originals: Originals) -> None:
-    if change.after is not None:
-        temporary_path(change.target, originals).replace(change.target)
-    if change.after is None or change.target != change.path:
-        change.path.unlink()
 
 
 def _recovered(state: Path) -> tuple[Originals, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from truename.migration.protocol_versions import ProtocolStatement
 
@@ -226,16 +226,13 @@ def rewrite(
     if protocol is not None:
         found = {edit.start: edit for edit in search.stated(protocol)} | found
     edits = tuple(found[start] for start in sorted(found))
-    return RewrittenText(_changed(text, edits), edits, tuple(search.leftovers(edits)))
-
-
-def _changed(text: str, edits: Iterable[TextEdit]) -> str:
     parts: list[str] = []
     done = 0
     for edit in edits:
         parts += (text[done : edit.start], edit.new)
         done = edit.start + len(edit.old)
-    return "".join(parts) + text[done:] if parts else text
+    changed = "".join(parts) + text[done:] if parts else text
+    return RewrittenText(changed, edits, tuple(search.leftovers(edits)))
 
 
 @dataclass(frozen=True)
@@ -273,11 +270,6 @@ class _NameSearch:
             new = self.lexicon.meanings.get(one.name)
             for gap in one.gaps if new is not None else ():
                 yield self._edit(gap.start, self.text[gap.start : gap.end], f"{gap.before}{new}{gap.after}")
-
-    @cached_property
-    def _own_names(self) -> frozenset[int]:
-        """The offsets of function names that do not name their tools."""
-        return frozenset(one.start for one in self.functions if one.has_name or one.gaps)
 
     def stated(self, protocol: ProtocolStatement) -> Iterator[TextEdit]:
         for start, version in protocol.statements(self.text):
@@ -317,9 +309,11 @@ class _NameSearch:
         return listed
 
     def _bare(self, changed: frozenset[int]) -> Iterator[tuple[int, Leftover]]:
+        # The names of functions that do not name their tools.
+        own_names = {one.start for one in self.functions if one.has_name or one.gaps}
         for found in self.lexicon.names.finditer(self.text):
             name, start = found["text"], found.start()
-            if start in changed or start in self._own_names:
+            if start in changed or start in own_names:
                 continue
             reason = "pattern" if name in self.lexicon.escaped else ""
             if name in self.lexicon.meanings:

@@ -33,7 +33,6 @@ _FORMAT: Final = 1
 _JOURNAL: Final = "journal.json"
 _ORIGINALS: Final = "originals"
 _MAX_JOURNAL: Final = 1 << 28
-_MAX_ORIGINALS: Final = 1 << 34
 _KEPT: Final = 50
 _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 

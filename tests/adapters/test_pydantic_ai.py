@@ -191,7 +191,7 @@ async def test_arguments_that_were_changed_after_the_approval_are_not_run() -> N
         named.approve(part)
         answers = DeferredToolResults(approvals={part.tool_call_id: ToolApproved(override_args={"q": "other"})})
         await clerk.run(message_history=first.all_messages(), deferred_tool_results=answers)
-        assert "was used for another call" in results(server)[0]
+        assert "was already used for another call" in results(server)[0]
         assert up.ran == []
 
 

@@ -116,7 +116,8 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(
 
 def test_a_failure_between_the_renames_is_taken_back(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, before = changes(root), contents(root)
-    monkeypatch.setattr(applying, "os", _FailingSystem(3))
+    # The first call puts the journal in place.
+    fail_at(monkeypatch, Path, "replace", 4)
 
     with pytest.raises(ConfigError, match="No space left"):
         apply(wanted, state)
@@ -205,22 +206,6 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str, number: 
 
 def _full(*_: object) -> None:
     raise OSError(28, "No space left on device", "somewhere")
-
-
-class _FailingSystem:
-    """The operating system, which fails at the n-th rename."""
-
-    def __init__(self, number: int) -> None:
-        self._left = number
-
-    def replace(self, old: Path, new: Path) -> None:
-        self._left -= 1
-        if self._left == 0:
-            _full()
-        os.replace(old, new)  # noqa: PTH105 - what is under test says it so
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(os, name)
 
 
 def test_a_full_disk_is_told_of_the_file_that_people_know(

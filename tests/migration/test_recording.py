@@ -219,7 +219,7 @@ BROKEN: list[tuple[Any, str]] = [
     ({**LINE, "name": ["x"]}, "not text"),
     ({**LINE, "arguments": []}, "not an object"),
     ({**LINE, "arguments": None}, "missing"),
-    ({**LINE, "context": {"origin": "root"}}, "no origin"),
+    ({**LINE, "context": {"origin": "root"}}, "is not an origin"),
     ({**LINE, "context": {"platform": 1}}, "no text"),
     ({**LINE, "context": {"user": "x"}}, "not a context"),
     ({**LINE, "context": "ios"}, "not a context"),

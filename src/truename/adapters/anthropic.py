@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ConversationTurn,
     HistoryMention,
@@ -49,7 +49,7 @@ _MODES: Final = {"auto": "auto", "none": "none", "required": "any"}
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
-def tools(names: NameTable | NamespaceLayout, *, defer: Collection[ToolId] = ()) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout, *, defer: Collection[ToolId] = ()) -> list[JsonObject]:
     """Return the tools as ``{"name", "description", "input_schema"}``; ``defer`` leaves some to the API's tool search.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
@@ -61,7 +61,7 @@ def tools(names: NameTable | NamespaceLayout, *, defer: Collection[ToolId] = ())
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout, *, parallel: bool = True) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout, *, parallel: bool = True) -> JsonObject:
     """Return the tool choice; ``required`` is ``any`` here. Without ``parallel`` the model makes at most one call.
 
     >>> from truename import Catalog, project
@@ -95,7 +95,7 @@ def calls(
     return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the block with the result of a call; all blocks of one turn go into one user message, before any text."""
     # Both this API and Bedrock refuse a block with an empty text.
     blocks = [block_of(part) for part in content_parts(content) if part != Text("")]
@@ -103,7 +103,7 @@ def result(call: Call | RefusedCall, content: object = None, *, is_error: bool =
     return {**made, "is_error": True} if is_error else made
 
 
-def block_of(part: Shown) -> dict[str, Any]:
+def block_of(part: Shown) -> JsonObject:
     """Return a text or an image as a block."""
     if not isinstance(part, Image):
         return {"type": "text", "text": as_text(part)}
@@ -119,60 +119,53 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         message.wrong("content", "is missing or not a list of blocks")
     cut = message.optional("stop_reason") in _CUT
     for block in message.each("content"):
-        if block.text("type") == "tool_use":
-            yield _one(block, cut=cut)
+        if block.text("type") != "tool_use":
+            continue
+        block.only(_BLOCK)
+        if isinstance(block.get("input"), str):
+            block.wrong("input", "is of type str, not an object")
+        yield RequestedCall(
+            name=block.text("name"),
+            call_id=block.text("id"),
+            arguments=block.get("partial_json", "input"),
+            paths={"name": block.path("name"), "arguments": block.path("input"), "call_id": block.path("id")},
+            problem="was cut off by the API" if cut else "",
+        )
 
 
-def _one(block: PayloadPlace, *, cut: bool) -> RequestedCall:
-    block.only(_BLOCK)
-    given = block.get("partial_json", "input")
-    if isinstance(block.get("input"), str):
-        block.wrong("input", "is of type str, not an object")
-    return RequestedCall(
-        name=block.text("name"),
-        call_id=block.text("id"),
-        arguments=given,
-        paths={"name": block.path("name"), "arguments": block.path("input"), "call_id": block.path("id")},
-        problem="was cut off by the API" if cut else "",
-    )
-
-
-def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(events: Iterable[object]) -> JsonObject:
     """Join the events of a stream into a message with its calls; text is skipped."""
-    pieces, inputs, stop = Fragments(), dict[int, Any](), None
+    pieces, inputs, stop = Fragments(), dict[int, object](), None
     for number, raw in enumerate(events):
         event = PayloadPlace.of(plain(raw), f"events[{number}]")
         kind = event.text("type")
         if kind == "content_block_start":
             _begin(event, pieces, inputs)
         elif kind == "content_block_delta":
-            _continue(event, pieces)
+            delta = event.inside("delta")
+            if delta.get("type") == "input_json_delta" and event.number("index") in pieces:
+                pieces.add(event.number("index"), delta.optional("partial_json") or "")
         elif kind == "content_block_stop":
             pieces.close(event.number("index"))
         elif kind == "message_delta":
             stop = event.inside("delta").optional("stop_reason") or stop
     pieces.check("events", finished=stop is not None)
-    return {"stop_reason": stop, "content": [_block(one, text, inputs[place]) for place, one, text in pieces.joined()]}
+    # Some servers send the complete input in the block's first event, and no pieces.
+    blocks = [
+        {"type": "tool_use", **one, "input": inputs[place]}
+        | ({} if inputs[place] and not text else {"partial_json": text})
+        for place, one, text in pieces.joined()
+    ]
+    return {"stop_reason": stop, "content": blocks}
 
 
-def _begin(event: PayloadPlace, pieces: Fragments, inputs: dict[int, Any]) -> None:
+def _begin(event: PayloadPlace, pieces: Fragments, inputs: dict[int, object]) -> None:
     block, place = event.inside("content_block"), event.number("index")
     if block.text("type") == "tool_use":
         block.only(_BLOCK)
         pieces.begin(place, block)
         pieces.fix(place, block, "id", "name")
         inputs[place] = block.get("input")
-
-
-def _continue(event: PayloadPlace, pieces: Fragments) -> None:
-    delta = event.inside("delta")
-    if delta.get("type") == "input_json_delta" and event.number("index") in pieces:
-        pieces.add(event.number("index"), delta.optional("partial_json") or "")
-
-
-def _block(one: dict[str, Any], text: str, given: Any) -> dict[str, Any]:
-    # Some servers send the complete input in the block's first event, and no pieces.
-    return {"type": "tool_use", **one, "input": given, **({} if given and not text else {"partial_json": text})}
 
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
@@ -265,7 +258,7 @@ def _result(block: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=block.text("tool_use_id"), content=parts, is_error=block.get("is_error") is True)
 
 
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the one message of a turn, with the results first."""
     blocks = [_history_block(part) for part in sorted(turn.parts, key=_order) if not is_blank(part)]
     if blocks:
@@ -276,12 +269,12 @@ def _order(part: Part) -> int:
     return 0 if isinstance(part, ToolResult) else 2 if isinstance(part, ToolCall) else 1
 
 
-def _history_block(part: Part) -> dict[str, Any]:
+def _history_block(part: Part) -> JsonObject:
     if isinstance(part, ToolCall):
         arguments = arguments_object(part.arguments)
         return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": arguments}
     if isinstance(part, ToolResult):
         content = [block_of(one) for one in part.content if one != Text("")]
-        made: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id, "content": content}
+        made: JsonObject = {"type": "tool_result", "tool_use_id": part.call_id, "content": content}
         return {**made, "is_error": True} if part.is_error else made
     return block_of(part)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ConversationTurn,
     HistoryMention,
@@ -54,7 +54,7 @@ _FORMATS: Final = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif",
 _CUT: Final = frozenset({"max_tokens", "malformed_tool_use", "malformed_model_output", "model_context_window_exceeded"})
 
 
-def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout) -> list[JsonObject]:
     """Return the tools as ``{"toolSpec": {...}}``, for ``toolConfig.tools``.
 
     An empty description is omitted, since the API refuses it. Raises an `ExceptionGroup` of `InvalidName`.
@@ -68,7 +68,7 @@ def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> JsonObject:
     """Return ``toolConfig.toolChoice``. Raises `InvalidPayload` for ``none``: the API has no such choice.
 
     >>> from truename import Catalog, project
@@ -108,7 +108,7 @@ def calls(
     return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the block with the result of a call; all blocks of one turn go into one user message."""
     made = {
         "toolUseId": call.call_id,
@@ -117,7 +117,7 @@ def result(call: Call | RefusedCall, content: object = None, *, is_error: bool =
     return {"toolResult": {**made, "status": "error"} if is_error else made}
 
 
-def block_of(part: Shown) -> dict[str, Any]:
+def block_of(part: Shown) -> JsonObject:
     """Return a text, a JSON object or an image as a block. Raises `InvalidPayload` for an image without its bytes."""
     if isinstance(part, Json) and isinstance(part.value, dict):
         return {"json": part.value}
@@ -141,25 +141,22 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         message.wrong("content", "is missing or not a list of blocks")
     for block in message.each("content"):
         # The API runs the model's own tools itself.
-        if "toolUse" in block.value and block.inside("toolUse").get("type") is None:
-            yield _one(block.inside("toolUse"), cut=cut)
+        if "toolUse" not in block.value or block.inside("toolUse").get("type") is not None:
+            continue
+        use = block.inside("toolUse")
+        use.only(_USE | {"pieces"})
+        if isinstance(use.get("input"), str):
+            use.wrong("input", "is of type str, not an object")
+        yield RequestedCall(
+            name=use.text("name"),
+            call_id=use.text("toolUseId"),
+            arguments=use.get("pieces", "input"),
+            paths={"name": use.path("name"), "arguments": use.path("input"), "call_id": use.path("toolUseId")},
+            problem="was cut off by the API" if cut else "",
+        )
 
 
-def _one(use: PayloadPlace, *, cut: bool) -> RequestedCall:
-    use.only(_USE | {"pieces"})
-    given = use.get("pieces", "input")
-    if isinstance(use.get("input"), str):
-        use.wrong("input", "is of type str, not an object")
-    return RequestedCall(
-        name=use.text("name"),
-        call_id=use.text("toolUseId"),
-        arguments=given,
-        paths={"name": use.path("name"), "arguments": use.path("input"), "call_id": use.path("toolUseId")},
-        problem="was cut off by the API" if cut else "",
-    )
-
-
-def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(events: Iterable[object]) -> JsonObject:
     """Join the events of ConverseStream into a message with its calls."""
     pieces, stop = Fragments(), None
     for number, raw in enumerate(events):
@@ -167,7 +164,10 @@ def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
         if event.get("contentBlockStart") is not None:
             _begin(event.inside("contentBlockStart"), pieces)
         elif event.get("contentBlockDelta") is not None:
-            _continue(event.inside("contentBlockDelta"), pieces)
+            block = event.inside("contentBlockDelta")
+            delta, place = block.inside("delta"), block.number("contentBlockIndex")
+            if delta.get("toolUse") is not None:
+                pieces.add(place, delta.inside("toolUse").optional("input") or "")
         elif event.get("contentBlockStop") is not None:
             pieces.close(event.inside("contentBlockStop").number("contentBlockIndex"))
         elif event.get("messageStop") is not None:
@@ -184,12 +184,6 @@ def _begin(event: PayloadPlace, pieces: Fragments) -> None:
     use.only(_USE)
     pieces.begin(place, use)
     pieces.fix(place, use, "toolUseId", "name", "type")
-
-
-def _continue(event: PayloadPlace, pieces: Fragments) -> None:
-    delta, place = event.inside("delta"), event.number("contentBlockIndex")
-    if delta.get("toolUse") is not None:
-        pieces.add(place, delta.inside("toolUse").optional("input") or "")
 
 
 _ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant"}
@@ -264,7 +258,7 @@ def _result(result: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=result.text("toolUseId"), content=content, is_error=is_error)
 
 
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the one message of a turn, with the results first."""
     ordered = sorted(turn.parts, key=lambda part: 0 if isinstance(part, ToolResult) else 1)
     blocks = [_block(part) for part in ordered if not is_blank(part)]
@@ -272,7 +266,7 @@ def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
         yield {"role": turn.role, "content": blocks}
 
 
-def _block(part: Part) -> dict[str, Any]:
+def _block(part: Part) -> JsonObject:
     if isinstance(part, ToolCall):
         made = {"toolUseId": part.call_id, "name": part.name, "input": arguments_object(part.arguments)}
         return {"toolUse": made}

@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from fastmcp.utilities.versions import VersionSpec
     from mcp.types import CallToolRequestParams, InputRequests
 
-    from truename import Tool as Known
     from truename import ToolId
+    from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
-    from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Decision, Policy
 
 __all__ = ["mount", "register"]
@@ -90,17 +89,19 @@ class CallGate(Middleware):
     ) -> ToolResult:
         """Run the call, ask the user, or return the reason for a refusal."""
         ctx = context.fastmcp_context
-        assert ctx is not None  # noqa: S101 - optional in the type only: FastMCP sets it before a request comes to any middleware
+        if ctx is None:
+            message = "FastMCP sets the context before a request comes to any middleware"
+            raise RuntimeError(message)
         box = await self._names.box()
         call_id, asked_for = self._seal.read(ctx.request_state)
-        message = context.message
+        request = context.message
         try:
-            call = box.call(message.name, call_id or _call_id(ctx), message.arguments or {})
+            call = box.call(request.name, call_id or f"{ctx.session_id}/{ctx.request_id}", request.arguments or {})
             decision = box.decide(call)
             if decision.outcome == "ask" and (question := await self._ask_user(ctx, box, call, decision, asked_for)):
                 return question
             with box.running(call), self._names.deciding(box):
-                params = message.model_copy(update={"name": box.names[call.id], "arguments": dict(call.arguments)})
+                params = request.model_copy(update={"name": box.names[call.id], "arguments": dict(call.arguments)})
                 return await call_next(context.copy(message=params))
         except TruenameError as error:
             return ToolResult(content=error_text(error), is_error=True)
@@ -110,7 +111,7 @@ class CallGate(Middleware):
     ) -> ToolResult | None:
         """Record the user's decision; return an elicitation that has to go back to the client first."""
         form = _form(call, decision)
-        if not _is_modern(ctx):
+        if ctx.request_context is None or ctx.request_context.protocol_version < _MODERN:
             answer: object = await _elicited(ctx, form)
         elif asked_for == call.fingerprint:
             answer = (ctx.input_responses or {}).get(_ASKED)
@@ -132,14 +133,6 @@ class CallGate(Middleware):
             box.reject(call, message="the user declined")
             raise NotAllowed(id=call.id, rule="rejected", decision="the user declined")
         box.approve(call, scope)
-
-
-def _is_modern(ctx: Context) -> bool:
-    return ctx.request_context is not None and ctx.request_context.protocol_version >= _MODERN
-
-
-def _call_id(ctx: Context) -> str:
-    return f"{ctx.session_id}/{ctx.request_id}"
 
 
 def _form(call: Call, decision: Decision) -> ElicitRequestFormParams:
@@ -268,7 +261,13 @@ class TruenameTransform(Transform):
             return tools
         marked = {tool.name: tool for tool in _newest(tools)}
         box = self._boxed([*marked.values()])
-        return [_offered(marked[self._mark(box, offer.id)], offer, box) for offer in box.offered]
+        offered: list[Tool] = []
+        for offer in box.offered:
+            # An old name has a description that names the new one; any other description is the server's own.
+            former = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
+            tool = marked[self._mark(box, offer.id)]
+            offered.append(tool.model_copy(update={"name": offer.key.name, **former}))
+        return offered
 
     async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
         """Return the tool that `resolve` finds for a name; None if there is none that the caller may see."""
@@ -281,7 +280,11 @@ class TruenameTransform(Transform):
         if id is None or id not in {offer.id for offer in box.offered}:
             return None
         tool = await call_next(self._mark(box, id), version=version)
-        if tool is None or (decided and not _is(tool, box.names.catalog[id])):
+        if tool is None:
+            return None
+        known = box.names.catalog[id]
+        # The tool must have the definition that was decided on: it may have changed meanwhile.
+        if decided and definition_digest(_definition(tool, known.origin.name)) != known.digest:
             return None
         return tool.model_copy(update={"name": box.names[id]})
 
@@ -304,7 +307,7 @@ class TruenameTransform(Transform):
             self._decided_box.reset(token)
 
     def _boxed(self, marked: Sequence[Tool]) -> Toolbox:
-        listings: dict[str, list[dict[str, Any]]] = {key: [] for key in (*self._leads, self._app.name)}
+        listings: dict[str, list[JsonObject]] = {key: [] for key in (*self._leads, self._app.name)}
         for tool in marked:
             key, name = self._origin(tool.name)
             listings[key].append(_definition(tool, name))
@@ -323,18 +326,7 @@ class TruenameTransform(Transform):
         return self._leads.get(origin.server_id, "") + origin.name
 
 
-def _offered(tool: Tool, offer: OfferedTool, box: Toolbox) -> Tool:
-    # An old name has a description that names the new one; any other description is the server's own.
-    former = {} if offer.key.name == box.names[offer.id] else {"description": offer.description}
-    return tool.model_copy(update={"name": offer.key.name, **former})
-
-
-def _is(tool: Tool, known: Known) -> bool:
-    """Return whether a tool has the definition that was decided on, and did not change meanwhile."""
-    return definition_digest(_definition(tool, known.origin.name)) == known.digest
-
-
-def _definition(tool: Tool, name: str) -> dict[str, Any]:
+def _definition(tool: Tool, name: str) -> JsonObject:
     definition = tool.to_mcp_tool(name=name).model_dump(by_alias=True, exclude_none=True, mode="json")
     # A title that FastMCP derives from the name does not come from the server.
     return {word: value for word, value in definition.items() if word != "title" or tool.title}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ConversationTurn,
     HistoryMention,
@@ -54,7 +54,7 @@ _MODES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _CUT: Final = frozenset({"MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 
 
-def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout) -> list[JsonObject]:
     """Return the one tool that holds all declarations; an empty list for no tools.
 
     The schemas are sent as ``parametersJsonSchema``, which accepts JSON Schema unchanged. Raises an `ExceptionGroup` of
@@ -67,7 +67,7 @@ def tools(names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
     return [{"functionDeclarations": declared}] if declared else []
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> JsonObject:
     """Return the request's ``toolConfig``; for a single tool, a mode with one allowed name.
 
     >>> from truename import Catalog, project
@@ -109,15 +109,15 @@ def calls(
     return require_all(read(answer, names, caller, turn=turn, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the part with the result of a call, without an id that was made here."""
-    made: dict[str, Any] = {"name": call.wire_name, "response": response_of(content, is_error=is_error)}
+    made: JsonObject = {"name": call.wire_name, "response": response_of(content, is_error=is_error)}
     if parts := [_inline(part) for part in content_parts(content) if isinstance(part, Image)]:
         made["parts"] = parts
     return {"functionResponse": made if call.call_id.startswith(MADE) else {"id": call.call_id, **made}}
 
 
-def response_of(content: object, *, is_error: bool) -> dict[str, Any]:
+def response_of(content: object, *, is_error: bool) -> JsonObject:
     """Return a result as the object that the API expects: ``output`` or ``error``, with a JSON value unchanged."""
     parts = [part for part in content_parts(content) if not isinstance(part, Image)]
     only = parts[0].value if len(parts) == 1 and isinstance(parts[0], Json) else None
@@ -125,7 +125,7 @@ def response_of(content: object, *, is_error: bool) -> dict[str, Any]:
     return {"error" if is_error else "output": said}
 
 
-def _inline(part: Image) -> dict[str, Any]:
+def _inline(part: Image) -> JsonObject:
     if part.url:
         return {"fileData": {"fileUri": part.url, "mimeType": part.media_type or "image/png"}}
     return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
@@ -171,10 +171,10 @@ def _one(call: PayloadPlace, turn: str, place: int, *, cut: bool) -> RequestedCa
     )
 
 
-def _join_stream(responses: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(responses: Iterable[object]) -> JsonObject:
     """Join the responses of a stream by collecting their parts, since calls are never split."""
-    parts: list[Any] = []
-    joined: dict[str, Any] = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+    parts: list[object] = []
+    joined: JsonObject = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
     for number, raw in enumerate(responses):
         response = PayloadPlace.of(plain(raw), f"responses[{number}]")
         joined["responseId"] = response.optional("responseId", "response_id") or joined.get("responseId")
@@ -307,7 +307,7 @@ def _result(place: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=place.text("id"), content=tuple(content), is_error=is_error)
 
 
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the contents of a turn; results form a separate one."""
     results = [_response(part) for part in turn.parts if isinstance(part, ToolResult)]
     if results:
@@ -320,9 +320,9 @@ def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
         yield {"role": "model" if turn.role == "assistant" else "user", "parts": said}
 
 
-def _response(result: ToolResult) -> dict[str, Any]:
+def _response(result: ToolResult) -> JsonObject:
     made = {"name": result.name, "response": response_of(result.content, is_error=result.is_error)}
-    images = [_history_inline(part) for part in result.content if isinstance(part, Image)]
+    images = [_inline(part) for part in result.content if isinstance(part, Image)]
     return {"functionResponse": {**_id(result), **made, **({"parts": images} if images else {})}}
 
 
@@ -331,17 +331,11 @@ def _id(part: ToolCall | ToolResult) -> dict[str, str]:
     return {} if part.call_id.startswith(MADE) else {"id": part.call_id}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part) -> JsonObject:
     if isinstance(part, ToolCall):
         return {"functionCall": {**_id(part), "name": part.name, "args": arguments_object(part.arguments)}}
     if isinstance(part, Image):
-        return _history_inline(part)
+        return _inline(part)
     if isinstance(part, ToolResult):
         return _response(part)
     return {"text": as_text(part)}
-
-
-def _history_inline(image: Image) -> dict[str, Any]:
-    if image.url:
-        return {"fileData": {"fileUri": image.url, "mimeType": image.media_type or "image/png"}}
-    return {"inlineData": {"mimeType": image.media_type, "data": image.base64}}

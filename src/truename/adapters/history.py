@@ -6,18 +6,13 @@ import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from truename import ToolId, dialects, resolve
 from truename.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
-from truename.adapters import anthropic as anthropic_api
-from truename.adapters import bedrock as bedrock_api
-from truename.adapters import gemini as gemini_api
-from truename.adapters import openai_chat as chat_api
-from truename.adapters import openai_responses as responses_api
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import flat
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import ConversationTurn, Text, ToolCall, ToolResult, as_text, merge_turns
 from truename.errors import InvalidPayload, ResolutionError, excerpt
 from truename.identity import LookupKey, digest_of, fold, lookup_key, qualified_name, required_key
@@ -74,14 +69,10 @@ class CallIds:
             return former
         if self._legal(call_id):
             return call_id
-        spelled = _SPELLED + _CALL_IDS_OUTSIDE.sub(_escape, call_id.encode("utf-8", "surrogatepass")).decode()
-        if self._legal(spelled):
-            return spelled
-        return _DIGEST + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _escape(found: re.Match[bytes]) -> bytes:
-    return b"__" if found[0] == b"_" else b"_%02x" % found[0][0]
+        raw = call_id.encode("utf-8", "surrogatepass")
+        escaped = _CALL_IDS_OUTSIDE.sub(lambda found: b"__" if found[0] == b"_" else b"_%02x" % found[0][0], raw)
+        spelled = _SPELLED + escaped.decode()
+        return spelled if self._legal(spelled) else _DIGEST + hashlib.sha256(raw).hexdigest()[:32]
 
 
 def _read(call_id: str) -> str | None:
@@ -173,11 +164,13 @@ _OTHER: Final = required_key("other")
 _ALTERNATING: Final[tuple[Role, ...]] = ("user", "assistant")
 APIS: Final[Mapping[str, _Recorded]] = MappingProxyType(
     {
-        "openai_chat": _Recorded(openai_chat, chat_api.DIALECT, has_system=True, joined=("assistant",)),
-        "openai_responses": _Recorded(openai_responses, responses_api.DIALECT, has_system=True, joined=("assistant",)),
-        "anthropic": _Recorded(anthropic, anthropic_api.DIALECT, has_system=False, joined=_ALTERNATING),
-        "gemini": _Recorded(gemini, gemini_api.DIALECT, has_system=False, joined=_ALTERNATING),
-        "bedrock": _Recorded(bedrock, bedrock_api.DIALECT, has_system=False, joined=_ALTERNATING),
+        "openai_chat": _Recorded(openai_chat, openai_chat.DIALECT, has_system=True, joined=("assistant",)),
+        "openai_responses": _Recorded(
+            openai_responses, openai_responses.DIALECT, has_system=True, joined=("assistant",)
+        ),
+        "anthropic": _Recorded(anthropic, anthropic.DIALECT, has_system=False, joined=_ALTERNATING),
+        "gemini": _Recorded(gemini, gemini.DIALECT, has_system=False, joined=_ALTERNATING),
+        "bedrock": _Recorded(bedrock, bedrock.DIALECT, has_system=False, joined=_ALTERNATING),
     }
 )
 
@@ -214,7 +207,7 @@ class RewrittenHistory:
     former ones: pass it to `rewrite` on the way back to restore ids that cannot be decoded.
     """
 
-    messages: list[dict[str, Any]]
+    messages: list[JsonObject]
     system: str | None = None
     calls: tuple[PastCall, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -250,7 +243,11 @@ def rewrite(
     """
     now = NamespaceLayout.of(names_now) if to_api == "openai_responses" else flat(names_now)
     run = _Run(APIS[from_api], APIS[to_api], HistoryRenaming(NamespaceLayout.of(names_then), now, APIS[to_api].dialect))
-    places = _places(messages)
+    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    if not isinstance(given, list | tuple):
+        raise InvalidPayload(field="messages", problem=f"is of type {type(given).__name__}, not a list")
+    copies = plain(given, InvalidPayload, "messages")
+    places = [PayloadPlace.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
     if from_api == "gemini":
         gemini.add_missing_ids(places)
     calls = run.bind(list(run.source.module.history_mentions(places)), CallIds(to_api, ids))
@@ -262,14 +259,6 @@ def rewrite(
         made, text = run.translate(places, system)
     changed = {call.call_id: call.former_id for call in calls if call.call_id != call.former_id}
     return RewrittenHistory(messages=made, system=text, calls=calls, ids=changed, notices=tuple(run.notices))
-
-
-def _places(messages: object) -> list[PayloadPlace]:
-    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    if not isinstance(given, list | tuple):
-        raise InvalidPayload(field="messages", problem=f"is of type {type(given).__name__}, not a list")
-    copies = plain(given, InvalidPayload, "messages")
-    return [PayloadPlace.of(copy, f"messages[{number}]", InvalidPayload) for number, copy in enumerate(copies)]
 
 
 class _Run:
@@ -345,17 +334,17 @@ class _Run:
         mention.put_key(key)
         return id, key
 
-    def translate(self, places: Sequence[PayloadPlace], system: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    def translate(self, places: Sequence[PayloadPlace], system: str | None) -> tuple[list[JsonObject], str | None]:
         """Return the messages in the format of the other API, and the system text if that API has a separate field."""
         told = [ConversationTurn("system", (Text(system),), "system")] if system else []
-        turns = [self._complete(turn) for turn in (*told, *self.source.module.read_history(places, self.tell))]
+        turns = [
+            replace(turn, parts=tuple(map(self._named, turn.parts)))
+            for turn in (*told, *self.source.module.read_history(places, self.tell))
+        ]
         text = None if self.target.has_system else self._system(turns)
         kept = [turn for turn in turns if self.target.has_system or turn.role != "system"]
         made = [message for turn in merge_turns(kept, self.target.joined) for message in self._written(turn)]
         return made, text
-
-    def _complete(self, turn: ConversationTurn) -> ConversationTurn:
-        return replace(turn, parts=tuple(map(self._named, turn.parts)))
 
     def _named(self, part: Part) -> Part:
         # The copies already have the new ids and names; flat formats have no namespace field.
@@ -378,7 +367,7 @@ class _Run:
             texts += (as_text(part) for part in turn.parts if isinstance(part, Text))
         return "\n\n".join(texts) or None
 
-    def _written(self, turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+    def _written(self, turn: ConversationTurn) -> Iterator[JsonObject]:
         try:
             yield from self.target.module.write_turn(turn)
         except InvalidPayload as error:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from truename import ToolId
+    from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
     from truename.policy import Decision, Policy
 
@@ -145,18 +146,15 @@ class NamedTools(AgentMiddleware[Any, Any]):
         return self.box if isinstance(self._caller, Caller) else replace(self.box, caller=self._caller(runtime))
 
     def _for_caller(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        self._check_own(request.tools)
-        shown = {offer.key.name for offer in self._box(request.runtime).offered}
-        hidden = self._names - shown
-        return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
-
-    def _check_own(self, tools: Sequence[BaseTool | dict[str, Any]]) -> None:
         # LangChain would keep the agent's own tool of that name and show its description for ours. Copies of our tools,
         # which other middlewares make, have the same schema object.
         ours = {tool.name: tool.args_schema for tool in self.tools}
-        for tool in tools:
+        for tool in request.tools:
             if not isinstance(tool, dict) and tool.name in ours and tool.args_schema is not ours[tool.name]:
                 raise DuplicateTool(existing="a server's tool", duplicate="a tool of the agent", name=tool.name)
+        shown = {offer.key.name for offer in self._box(request.runtime).offered}
+        hidden = self._names - shown
+        return request.override(tools=[tool for tool in request.tools if getattr(tool, "name", None) not in hidden])
 
     def _gated(self, request: ToolCallRequest) -> Call | ToolMessage | None:
         """Return the call, an error message for the model, or None for a tool that the agent has from elsewhere.
@@ -174,14 +172,12 @@ class NamedTools(AgentMiddleware[Any, Any]):
         if decision.outcome == "ask":
             # A resumed run comes here again: `interrupt` then returns the response to this call.
             kind = ToolAnswer if call.caller.session else _AnswerWithoutSession
-            self._answered(call, interrupt(_request(call, decision), response_schema=kind))
+            answer: ToolAnswer = interrupt(_request(call, decision), response_schema=kind)
+            if answer.type == "approve":
+                self.box.approve(call, answer.scope, by=answer.by)
+            else:
+                self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
         return call
-
-    def _answered(self, call: Call, answer: ToolAnswer) -> None:
-        if answer.type == "approve":
-            self.box.approve(call, answer.scope, by=answer.by)
-        else:
-            self.box.reject(call, answer.scope, message=answer.message, by=answer.by)
 
     def _directed(self, request: ToolCallRequest, call: Call) -> ToolCallRequest:
         """Return the request for the resolved tool, with the arguments that were decided on."""
@@ -191,7 +187,7 @@ class NamedTools(AgentMiddleware[Any, Any]):
         )
 
 
-def _definition(tool: BaseTool) -> dict[str, Any]:
+def _definition(tool: BaseTool) -> JsonObject:
     function = convert_to_openai_tool(tool)["function"]
     return {
         "name": tool.name,
@@ -203,7 +199,7 @@ def _definition(tool: BaseTool) -> dict[str, Any]:
     }
 
 
-def _request(call: Call, decision: Decision) -> dict[str, Any]:
+def _request(call: Call, decision: Decision) -> JsonObject:
     why = f": {decision.reason}" if decision.reason else ""
     return {
         "type": "tool_approval",

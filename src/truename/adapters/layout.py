@@ -87,10 +87,19 @@ class NamespaceLayout:
         keys: dict[ToolId, LookupKey] = {}
         for integration, tools in groups.items():
             space = namespace_of(integration)
-            keys |= {id: required_key(name, space) for id, name in _inner(names, tools, space).items()}
+            # The namespace is reserved in itself, so the projection gives a tool of that name another one.
+            rules = replace(names.dialect, reserved=names.dialect.reserved | {space})
+            ledger = None if names.ledger is None else names.ledger.scoped(f"namespace {space}")
+            members = Catalog(tools, aliases={})
+            inner = project(members, rules, style=_INNER, ledger=ledger, server_name=names.server_name)
+            keys |= {id: required_key(name, space) for id, name in inner.items()}
         ordered = {id: keys[id] for id in names}
         told = {namespace_of(name): f"Tools of {tools[0].origin.server}" for name, tools in groups.items()}
-        return cls(names, ordered, _deferred(defer, ordered), told | dict(descriptions or {}))
+        if isinstance(defer, bool):
+            deferred = frozenset(ordered if defer else ())
+        else:
+            deferred = frozenset(id for id in defer if id in ordered)
+        return cls(names, ordered, deferred, told | dict(descriptions or {}))
 
     def deferring(self, ids: Collection[ToolId | str] | None = None) -> NamespaceLayout:
         """Return a copy in which these tools (None: all) are deferred; a tool outside a namespace gets another key.
@@ -150,16 +159,3 @@ class NamespaceLayout:
         It may not if it is the short name of other tools in a namespace, or a text ``namespace.name``.
         """
         return id in self._spaced.get(name.casefold(), (id,))
-
-
-def _inner(names: NameTable, tools: list[Tool], space: str) -> NameTable:
-    # The namespace is reserved in itself, so the projection gives a tool of that name another one.
-    rules = replace(names.dialect, reserved=names.dialect.reserved | {space})
-    ledger = None if names.ledger is None else names.ledger.scoped(f"namespace {space}")
-    return project(Catalog(tools, aliases={}), rules, style=_INNER, ledger=ledger, server_name=names.server_name)
-
-
-def _deferred(defer: bool | Collection[ToolId], keys: Mapping[ToolId, LookupKey]) -> frozenset[ToolId]:
-    if isinstance(defer, bool):
-        return frozenset(keys if defer else ())
-    return frozenset(id for id in defer if id in keys)

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from mcp.types import Tool as UpstreamTool
 
     from truename import ToolId
+    from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
     from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Caller, Grant, Policy, Scope
 
 __all__ = ["AgentTools"]
 
-_NO_PROPERTIES: Final[Mapping[str, Any]] = {"properties": {}}
+_NO_PROPERTIES: Final[Mapping[str, object]] = {"properties": {}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ class AgentTools:
 
         Without it the SDK ends the run. ``settings`` are passed on to the SDK.
         """
-        ours: dict[str, Any] = {
+        ours: JsonObject = {
             "tool_not_found_behavior": "return_error_to_model",
             "tool_error_formatter": self._wording,
         }
@@ -133,8 +134,12 @@ class AgentTools:
         async def invoke(context: ToolContext[Any], arguments: str) -> Any:
             return await self._invoked(offer, context, arguments)
 
-        async def asks(_: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-            return self._asks(name, call_id, arguments)
+        async def asks(_: RunContextWrapper[Any], arguments: JsonObject, call_id: str) -> bool:
+            try:
+                return self.box.decide(self.box.call(name, call_id, arguments)).outcome == "ask"
+            except TruenameError:
+                # The tool itself returns the error, and runs nothing.
+                return False
 
         return FunctionTool(
             name=name,
@@ -145,13 +150,6 @@ class AgentTools:
             needs_approval=asks,
             is_enabled=_alone(name),
         )
-
-    def _asks(self, name: str, call_id: str, arguments: object) -> bool:
-        try:
-            return self.box.decide(self.box.call(name, call_id, arguments)).outcome == "ask"
-        except TruenameError:
-            # The tool itself returns the error, and runs nothing.
-            return False
 
     async def _invoked(self, offer: OfferedTool, context: ToolContext[Any], arguments: str) -> Any:
         try:
@@ -183,14 +181,13 @@ class AgentTools:
 def _alone(name: str) -> Callable[[RunContextWrapper[Any], AgentBase[Any]], bool]:
     # Of two tools with one name the SDK silently keeps the last; it calls this function before it shows any tool.
     def check(_: RunContextWrapper[Any], agent: AgentBase[Any]) -> bool:
-        handoffs = [_handoff_name(one) for one in getattr(agent, "handoffs", ())]
+        handoffs = [
+            one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one)
+            for one in getattr(agent, "handoffs", ())
+        ]
         tools = [getattr(tool, "qualified_name", None) or tool.name for tool in agent.tools]
         if [*tools, *handoffs].count(name) > 1:
             raise DuplicateTool(existing="a server's tool", duplicate="a tool or handoff of the agent", name=name)
         return True
 
     return check
-
-
-def _handoff_name(given: Any) -> str:
-    return given.tool_name if isinstance(given, Handoff) else Handoff.default_tool_name(given)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.adapters.layout import NamespaceLayout
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ERROR_MARK,
     ConversationTurn,
@@ -62,7 +62,7 @@ def flat(names: NameTable | NamespaceLayout) -> NamespaceLayout:
     return layout
 
 
-def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[dict[str, Any]]:
+def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> list[JsonObject]:
     """Return the tools as ``{"type": "function", "function": {...}}``; ``strict`` is passed on to the API.
 
     Raises an `ExceptionGroup` of `InvalidName` for names that the API would refuse.
@@ -77,7 +77,7 @@ def tools(names: NameTable | NamespaceLayout, *, strict: bool | None = None) -> 
     ]
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | JsonObject:
     """Return ``auto``, ``none``, ``required``, or the one function that the model must call."""
     key = resolve_choice(choice, flat(names))
     return key if isinstance(key, str) else {"type": "function", "function": {"name": key.name}}
@@ -108,7 +108,7 @@ def calls(
     return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the message with the result of a call.
 
     The API has no field for failure: the text of a failed call begins with ``[tool error]``, which `history`
@@ -123,7 +123,7 @@ def result(call: Call | RefusedCall, content: object = None, *, is_error: bool =
     return {"role": "tool", "tool_call_id": call.call_id, "content": content_of(content, is_error=is_error)}
 
 
-def content_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]:
+def content_of(content: object, *, is_error: bool) -> str | list[JsonObject]:
     """Return a result's content: one text, or text parts if there are several."""
     texts = [as_text(part) for part in content_parts(content)] or [""]
     if is_error:
@@ -165,7 +165,7 @@ def _one(call: PayloadPlace, *, cut: bool) -> RequestedCall:
     )
 
 
-def _join_stream(chunks: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(chunks: Iterable[object]) -> JsonObject:
     """Join the chunks of a stream into a completion with its calls."""
     found: dict[int, Fragments] = {}
     reasons: dict[int, str] = {}
@@ -177,13 +177,19 @@ def _join_stream(chunks: Iterable[Any]) -> dict[str, Any]:
             if choice.get("delta") is not None:
                 for piece in choice.inside("delta").each("tool_calls"):
                     _add(pieces, piece)
-    return {
-        "choices": [
-            {"message": {"role": "assistant", "tool_calls": _joined(pieces)}, "finish_reason": reasons[place]}
-            for place, pieces in sorted(found.items())
-            if pieces.check(f"choices[{place}]", finished=bool(reasons[place]))
+    choices: list[JsonObject] = []
+    for place, pieces in sorted(found.items()):
+        pieces.check(f"choices[{place}]", finished=bool(reasons[place]))
+        made = [
+            {
+                "id": one.get("id"),
+                "type": one.get("type") or "function",
+                "function": {"name": one.get("name"), "arguments": text},
+            }
+            for _, one, text in pieces.joined()
         ]
-    }
+        choices.append({"message": {"role": "assistant", "tool_calls": made}, "finish_reason": reasons[place]})
+    return {"choices": choices}
 
 
 def _add(pieces: Fragments, piece: PayloadPlace) -> None:
@@ -195,17 +201,6 @@ def _add(pieces: Fragments, piece: PayloadPlace) -> None:
         function.only(_FUNCTION)
         pieces.fix(place, function, "name")
         pieces.add(place, function.optional("arguments") or "")
-
-
-def _joined(pieces: Fragments) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": one.get("id"),
-            "type": one.get("type") or "function",
-            "function": {"name": one.get("name"), "arguments": text},
-        }
-        for _, one, text in pieces.joined()
-    ]
 
 
 _ROLES: Final[dict[str, Role]] = {
@@ -244,7 +239,10 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
         role = message.text("role")
         if role not in _ROLES:
             message.wrong("role", "is not a known role")
-        _check(message, tell)
+        message.only(_KNOWN | _DROPPED)
+        for name in sorted(_DROPPED & set(message.value)):
+            if message.value[name]:
+                tell("dropped", message.path(name), "is specific to this API and was dropped")
         parts: list[Part] = []
         if role == "tool":
             parts.append(_result(message))
@@ -254,13 +252,6 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
                 parts.append(Text(refusal))
             parts += map(_call, message.each("tool_calls"))
         yield ConversationTurn(_ROLES[role], tuple(parts), message.where)
-
-
-def _check(message: PayloadPlace, tell: Tell) -> None:
-    message.only(_KNOWN | _DROPPED)
-    for name in sorted(_DROPPED & set(message.value)):
-        if message.value[name]:
-            tell("dropped", message.path(name), "is specific to this API and was dropped")
 
 
 def _content(message: PayloadPlace) -> Iterator[Shown]:
@@ -296,25 +287,28 @@ def _result(message: PayloadPlace) -> ToolResult:
     return ToolResult(call_id=message.text("tool_call_id"), content=content, is_error=is_error)
 
 
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the messages of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):
             content = content_of(part.content, is_error=part.is_error)
             yield {"role": "tool", "tool_call_id": part.call_id, "content": content}
     said = [part for part in turn.parts if not isinstance(part, ToolCall | ToolResult)]
-    made = [_made(part) for part in turn.parts if isinstance(part, ToolCall)]
+    made = [
+        {
+            "id": part.call_id,
+            "type": "function",
+            "function": {"name": part.name, "arguments": arguments_text(part.arguments)},
+        }
+        for part in turn.parts
+        if isinstance(part, ToolCall)
+    ]
     if said or made:
         content = as_text(said[0]) if len(said) == 1 and isinstance(said[0], Text) else [_part(part) for part in said]
         yield {"role": turn.role, "content": content or None} | ({"tool_calls": made} if made else {})
 
 
-def _part(part: Shown) -> dict[str, Any]:
+def _part(part: Shown) -> JsonObject:
     if isinstance(part, Image):
         return {"type": "image_url", "image_url": {"url": url_of(part)}}
     return {"type": "text", "text": as_text(part)}
-
-
-def _made(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
-    return {"id": call.call_id, "type": "function", "function": function}

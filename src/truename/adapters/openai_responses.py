@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.adapters.layout import NamespaceLayout
 from truename.adapters.openai_chat import content_of
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.adapters.turns import (
     ERROR_MARK,
     ConversationTurn,
@@ -60,7 +60,7 @@ Search = Literal["server", "client"]
 
 def tools(
     names: NameTable | NamespaceLayout, *, search: Search | None = "server", strict: bool | None = None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the tools; those of one namespace form one entry, at the position of the first of them.
 
     If any tool is deferred, a tool search is added, which the API or the client runs (``search``; None: the caller adds
@@ -74,18 +74,20 @@ def tools(
     ['namespace', 'tool_search']
     """
     layout = NamespaceLayout.of(names)
-    listed: dict[str, dict[str, Any]] = {}
+    listed: dict[str, JsonObject] = {}
     for number, one in enumerate(offered_tools(layout, DIALECT)):
         space = one.key.namespace
         if space is None:
             listed[f"{number} top level"] = _function(one, strict)
         else:
-            listed.setdefault(f"in {space}", _namespace(space, layout))["tools"].append(_function(one, strict))
+            description = layout.descriptions.get(space) or f"Tools of {space}"
+            entry = {"type": "namespace", "name": space, "description": description, "tools": []}
+            listed.setdefault(f"in {space}", entry)["tools"].append(_function(one, strict))
     made = list(listed.values())
     return [*made, *_search(search, layout)] if layout.deferred and search else made
 
 
-def _function(one: OfferedTool, strict: bool | None) -> dict[str, Any]:
+def _function(one: OfferedTool, strict: bool | None) -> JsonObject:
     made = {
         "type": "function",
         "name": one.key.name,
@@ -96,16 +98,7 @@ def _function(one: OfferedTool, strict: bool | None) -> dict[str, Any]:
     return {**made, "defer_loading": True} if one.deferred else made
 
 
-def _namespace(space: str, layout: NamespaceLayout) -> dict[str, Any]:
-    return {
-        "type": "namespace",
-        "name": space,
-        "description": layout.descriptions.get(space) or f"Tools of {space}",
-        "tools": [],
-    }
-
-
-def _search(search: Search, layout: NamespaceLayout) -> Iterator[dict[str, Any]]:
+def _search(search: Search, layout: NamespaceLayout) -> Iterator[JsonObject]:
     if search == "server":
         yield {"type": "tool_search"}
         return
@@ -118,7 +111,7 @@ def _search(search: Search, layout: NamespaceLayout) -> Iterator[dict[str, Any]]
     }
 
 
-def search_result(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayout) -> dict[str, Any]:
+def search_result(call_id: str, ids: Iterable[ToolId], names: NameTable | NamespaceLayout) -> JsonObject:
     """Return the item with the result of a tool search that the client runs."""
     layout, wanted = NamespaceLayout.of(names), frozenset(ids)
     part = NamespaceLayout(
@@ -137,7 +130,7 @@ def search_result(call_id: str, ids: Iterable[ToolId], names: NameTable | Namesp
     }
 
 
-def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | dict[str, Any]:
+def tool_choice(choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | JsonObject:
     """Return ``auto``, ``none``, ``required``, or the function to call, ``namespace.name`` for a namespaced tool.
 
     Raises `InvalidPayload` for a deferred tool, for the name of a namespace and for a short name inside one, which the
@@ -193,25 +186,24 @@ def calls(
     return require_all(read(answer, names, caller, endpoints=endpoints))
 
 
-def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> dict[str, Any]:
+def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
     """Return the item with the result of a call; the text of a failed one begins with ``[tool error]``."""
     return {"type": "function_call_output", "call_id": call.call_id, "output": output_of(content, is_error=is_error)}
 
 
-def output_of(content: object, *, is_error: bool) -> str | list[dict[str, Any]]:
+def output_of(content: object, *, is_error: bool) -> str | list[JsonObject]:
     """Return the output of a result: a text, or parts if there are several or images."""
     parts = content_parts(content)
     if not any(isinstance(part, Image) for part in parts):
         made = content_of(parts, is_error=is_error)
         return made if isinstance(made, str) else [{**part, "type": "input_text"} for part in made]
-    split_error_mark = [{"type": "input_text", "text": ERROR_MARK}] if is_error else []
-    return split_error_mark + [_part(part) for part in parts]
+    mark = [{"type": "input_text", "text": ERROR_MARK}] if is_error else []
+    return mark + [_part(part) for part in parts]
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: Shown) -> JsonObject:
     if isinstance(part, Image):
-        url = part.url or f"data:{part.media_type};base64,{part.base64}"
-        return {"type": "input_image", "image_url": url, "detail": "auto"}
+        return {"type": "input_image", "image_url": url_of(part), "detail": "auto"}
     return {"type": "input_text", "text": as_text(part)}
 
 
@@ -221,25 +213,21 @@ def _requested_calls(answer: object) -> Iterator[RequestedCall]:
         response.wrong("output", "is missing or not a list of items")
     for item in response.each("output"):
         if item.text("type") == "function_call":
-            yield _one(item)
+            item.only(_CALL)
+            status = item.optional("status")
+            yield RequestedCall(
+                name=item.text("name"),
+                namespace=item.optional("namespace"),
+                call_id=item.text("call_id"),
+                arguments=item.optional("arguments"),
+                paths={name: item.path(name) for name in ("name", "namespace", "call_id", "arguments")},
+                problem="was cut off by the API" if status not in (None, "completed") else "",
+            )
 
 
-def _one(item: PayloadPlace) -> RequestedCall:
-    item.only(_CALL)
-    status = item.optional("status")
-    return RequestedCall(
-        name=item.text("name"),
-        namespace=item.optional("namespace"),
-        call_id=item.text("call_id"),
-        arguments=item.optional("arguments"),
-        paths={name: item.path(name) for name in ("name", "namespace", "call_id", "arguments")},
-        problem="was cut off by the API" if status not in (None, "completed") else "",
-    )
-
-
-def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
+def _join_stream(events: Iterable[object]) -> JsonObject:
     """Join the events of a stream into the response's calls; an item counts when it is done."""
-    pieces, done = Fragments(), dict[int, dict[str, Any]]()
+    pieces, done = Fragments(), dict[int, JsonObject]()
     for number, raw in enumerate(events):
         event = PayloadPlace.of(plain(raw), f"events[{number}]")
         kind = event.text("type")
@@ -247,13 +235,13 @@ def _join_stream(events: Iterable[Any]) -> dict[str, Any]:
             item = event.inside("item")
             if item.text("type") == "function_call":
                 _item(event, item, pieces, done)
-        elif kind in _PIECE and event.number("output_index") in pieces:
-            _piece(event, pieces)
+        elif kind in _PIECE and event.number("output_index") in pieces and kind.endswith("delta"):
+            pieces.add(event.number("output_index"), event.optional("delta") or "")
     pieces.check("events", finished=True)
     return {"output": [_checked(done[place], text, place) for place, _, text in pieces.joined()]}
 
 
-def _item(event: PayloadPlace, item: PayloadPlace, pieces: Fragments, done: dict[int, dict[str, Any]]) -> None:
+def _item(event: PayloadPlace, item: PayloadPlace, pieces: Fragments, done: dict[int, JsonObject]) -> None:
     place = event.number("output_index")
     item.only(_CALL)
     if event.value["type"].endswith("added"):
@@ -264,12 +252,7 @@ def _item(event: PayloadPlace, item: PayloadPlace, pieces: Fragments, done: dict
         done[place] = item.value
 
 
-def _piece(event: PayloadPlace, pieces: Fragments) -> None:
-    if event.value["type"].endswith("delta"):
-        pieces.add(event.number("output_index"), event.optional("delta") or "")
-
-
-def _checked(item: dict[str, Any], text: str, place: int) -> dict[str, Any]:
+def _checked(item: JsonObject, text: str, place: int) -> JsonObject:
     # The finished item counts; pieces that add up to another text are an error of the stream.
     if text and text != item.get("arguments"):
         PayloadPlace(item, f"output[{place}]").wrong("arguments", "differs from the joined pieces")
@@ -300,13 +283,8 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
         elif kind in _OTHER_CALLS | _OTHER_RESULTS and call_id(item.value) is not None:
             yield HistoryMention(kind="call" if kind in _OTHER_CALLS else "result", place=item, id_key="call_id")
         elif kind == _SEARCHED:
-            yield from _searched(item)
-
-
-def _searched(item: PayloadPlace) -> Iterator[HistoryMention]:
-    for tool in item.each("tools"):
-        if tool.optional("type") == "function":
-            yield HistoryMention(kind="reference", place=tool, named=tool)
+            found = (tool for tool in item.each("tools") if tool.optional("type") == "function")
+            yield from (HistoryMention(kind="reference", place=tool, named=tool) for tool in found)
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
@@ -316,21 +294,20 @@ def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[Conve
             case "function_call":
                 yield ConversationTurn("assistant", (_call(item),), item.where)
             case "function_call_output":
-                yield ConversationTurn("user", (_result(item),), item.where)
+                item.only(_OUTPUT | {"caller", "created_by"})
+                is_error, content = split_error_mark(tuple(_content(item, "output")))
+                result = ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
+                yield ConversationTurn("user", (result,), item.where)
             case "reasoning":
                 tell("dropped", item.where, "is specific to this API and was dropped")
             case "message" | None:
-                yield _message(item)
+                item.only(_MESSAGE)
+                role = item.text("role")
+                if role not in _ROLES:
+                    item.wrong("role", "is not a known role")
+                yield ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
             case kind:
                 raise unsupported_content(item, f"of type {kind!r}")
-
-
-def _message(item: PayloadPlace) -> ConversationTurn:
-    item.only(_MESSAGE)
-    role = item.text("role")
-    if role not in _ROLES:
-        item.wrong("role", "is not a known role")
-    return ConversationTurn(_ROLES[role], tuple(_content(item, "content")), item.where)
 
 
 def _content(item: PayloadPlace, name: str) -> Iterator[Shown]:
@@ -361,13 +338,7 @@ def _call(item: PayloadPlace) -> ToolCall:
     )
 
 
-def _result(item: PayloadPlace) -> ToolResult:
-    item.only(_OUTPUT | {"caller", "created_by"})
-    is_error, content = split_error_mark(tuple(_content(item, "output")))
-    return ToolResult(call_id=item.text("call_id"), content=content, is_error=is_error)
-
-
-def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
+def write_turn(turn: ConversationTurn) -> Iterator[JsonObject]:
     """Yield the items of a turn."""
     for part in turn.parts:
         if isinstance(part, ToolResult):
@@ -378,25 +349,15 @@ def write_turn(turn: ConversationTurn) -> Iterator[dict[str, Any]]:
         yield {"type": "message", "role": turn.role, "content": _said(turn.role, said)}
     for part in turn.parts:
         if isinstance(part, ToolCall):
-            yield _made(part)
+            space = {} if part.namespace is None else {"namespace": part.namespace}
+            text = arguments_text(part.arguments)
+            yield {"type": "function_call", "call_id": part.call_id, "name": part.name, **space, "arguments": text}
 
 
-def _said(role: Role, said: Sequence[Shown]) -> str | list[dict[str, Any]]:
+def _said(role: Role, said: Sequence[Shown]) -> str | list[JsonObject]:
     if len(said) == 1 and not isinstance(said[0], Image):
         return as_text(said[0])
     if role == "assistant":
         # Parts of an assistant's message need the ids that the API gave them, so the text is joined.
         return "\n\n".join(as_text(part) for part in said)
-    return [_history_part(part) for part in said]
-
-
-def _history_part(part: Shown) -> dict[str, Any]:
-    if isinstance(part, Image):
-        return {"type": "input_image", "image_url": url_of(part), "detail": "auto"}
-    return {"type": "input_text", "text": as_text(part)}
-
-
-def _made(call: ToolCall) -> dict[str, Any]:
-    space = {} if call.namespace is None else {"namespace": call.namespace}
-    text = arguments_text(call.arguments)
-    return {"type": "function_call", "call_id": call.call_id, "name": call.name, **space, "arguments": text}
+    return [_part(part) for part in said]

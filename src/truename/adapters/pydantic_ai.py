@@ -24,10 +24,13 @@ from truename.errors import ApprovalRequired, TruenameError
 from truename.policy import Caller
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.tools import ToolDefinition
 
     from truename import NameTable
+    from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
     from truename.adapters.wire import OfferedTool
     from truename.policy import Call, Policy, Scope
@@ -103,9 +106,7 @@ class NamedToolset(WrapperToolset[Any]):
             named[offer.key.name] = _named(self, box, offer, toolsets[key], found[key][name])
         return named
 
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
+    async def call_tool(self, name: str, tool_args: JsonObject, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         """Run the call if it is allowed, once at most. Raises the framework's own errors otherwise."""
         if not isinstance(tool, _RenamedTool):
             message = f"{name!r} is not a tool from `get_tools`: pass on the tools that it returns"
@@ -114,7 +115,8 @@ class NamedToolset(WrapperToolset[Any]):
             call = tool.box.call(name, ctx.tool_call_id, tool_args)
             arguments = await _validated(tool.inner, call.arguments, ctx)
             with tool.box.running(call):
-                return await _ran(tool, call.origin.name, arguments, ctx)
+                own = call.origin.name
+                return await tool.inner_toolset.call_tool(own, arguments, replace(ctx, tool_name=own), tool.inner)
         except ApprovalRequired as error:
             raise Deferred({"tool": str(error.id), "reason": error.decision}) from error
         except TruenameError as error:
@@ -145,7 +147,7 @@ class NamedToolset(WrapperToolset[Any]):
         box.reject(_call_of(box, part), scope, message=message, by=by)
         return ToolDenied(message) if message else ToolDenied()
 
-    def listed(self, listings: Mapping[str, Any]) -> NameTable:
+    def listed(self, listings: Mapping[str, Iterable[object]]) -> NameTable:
         """Set the current lists of tools (by key), for a program that decides on calls without a run."""
         self.latest[:] = [self.naming.table(listings)]
         return self.latest[0]
@@ -167,10 +169,10 @@ def _call_of(box: Toolbox, part: ToolCallPart) -> Call:
     return box.call(part.tool_name, part.tool_call_id, part.args if part.args is not None else {})
 
 
-async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, Any], ctx: RunContext[Any]) -> dict[str, Any]:
+async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, object], ctx: RunContext[Any]) -> JsonObject:
     """Return the arguments as validated by the tool. Raises `ModelRetry`, before anybody is asked about the call."""
     try:
-        found: dict[str, Any] = tool.args_validator.validate_json(json.dumps(arguments), context=ctx.validation_context)
+        found: JsonObject = tool.args_validator.validate_json(json.dumps(arguments), context=ctx.validation_context)
     except ValidationError as error:
         raise ModelRetry(str(error)) from error
     if tool.args_validator_func is not None:
@@ -180,11 +182,7 @@ async def _validated(tool: ToolsetTool[Any], arguments: Mapping[str, Any], ctx: 
     return found
 
 
-async def _ran(tool: _RenamedTool, name: str, arguments: dict[str, Any], ctx: RunContext[Any]) -> Any:
-    return await tool.inner_toolset.call_tool(name, arguments, replace(ctx, tool_name=name), tool.inner)
-
-
-def _definition(tool: ToolDefinition) -> dict[str, Any]:
+def _definition(tool: ToolDefinition) -> JsonObject:
     found = {
         "name": tool.name,
         "description": tool.description or "",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from truename.errors import InvalidCall
 
 if TYPE_CHECKING:
     from truename.errors import TruenameError
 
-__all__ = ["PayloadFault", "PayloadPlace", "plain"]
+__all__ = ["JsonObject", "PayloadFault", "PayloadPlace", "plain"]
+
+# An object of a provider's API, whose fields only the provider defines.
+JsonObject: TypeAlias = dict[str, Any]
 
 # Far above any response or history of a model, and below Python's recursion limit.
 _MAX_DEPTH: Final = 100
@@ -61,7 +64,7 @@ class PayloadPlace:
     Several names for one field are alternative spellings (Gemini has two): the first that is present counts.
     """
 
-    value: dict[str, Any]
+    value: JsonObject
     where: str = ""
     fault: PayloadFault = InvalidCall
 

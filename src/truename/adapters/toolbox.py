@@ -16,7 +16,7 @@ from truename.adapters.wire import NOBODY, OfferedTool, offered_tools
 from truename.catalog import ServerIdentity, identity_changes, identity_mismatch
 from truename.errors import ApprovalRequired, NotAllowed, PolicyError, TruenameError, UnknownTool
 from truename.identity import required_key
-from truename.naming import ListedName, listing, renamed, utc_today
+from truename.naming import listing, renamed, utc_today
 from truename.policy import Approvals, Call, Caller, Policy, bound_call
 from truename.policy.former_ids import former_ids, formerly
 
@@ -47,7 +47,7 @@ class ToolboxNames:
     overrides: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     identities: Mapping[str, ServerIdentity] = field(default_factory=dict)
 
-    def table(self, listings: Mapping[str, Iterable[Any]]) -> NameTable:
+    def table(self, listings: Mapping[str, Iterable[object]]) -> NameTable:
         """Return the names of the tools that these servers list (by server key, as in a tools/list result).
 
         A tool that cannot be admitted is skipped, with an entry in the catalog's ``notices``. Raises the errors of
@@ -114,7 +114,15 @@ class Toolbox:
         visible = {
             offer.id: offer for offer in offered if self.policy.visible(offer.tool, self.caller, former(offer.id))
         }
-        return tuple(_under(visible[one.id], one) for one in listing(self.names, self.today()) if one.id in visible)
+        found: list[OfferedTool] = []
+        for listed in listing(self.names, self.today()):
+            if (offer := visible.get(listed.id)) is None:
+                continue
+            if listed.now:
+                description = str(renamed(offer.tool.shown, listed)["description"])
+                offer = offer._replace(key=required_key(listed.name), description=description)
+            found.append(offer)
+        return tuple(found)
 
     def call(self, name: object, call_id: object, arguments: object) -> Call:
         """Return the call that a framework reports. No value is converted, and no id is invented.
@@ -159,13 +167,6 @@ class Toolbox:
     def reject(self, call: Call, scope: Scope = "call", *, message: str = "", by: str = "") -> Grant:
         """Record that a person rejected the call."""
         return self.approvals.reject(call, scope, message=message, by=by)
-
-
-def _under(offer: OfferedTool, listed: ListedName) -> OfferedTool:
-    if not listed.now:
-        return offer
-    description = str(renamed(offer.tool.shown, listed)["description"])
-    return offer._replace(key=required_key(listed.name), description=description)
 
 
 def with_approvals(policy: Policy) -> Policy:

@@ -13,7 +13,7 @@ from truename.errors import InvalidPayload
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from truename.adapters.reading import PayloadPlace
+    from truename.adapters.reading import JsonObject, PayloadPlace
     from truename.identity import LookupKey
 
 __all__ = [
@@ -79,7 +79,7 @@ class ToolCall:
     call_id: str
     name: str
     namespace: str | None = None
-    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    arguments: Mapping[str, object] | str = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ _DATA_URL: Final = re.compile(r"data:([a-zA-Z0-9.+/-]+);base64,(.*)", re.DOTALL)
 _MAX_DEPTH: Final = 64
 
 
-def arguments_of(text: str) -> Mapping[str, Any] | str:
+def arguments_of(text: str) -> Mapping[str, object] | str:
     """Parse recorded arguments: an object, or the text itself if it is not one (a failed call)."""
     if not text.strip():
         return {}
@@ -230,7 +230,7 @@ def _is_shallow(value: object, depth: int) -> bool:
     return all(_is_shallow(item, depth + 1) for item in inner)
 
 
-def arguments_text(arguments: Mapping[str, Any] | str) -> str:
+def arguments_text(arguments: Mapping[str, object] | str) -> str:
     """Return arguments as a text, as OpenAI's APIs expect."""
     if isinstance(arguments, str):
         return arguments
@@ -239,7 +239,7 @@ def arguments_text(arguments: Mapping[str, Any] | str) -> str:
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def arguments_object(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+def arguments_object(arguments: Mapping[str, object] | str) -> JsonObject:
     """Return arguments as an object, as all other APIs expect."""
     return {MALFORMED: arguments} if isinstance(arguments, str) else dict(arguments)
 
@@ -271,14 +271,12 @@ def split_error_mark(content: tuple[Shown, ...]) -> tuple[bool, tuple[Shown, ...
 def merge_turns(turns: Sequence[ConversationTurn], joined: Collection[Role]) -> list[ConversationTurn]:
     """Return the turns with every result after its call, and adjacent turns of the ``joined`` roles merged."""
     results = {part.call_id: part for turn in turns for part in turn.parts if isinstance(part, ToolResult)}
-    bare = [_without_results(turn) for turn in turns]
+    bare = [
+        replace(turn, parts=tuple(part for part in turn.parts if not isinstance(part, ToolResult))) for turn in turns
+    ]
     # A turn that had only results is empty now, but still separates the turns before and after it.
     assistants = [turn for turn in _joined(bare, {"assistant"}) if turn.parts]
     return list(_joined(_answered(assistants, results), joined))
-
-
-def _without_results(turn: ConversationTurn) -> ConversationTurn:
-    return replace(turn, parts=tuple(part for part in turn.parts if not isinstance(part, ToolResult)))
 
 
 def _answered(turns: Iterable[ConversationTurn], results: dict[str, ToolResult]) -> Iterator[ConversationTurn]:

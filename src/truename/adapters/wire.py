@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from truename import ToolId, dialects, resolve
 from truename.adapters.layout import NamespaceLayout
-from truename.adapters.reading import PayloadPlace, plain
+from truename.adapters.reading import JsonObject, PayloadPlace, plain
 from truename.errors import InvalidCall, InvalidName, TruenameError, UnknownTool, excerpt
 from truename.policy import Call, Caller, bound_call
 from truename.policy.arguments import MAX_ARGUMENTS
@@ -36,7 +36,7 @@ __all__ = [
 _MAX_CALLS: Final = 1_000
 
 
-def join_response(answer: object, assembled: Callable[[Iterable[Any]], dict[str, Any]]) -> Any:
+def join_response(answer: object, assembled: Callable[[Iterable[object]], JsonObject]) -> object:
     """Return a response as plain objects, joined from its events if it is a stream."""
     if isinstance(answer, Mapping) or hasattr(answer, "model_dump"):
         return plain(answer)
@@ -49,7 +49,7 @@ class Fragments:
     """The pieces of the calls of one stream, by their position in it."""
 
     def __init__(self) -> None:
-        self._fixed: dict[int, dict[str, Any]] = {}
+        self._fixed: dict[int, JsonObject] = {}
         self._texts: dict[int, list[str]] = {}
         self._size = 0
         self._open: set[int] = set()
@@ -85,17 +85,16 @@ class Fragments:
     def __contains__(self, place: int) -> bool:
         return place in self._fixed
 
-    def check(self, where: str, *, finished: bool) -> bool:
+    def check(self, where: str, *, finished: bool) -> None:
         """Check that all calls are complete. Raises `InvalidCall` for a stream that ended too early."""
         if self._open or (self._fixed and not finished):
             raise InvalidCall(field=where, problem="is incomplete: the stream ended within a call")
-        return True
 
-    def joined(self) -> list[tuple[int, dict[str, Any], str]]:
+    def joined(self) -> list[tuple[int, JsonObject, str]]:
         """Return position, fixed texts and joined arguments of each call, in order."""
         return [(place, self._fixed[place], "".join(self._texts[place])) for place in sorted(self._fixed)]
 
-    def _at(self, place: int, piece: PayloadPlace) -> dict[str, Any]:
+    def _at(self, place: int, piece: PayloadPlace) -> JsonObject:
         if place not in self._fixed and len(self._fixed) >= _MAX_CALLS:
             piece.wrong("", f"is call number {_MAX_CALLS + 1:,} in one response")
         self._texts.setdefault(place, [])
@@ -114,7 +113,7 @@ class OfferedTool(NamedTuple):
     id: ToolId
     key: LookupKey
     description: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     tool: Tool
     deferred: bool = False
 
@@ -150,11 +149,11 @@ class Api(Protocol):
     ``names`` is a name table, or a `NamespaceLayout` of one if the API has namespaces.
     """
 
-    def tools(self, names: NameTable | NamespaceLayout) -> list[dict[str, Any]]:
+    def tools(self, names: NameTable | NamespaceLayout) -> list[JsonObject]:
         """Return the request's list of tools. Raises an `ExceptionGroup` of `InvalidName`."""
         ...
 
-    def tool_choice(self, choice: ToolId | str, names: NameTable | NamespaceLayout) -> Any:
+    def tool_choice(self, choice: ToolId | str, names: NameTable | NamespaceLayout) -> str | JsonObject:
         """Return the request's tool choice. Raises `InvalidPayload`, or the errors of `resolve`."""
         ...
 
@@ -172,7 +171,7 @@ class Api(Protocol):
         """Return the calls. Raises the error of a refused call, or an `ExceptionGroup`; then none is returned."""
         ...
 
-    def result(self, call: Call | RefusedCall, content: object = ..., *, is_error: bool = ...) -> dict[str, Any]:
+    def result(self, call: Call | RefusedCall, content: object = ..., *, is_error: bool = ...) -> JsonObject:
         """Return the result of a call in the API's format."""
         ...
 
@@ -251,28 +250,22 @@ def _bound(
     try:
         if asked.problem:
             raise InvalidCall(field="arguments", problem=asked.problem)
-        return _meant(
-            bound_call(
-                name=asked.name,
-                namespace=asked.namespace,
-                call_id=asked.call_id,
-                arguments=asked.arguments,
-                names=layout.names,
-                caller=caller,
-                keys=layout.ids,
-                endpoints=endpoints,
-            ),
-            layout,
+        call = bound_call(
+            name=asked.name,
+            namespace=asked.namespace,
+            call_id=asked.call_id,
+            arguments=asked.arguments,
+            names=layout.names,
+            caller=caller,
+            keys=layout.ids,
+            endpoints=endpoints,
         )
+        if call.key in layout.ids or layout.is_meant(call.wire_name, call.id):
+            return call
+        raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
     except TruenameError as error:
         told = _located(error, asked.paths) if isinstance(error, InvalidCall) else error
         return RefusedCall(call_id=asked.call_id, wire_name=asked.name, namespace=asked.namespace, error=told)
-
-
-def _meant(call: Call, layout: NamespaceLayout) -> Call:
-    if call.key in layout.ids or layout.is_meant(call.wire_name, call.id):
-        return call
-    raise UnknownTool(text=call.wire_name, suggestions=layout.names.suggester.nearest(call.wire_name))
 
 
 def _located(error: InvalidCall, paths: Mapping[str, str]) -> InvalidCall:

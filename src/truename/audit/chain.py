@@ -73,7 +73,7 @@ class AuditRecord:
     body: Mapping[str, Any]
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """The record as one JSON object, with the fields of its line."""
         return {**self.body, **{name: getattr(self, name) for name in _FIELDS}}
 
@@ -97,7 +97,7 @@ class Chain:
     last: str = GENESIS
     key: bytes | None = None
 
-    def add(self, kind: str, body: Mapping[str, Any], at: str) -> bytes:
+    def add(self, kind: str, body: Mapping[str, object], at: str) -> bytes:
         """Return the line of the next record.
 
         Raises `ValueError` for a body that is not JSON of RFC 8785, is too long, or uses the name of a field that every
@@ -135,7 +135,12 @@ def read_record(line: bytes, key: bytes | None = None) -> AuditRecord:
     """
     plain = _parsed(line.removesuffix(b"\n"))
     said = plain.pop("hash")
-    if not hmac.compare_digest(said.encode("utf-8", "replace"), _summed(plain, key).encode()):
+    try:
+        found = sum_of(canonical(plain), key)
+    except (ValueError, RecursionError) as error:
+        message = "it holds values that no record can hold"
+        raise BrokenChain(message) from error
+    if not hmac.compare_digest(said.encode("utf-8", "replace"), found.encode()):
         message = "its hash does not match its content"
         raise BrokenChain(message)
     body = {name: value for name, value in plain.items() if name not in _FIELDS}
@@ -144,14 +149,6 @@ def read_record(line: bytes, key: bytes | None = None) -> AuditRecord:
         message = "it is not in canonical form"
         raise BrokenChain(message)
     return record
-
-
-def _summed(plain: Mapping[str, Any], key: bytes | None) -> str:
-    try:
-        return sum_of(canonical(plain), key)
-    except (ValueError, RecursionError) as error:
-        message = "it holds values that no record can hold"
-        raise BrokenChain(message) from error
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

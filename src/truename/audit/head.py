@@ -10,14 +10,15 @@ import logging
 import os
 import re
 import stat
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, canonical, read_record, sum_of
+from truename.files import absolute
 from truename.files.private import is_own, make_private, open_plain, state_directory, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from typing import Self
 
 __all__ = [
@@ -307,7 +308,7 @@ def find_end_defect(tail: LogTail, head: LogHead) -> str:
     return ""
 
 
-def describe_torn(torn: bytes) -> dict[str, Any] | None:
+def describe_torn(torn: bytes) -> dict[str, object] | None:
     """Describe the incomplete line before a segment, for the segment's first record; None if there is none."""
     return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()} if torn else None
 
@@ -344,7 +345,7 @@ def anchor_file(log: Path) -> Path:
 
     The path is taken as spelled: a symbolic link that is pointed at an older copy still has the same anchor.
     """
-    directory = Path(os.path.abspath(log))  # noqa: PTH100 - links are not followed
+    directory = absolute(log)
     digest = hashlib.sha256(str(directory).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     stem = "".join(character if character.isalnum() else "-" for character in directory.name)[:40]
     return state_directory() / "audit" / f"{stem}-{digest}.anchor"

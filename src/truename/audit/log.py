@@ -7,7 +7,7 @@ import secrets
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from truename.audit.chain import GENESIS, BrokenChain, Chain
 from truename.audit.head import (
@@ -63,10 +63,6 @@ _BUSY: Final = "Give each gateway its own audit log."
 _STUCK: Final = "Find the process that holds turn.lock in the directory of the audit log, and end it."
 
 
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 class AuditLog:
     """An audit log, open for appending. Not thread-safe.
 
@@ -86,7 +82,7 @@ class AuditLog:
         key: bytes | None = None,
         *,
         max_bytes: int = _SEGMENT,
-        now: Callable[[], str] = _utc_now,
+        now: Callable[[], str] = lambda: datetime.now(UTC).isoformat(timespec="milliseconds"),
         alone: bool = True,
         anchor: Path | None = None,
     ) -> None:
@@ -105,7 +101,10 @@ class AuditLog:
             with self._store_errors():
                 make_private(path)
                 if alone:
-                    self._keep_others_out()
+                    try:
+                        self._closing.enter_context(locked(path / "journal", shared=False, patience=0))
+                    except TimeoutError as error:
+                        raise self._error("another process writes to this log", _BUSY, "busy") from error
                 # Reading a long file takes seconds: do it before taking the lock.
                 proved = find_end(segments(path), key) if alone else None
                 with write_lock(path):
@@ -121,12 +120,6 @@ class AuditLog:
         """Open a log to which a gateway may append at the same time; read only its end."""
         return cls(path, key, max_bytes=max_bytes, alone=False, anchor=anchor)
 
-    def _keep_others_out(self) -> None:
-        try:
-            self._closing.enter_context(locked(self.path / "journal", shared=False, patience=0))
-        except TimeoutError as error:
-            raise self._error("another process writes to this log", _BUSY, "busy") from error
-
     @contextmanager
     def _store_errors(self) -> Iterator[None]:
         """Turn the errors of the block into `StoreError`."""
@@ -137,7 +130,8 @@ class AuditLog:
         except BrokenChain as error:
             raise self._corrupt(str(error)) from error
         except OSError as error:
-            self._unusable(error)
+            problem = f"it cannot be written ({error.strerror or error})"
+            raise self._error(problem, "Check the path and the disk.", "unusable") from error
 
     def _resume(self, proved: LogTail | None) -> None:
         found = segments(self.path)
@@ -163,7 +157,7 @@ class AuditLog:
         self._id, self._tail, self._next = head.journal, tail._replace(seen=frozenset()), last + 1
         self._chain = Chain(tail.number, tail.hash, self._key)
 
-    def append(self, records: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    def append(self, records: Iterable[tuple[str, Mapping[str, object]]]) -> None:
         """Append records and sync them, in one write. Raises `StoreError`.
 
         After an error a part of them may be on the disk, as after a kill; the next append continues after that part.
@@ -171,7 +165,9 @@ class AuditLog:
         try:
             with self._store_errors(), write_lock(self.path):
                 self._catch_up()
-                heading = self._heading()
+                if self._head is None:
+                    self._head = HeadFile(self.path, self._key)
+                heading = self._head
                 self._open_segment(heading)
                 # One record that cannot be encoded must not leave a gap after those before it.
                 chain, at = replace(self._chain), self._now()
@@ -238,7 +234,7 @@ class AuditLog:
         file = self._segment(self._next)
         self._file = os.open(file, _NEW, 0o600)
         sync_directory(self.path)
-        body: dict[str, Any] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
+        body: dict[str, object] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
         if self._tail.torn:
             body["torn"] = describe_torn(self._tail.torn)
         chain = replace(self._chain)
@@ -257,11 +253,6 @@ class AuditLog:
         write_whole(self._file, lines)
         self._chain = chain
         self._tail = LogTail(chain.number, chain.last, behind.segment, behind.offset + len(lines))
-
-    def _heading(self) -> HeadFile:
-        if self._head is None:
-            self._head = HeadFile(self.path, self._key)
-        return self._head
 
     def _close_head(self) -> None:
         if self._head is not None:
@@ -293,11 +284,6 @@ class AuditLog:
             "Run `truename audit verify`, keep this directory unchanged, and start a log in another.",
             "corrupt",
         )
-
-    def _unusable(self, error: OSError) -> NoReturn:
-        raise self._error(
-            f"it cannot be written ({error.strerror or error})", "Check the path and the disk.", "unusable"
-        ) from error
 
     def _error(self, problem: str, remedy: str, code: str) -> StoreError:
         return StoreError(file=str(self.path), key="", problem=problem, remedy=remedy, code=code)

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.errors import StoreError
 
@@ -31,7 +31,7 @@ _LINGER: Final = 0.1
 
 class _QueuedRecord(NamedTuple):
     kind: str
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
     written: Future[None] | None
 
     def complete(self, error: StoreError | None = None) -> None:
@@ -91,11 +91,11 @@ class AuditRecorder:
         """Whether the last write reached the disk."""
         return self._problem is None
 
-    def write(self, kind: str, body: Mapping[str, Any]) -> None:
+    def write(self, kind: str, body: Mapping[str, object]) -> None:
         """Queue a record; one that does not fit is counted as lost."""
         self._enqueue(_QueuedRecord(kind, body, None))
 
-    def written(self, kind: str, body: Mapping[str, Any]) -> Future[None]:
+    def written(self, kind: str, body: Mapping[str, object]) -> Future[None]:
         """Queue a record; the future completes when it is on the disk, or raises `StoreError` if it cannot be."""
         future: Future[None] = Future()
         if not self._enqueue(_QueuedRecord(kind, body, future)):
@@ -206,9 +206,6 @@ class AuditRecorder:
                 self._lose(len(self._queue))
                 self._queue.clear()
                 return
-        self._pause()
-
-    def _pause(self) -> None:
         until = time.monotonic() + _AGAIN
         with self._condition:
             while not self._is_closed and (left := until - time.monotonic()) > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.audit.head import anchor_file
 from truename.audit.log import AuditLog
@@ -43,7 +43,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
 _LONGEST: Final = 2_000
 
 
-def record_fields(**fields: object) -> dict[str, Any]:
+def record_fields(**fields: object) -> dict[str, object]:
     """Return the fields of a record, without None and "" values, as bounded text, number or boolean.
 
     >>> record_fields(who="ann", rule="", seconds=0.25, is_first=False)
@@ -57,7 +57,7 @@ def record_fields(**fields: object) -> dict[str, Any]:
     }
 
 
-def _bounded(value: object) -> Any:
+def _bounded(value: object) -> object:
     if isinstance(value, (bool, int, float)):
         return value
     return str(value)[:_LONGEST].encode("utf-8", "backslashreplace").decode()
@@ -72,7 +72,7 @@ def _digest(event: CallEvent) -> str:
         return ""
 
 
-def call_record(event: CallEvent, redaction: Redaction) -> dict[str, Any]:
+def call_record(event: CallEvent, redaction: Redaction) -> dict[str, object]:
     """Build the record of a call: principal, tool id, decision and its rule, duration, outcome.
 
     ``name`` is the name that the caller used, and untrusted text; ``tool`` is the identity.
@@ -111,7 +111,7 @@ _DONE: Final = "It was done, but the audit log has no record of it."
 _BEGUN: Final = "It was done, but the audit log has only the record of its begin."
 
 
-def begin_fields(kind: str, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def begin_fields(kind: str, decisions: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Return the fields of the ``begin`` record of decisions that are about to be made.
 
     >>> tools = ("fs@1/read@1", "fs@1/rm@1")
@@ -134,7 +134,7 @@ class CommandAudit:
         self._warn = warn
 
     @contextmanager
-    def deciding(self, kind: str, decisions: Sequence[dict[str, Any]]) -> Iterator[None]:
+    def deciding(self, kind: str, decisions: Sequence[dict[str, object]]) -> Iterator[None]:
         """Record the decisions of the block, one record each; the block may add fields to them.
 
         Raises `StoreError` before the block if a record is required and cannot be written. If the block raises, its
@@ -153,7 +153,7 @@ class CommandAudit:
         except StoreError as error:
             self._warn(f"{error} {_BEGUN if is_required else _DONE}")
 
-    def _append(self, records: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    def _append(self, records: Sequence[tuple[str, Mapping[str, object]]]) -> None:
         settings = self._settings
         if settings.path is None:
             return

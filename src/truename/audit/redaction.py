@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HIDDEN", "Redaction", "redact_text"]
 
-_HIDDEN: Final = "[redacted]"
+HIDDEN: Final = "[redacted]"
 # Searched in a name in lower case, without the separators of its words.
 _NAMES: Final = re.compile(
     r"password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie|sessionid|signature|bearer"
@@ -98,7 +98,7 @@ def redact_text(text: str) -> str:
     >>> redact_text("refused: Bearer abcdefgh12345678, see https://ann:hunter2@host/x")
     'refused: [redacted], see https[redacted]'
     """
-    return _WHOLE.sub(_HIDDEN, text) if _VALUES.search(text) else text
+    return _WHOLE.sub(HIDDEN, text) if _VALUES.search(text) else text
 
 
 def tells_secret(text: str) -> bool:
@@ -130,7 +130,6 @@ def is_secret_name(name: str, more: Iterable[str] = ()) -> bool:
     return any(fnmatchcase(folded, glob) for glob in more)
 
 
-HIDDEN: Final = "[redacted]"
 _DEPTH: Final = 16
 _MOST: Final = 200
 _ROOM: Final = 32 * 1024
@@ -169,14 +168,14 @@ class Redaction:
     keys: tuple[str, ...] = ()
     longest: int = 1_000
 
-    def of(self, arguments: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def of(self, arguments: Mapping[str, object] | None) -> dict[str, Any] | None:
         """Return the arguments to record; None for none."""
         if self.arguments != "redacted" or arguments is None:
             return None
         kept = self._kept(arguments, 0, _CharacterBudget([0]))
         return kept if isinstance(kept, dict) else None
 
-    def _kept(self, value: object, depth: int, room: _CharacterBudget) -> Any:
+    def _kept(self, value: object, depth: int, room: _CharacterBudget) -> object:
         if depth >= _DEPTH:
             return "[too deep]"
         if not room.takes(8):
@@ -211,7 +210,7 @@ class Redaction:
             return False
         return HIDDEN in _texts(self._kept(inner, depth + 1, room.another()))
 
-    def _table(self, table: Mapping[Any, Any], depth: int, room: _CharacterBudget) -> dict[str, Any]:
+    def _table(self, table: Mapping[object, object], depth: int, room: _CharacterBudget) -> dict[str, object]:
         some = list(islice(table.items(), _MOST))
         # If a value of the object is the name of a secret, hide its sibling values.
         is_field = any(self._names(value, _NAMING.get(str(key).lower(), 0)) for key, value in some)
@@ -222,9 +221,11 @@ class Redaction:
             if room.left > 0
         }
 
-    def _entry(self, key: str, value: object, depth: int, room: _CharacterBudget) -> Any:
+    def _entry(self, key: str, value: object, depth: int, room: _CharacterBudget) -> object:
         room.takes(min(len(key), 200))
-        is_secret = is_secret_name(key, self.keys) and not _is_count(key, value)
+        # A number of tokens (of a model), or the index of one, is not a secret.
+        is_count = isinstance(value, (int, float)) and "token" in key.lower()
+        is_secret = is_secret_name(key, self.keys) and not is_count
         return HIDDEN if is_secret else self._kept(value, depth + 1, room)
 
     def _names(self, value: object, most_words: int = _MOST_WORDS) -> bool:
@@ -240,11 +241,6 @@ def _is_secret_option(option: object, value: object, room: _CharacterBudget) -> 
         return False
     length = len(option) + len(value)
     return length < _LONGEST_PAIR and room.looks(length) and tells_secret(f"{option} {value}")
-
-
-def _is_count(key: str, value: object) -> bool:
-    """Return whether a value is a number of tokens (of a model), or the index of one."""
-    return isinstance(value, (int, float)) and "token" in key.lower()
 
 
 def _texts(kept: object) -> Iterator[object]:
@@ -286,7 +282,7 @@ def _text(text: str, longest: int) -> str:
     return shown.encode("utf-8", "backslashreplace").decode()
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a scalar in a form that canonical JSON can hold."""
     if value is None or isinstance(value, bool):
         return value

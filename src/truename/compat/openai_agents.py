@@ -197,7 +197,7 @@ def restore_tool_call_routing_identity(tool_call: Any, lookup_key: LookupKey | t
     return _like(tool_call, restored(payload_of(tool_call), LookupKey.of(lookup_key)))
 
 
-def _like(item: Any, payload: dict[str, Any]) -> Any:
+def _like(item: Any, payload: dict[str, object]) -> Any:
     if payload == payload_of(item):
         return item
     return payload if isinstance(item, Mapping) else type(item)(**payload)

@@ -115,7 +115,7 @@ def records_of(stored: object) -> dict[FiledDecisions, DecisionRecord]:
     return dict(map(_read, stored))
 
 
-def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, Any]]:
+def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, object]]:
     """Return the records as JSON."""
     return [
         {"owner": where.owner, "texts": list(where.texts), "tool": where.tool, **_plain(record)}
@@ -123,12 +123,12 @@ def written(records: Mapping[FiledDecisions, DecisionRecord]) -> list[dict[str, 
     ]
 
 
-def _plain(record: DecisionRecord) -> dict[str, Any]:
+def _plain(record: DecisionRecord) -> dict[str, object]:
     """Return a record as the library stores it, without empty fields."""
     return {key: value for key, value in asdict(record).items() if key in _DECISIONS or value or value == ""}
 
 
-def record_of(stored: Mapping[str, Any]) -> DecisionRecord:
+def record_of(stored: Mapping[str, object]) -> DecisionRecord:
     """Read one record; invalid decisions and messages are ignored."""
     messages, sticky = stored.get("rejection_messages"), stored.get("sticky_rejection_message")
     return DecisionRecord(
@@ -281,7 +281,7 @@ class AgentApprovals:
     def of_older(
         cls,
         schema: str,
-        approvals: Mapping[str, Any],
+        approvals: Mapping[str, object],
         pending: Iterable[AgentCall] = (),
         fingerprints: Mapping[str, str] | None = None,
     ) -> Self:
@@ -292,7 +292,7 @@ class AgentApprovals:
         state's ``tool_invocations``). Permanent decisions must be made again, since their agent is unknown. Raises
         `AgentsError` like `restored`.
         """
-        number = _version(schema)
+        number, known = _version(schema), fingerprints or {}
         found = cls()
         for text, stored in approvals.items():
             if isinstance(stored, Mapping):
@@ -300,7 +300,9 @@ class AgentApprovals:
         for call in pending:
             if number < _FINGERPRINTED:
                 found._adopt(call, call.approval_keys)
-            elif _is_same(call, fingerprints or {}):
+                continue
+            same = tool_invocation_identity(call.raw, tool_lookup_key=call.lookup_key, tool_name=call.tool_name)
+            if same is not None and known.get(same.call_id) == same.fingerprint:
                 found._adopt(call, (*call.approval_keys, *call.older_keys))
         return found
 
@@ -351,11 +353,6 @@ class _BookStore:
         draft = self.book.copy()
         yield draft
         self.book = draft
-
-
-def _is_same(call: AgentCall, fingerprints: Mapping[str, str]) -> bool:
-    found = tool_invocation_identity(call.raw, tool_lookup_key=call.lookup_key, tool_name=call.tool_name)
-    return found is not None and fingerprints.get(found.call_id) == found.fingerprint
 
 
 def _version(schema: object) -> int:

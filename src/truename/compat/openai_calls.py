@@ -21,7 +21,7 @@ from truename.identity import (
     component,
     definition_digest,
     displayed_id,
-    lookup_key,
+    required_key,
     with_digest,
 )
 from truename.identity.keys import payload_field, text
@@ -147,7 +147,7 @@ def tool_invocation_identity(
 
 
 def _identity(
-    payload: Mapping[str, Any], key: LookupKey | None, name: str | None, role: str | None
+    payload: Mapping[str, object], key: LookupKey | None, name: str | None, role: str | None
 ) -> Invocation | None:
     kind, identifier = tool_invocation_call_id(payload) or ("", None)
     if identifier is None:
@@ -162,7 +162,9 @@ def _identity(
     return Invocation(kind, identifier, scope, _digest({"approval_scope": scope, "type": kind, **meaning}))
 
 
-def _about(kind: str, payload: Mapping[str, Any], key: LookupKey | None, name: str | None) -> dict[str, Any] | None:
+def _about(
+    kind: str, payload: Mapping[str, object], key: LookupKey | None, name: str | None
+) -> dict[str, object] | None:
     """Return the tool of a call: its key, a hosted server's tool, or a name; None if the call does not say."""
     if kind == "function_call":
         found = key or call_key(payload)
@@ -177,14 +179,12 @@ def _about(kind: str, payload: Mapping[str, Any], key: LookupKey | None, name: s
     return {} if named is None else {"name": named}
 
 
-def _unwrapped(item: object) -> Mapping[str, Any]:
+def _unwrapped(item: object) -> Mapping[str, object]:
     """Return an item's payload; for a wrapped hosted request, that of the request with its id."""
     payload = payload_of(item)
-    request = _request(payload)
-    if request is None or request is payload:
+    request, hosted = _request(payload), get_hosted_mcp_approval_request_identity(payload)
+    if hosted is None or request is payload:
         return payload
-    hosted = get_hosted_mcp_approval_request_identity(payload)
-    assert hosted is not None  # noqa: S101 - it is a request
     return {**payload, **payload_of(request), "id": hosted.request_id, "name": hosted.tool_name}
 
 
@@ -215,7 +215,7 @@ def _plain(value: Any, *, keep_none: bool = False) -> Any:
     return str(value)
 
 
-def _digest(payload: Mapping[str, Any]) -> str:
+def _digest(payload: Mapping[str, object]) -> str:
     written = json.dumps(payload, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -323,16 +323,14 @@ class AgentCall:
         """
         origin, name = self._origin(), self.approval_keys[-1]
         digest = definition_digest({**(self.tool.definition if self.tool else {}), "name": origin.name})
-        key = self.lookup_key or lookup_key(name)
-        assert key is not None  # noqa: S101 - no approval key is empty
         return Call(
-            id=_id(origin),
+            id=ToolId(_component(origin.server), 1, None, _component(origin.name), 1),
             call_id=self._checked_id(),
             arguments=self._arguments(),
             origin=origin,
             digest=digest,
             wire_name=name,
-            key=key,
+            key=self.lookup_key or required_key(name),
             caller=Caller(agent=self.agent if self.lookup_key else ""),
             shape=digest,
         )
@@ -351,7 +349,7 @@ class AgentCall:
     def _invocation(self) -> Invocation | None:
         return tool_invocation_identity(self.raw, tool_lookup_key=self.lookup_key, tool_name=self.tool_name)
 
-    def _arguments(self) -> Mapping[str, Any]:
+    def _arguments(self) -> Mapping[str, object]:
         """Return the arguments if they are a valid object, else a digest of the call's content."""
         try:
             return read_arguments(payload_of(self.raw).get("arguments") if self.lookup_key else None)
@@ -361,7 +359,10 @@ class AgentCall:
 
     def _origin(self) -> Origin:
         if self.tool is not None and self.tool.origin is not None:
-            return _checked(self.tool.origin)
+            origin = self.tool.origin
+            if _MARK in origin.server or _MARK in origin.server_id:
+                raise AgentsError(code="origin_invalid", name=origin.server)
+            return origin
         what, name = self._place()
         server = _MARK.join(("", *what))
         return Origin(server, name, f"{server}{_MARK}{self.tool.owner}" if self.tool else server)
@@ -375,16 +376,6 @@ class AgentCall:
             return ("item", text(payload_field(self.raw, "type")) or ""), self.approval_keys[-1]
         handoff = self.tool is not None and self.tool.kind == "handoff"
         return ("handoff" if handoff else "agent", *key.tagged[:-1]), key.name
-
-
-def _checked(origin: Origin) -> Origin:
-    if _MARK in origin.server or _MARK in origin.server_id:
-        raise AgentsError(code="origin_invalid", name=origin.server)
-    return origin
-
-
-def _id(origin: Origin) -> ToolId:
-    return ToolId(_component(origin.server), 1, None, _component(origin.name), 1)
 
 
 def _component(verbatim: str) -> str:

@@ -34,7 +34,7 @@ def ensure_function_tool_supports_flat_backend(tool: object, backend_name: str) 
         raise AgentsError(code="dialect_unsupported", name=names.qualified_name or "", other=backend_name)
 
 
-def responses_tools(tools: Sequence[object], handoffs: Sequence[object] = ()) -> list[dict[str, Any]]:
+def responses_tools(tools: Sequence[object], handoffs: Sequence[object] = ()) -> list[dict[str, object]]:
     """Return the ``tools`` of a request: a namespace at the position of its first tool, handoffs last.
 
     Raises `AgentsError` for tools that the API does not support, and `InvalidName` for a name that the provider
@@ -42,8 +42,10 @@ def responses_tools(tools: Sequence[object], handoffs: Sequence[object] = ()) ->
     """
     members = members_of(tools)
     _check_search(members)
+    dialect = dialects.get("openai")
     for name in _sent([*members, *members_of(handoffs)]):
-        _check_name(name)
+        if reasons := dialect.check(name):
+            raise InvalidName(name=name, dialect=dialect.name, reasons=reasons)
     sent: dict[tuple[str, object], dict[str, Any]] = {}
     for place, member in enumerate([*members, *members_of(handoffs)]):
         space = member.names.namespace
@@ -67,12 +69,6 @@ def _sent(members: Sequence[AgentTool]) -> Iterator[str]:
                 yield member.names.namespace
 
 
-def _check_name(name: str) -> None:
-    dialect = dialects.get("openai")
-    if reasons := dialect.check(name):
-        raise InvalidName(name=name, dialect=dialect.name, reasons=reasons)
-
-
 def _check_search(members: Sequence[AgentTool]) -> None:
     searches = sum(map(_is_search, members))
     if searches > 1:
@@ -88,27 +84,30 @@ def _is_search(member: AgentTool) -> bool:
     return member.kind == "hosted" and member.names.name == _SEARCH
 
 
-def _plain(member: AgentTool) -> dict[str, Any]:
+def _plain(member: AgentTool) -> dict[str, object]:
     if member.kind in {"hosted", "custom"}:
         own = {} if member.kind == "hosted" else {"name": member.names.name}
         return {**member.definition, "type": "custom" if own else member.names.name, **own}
     return {**_function(member), "type": "function"}
 
 
-def _function(member: AgentTool) -> dict[str, Any]:
+def _function(member: AgentTool) -> dict[str, object]:
     deferred = {"defer_loading": True} if member.names.defer_loading else {}
     return {**member.definition, "type": "function", "name": member.names.name, **deferred}
 
 
-def responses_tool_choice(choice: str, tools: Sequence[object], handoffs: Sequence[object] = ()) -> Any:
+def responses_tool_choice(
+    choice: str, tools: Sequence[object], handoffs: Sequence[object] = ()
+) -> str | dict[str, str]:
     """Return the ``tool_choice`` of a request for a name or a mode.
 
     Raises `AgentsError` for a namespace, a name inside one, a deferred tool or tool search, and `UnknownTool` with
     suggestions for an unknown name: the library sends it.
     """
     members = [*members_of(tools), *members_of(handoffs)]
-    if choice == "required":
-        _check_required(members)
+    has_deferred = any(member.names.defer_loading for member in members)
+    if choice == "required" and has_deferred and not any(map(_is_search, members)):
+        raise AgentsError(code="tool_choice_required_deferred")
     if choice in _WORDS:
         return choice
     if choice in _BUILT_IN:
@@ -116,11 +115,6 @@ def responses_tool_choice(choice: str, tools: Sequence[object], handoffs: Sequen
     if choice not in _callable(members):
         _refuse(choice, members)
     return {"type": "function", "name": choice}
-
-
-def _check_required(members: Sequence[AgentTool]) -> None:
-    if any(member.names.defer_loading for member in members) and not any(map(_is_search, members)):
-        raise AgentsError(code="tool_choice_required_deferred")
 
 
 def _callable(members: Sequence[AgentTool]) -> set[str]:

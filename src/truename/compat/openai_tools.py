@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from truename.errors import DuplicateTool, TruenameError, excerpt
 from truename.identity import (
@@ -108,7 +108,7 @@ class AgentTool(ToolSetMember):
 
     agent: str = ""
     space: str = ""
-    definition: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    definition: Mapping[str, object] = field(default_factory=dict, hash=False)
     origin: Origin | None = None
 
     @property
@@ -132,9 +132,10 @@ def member_of(tool: object) -> AgentTool:
         return AgentTool(tool)
     if callable(getattr(tool, "on_invoke_handoff", None)):
         return AgentTool(ToolNames(name=_string(tool, "tool_name")), "handoff", agent=_agent(tool))
-    if not _is_function(tool):
-        return AgentTool(ToolNames(name=_string(tool, "name")), "custom")
-    return _function(tool)
+    is_schema = isinstance(getattr(tool, "params_json_schema", None), dict)
+    if is_schema and callable(getattr(tool, "on_invoke_tool", None)):
+        return _function(tool)
+    return AgentTool(ToolNames(name=_string(tool, "name")), "custom")
 
 
 def members_of(tools: Iterable[object]) -> tuple[AgentTool, ...]:
@@ -148,7 +149,7 @@ def names_of(tool: object) -> ToolNames | None:
     return member.names if member.is_function else None
 
 
-def payload_of(item: Any) -> Mapping[str, Any]:
+def payload_of(item: object) -> Mapping[str, object]:
     """Return a mapping unchanged, the set fields of a typed item, and an empty mapping for anything else."""
     if isinstance(item, Mapping):
         return item
@@ -190,12 +191,6 @@ def _wrapped(member: AgentTool, space: str, about: str) -> AgentTool:
     return replace(member, names=replace(member.names, namespace=space), space=about)
 
 
-def _is_function(tool: object) -> bool:
-    return callable(getattr(tool, "on_invoke_tool", None)) and isinstance(
-        getattr(tool, "params_json_schema", None), dict
-    )
-
-
 def _function(tool: object) -> AgentTool:
     names = ToolNames(
         name=_string(tool, "name"),
@@ -222,6 +217,7 @@ def _string(tool: object, attribute: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+_T = TypeVar("_T")
 _LOG: Final = logging.getLogger(__name__)
 # Our error code, and the library's code for it.
 _REFUSALS: Final[Mapping[str, str]] = {
@@ -261,7 +257,7 @@ def _known(error: DuplicateTool) -> AgentsError:
     return AgentsError(code=_REFUSALS[error.code], name=error.name)
 
 
-def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, Any]:
+def build_function_tool_lookup_map(tools: Sequence[_T]) -> dict[LookupKey, _T]:
     """Return a map from keys to tools, after validation; of two bare tools with one name, the last.
 
     To refuse such a pair, first call `resolve_tool_name_collisions` with ``error``, or `truename.identity.collisions`.
@@ -272,8 +268,8 @@ def build_function_tool_lookup_map(tools: Sequence[object]) -> dict[LookupKey, A
 
 
 def resolve_tool_name_collisions(
-    tools: Sequence[Any], handoffs: Sequence[Any] = (), *, collision_policy: Literal["warn", "error"] = "error"
-) -> tuple[list[Any], list[Any]]:
+    tools: Sequence[_T], handoffs: Sequence[_T] = (), *, collision_policy: Literal["warn", "error"] = "error"
+) -> tuple[list[_T], list[_T]]:
     """Return the tools and handoffs to show to a model, after validation.
 
     ``error``, the default, raises `AgentsError` for any two with one bare name, custom tools included. ``warn`` keeps
@@ -281,9 +277,13 @@ def resolve_tool_name_collisions(
     """
     validate_function_tool_lookup_configuration(tools)
     given = members_of([*tools, *handoffs])
-    found = [clash for clash in clashes(_taking_part(given, collision_policy)) if _is_bare(clash)]
-    if found and collision_policy == "error":
-        raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=_agents(found[0]))
+    is_strict = collision_policy == "error"
+    compared = [member for member in given if is_strict or member.is_function or member.kind == "handoff"]
+    keys = [(clash, clash.winner.names.lookup_key) for clash in clashes(compared)]
+    found = [clash for clash, key in keys if key is not None and key.kind == "bare"]
+    if found and is_strict:
+        agents = " and ".join(excerpt(member.agent) for member in _agent_tools(found[0]) if member.agent)
+        raise AgentsError(code=_code(found[0]), name=found[0].winner.names.name, other=agents)
     for clash in found:
         _LOG.warning("%s cannot be called: %s has the same name", " and ".join(map(str, clash.losers)), clash.winner)
     gone = {id(loser) for clash in found for loser in clash.losers}
@@ -291,24 +291,11 @@ def resolve_tool_name_collisions(
     return kept[: (cut := sum(id(member) not in gone for member in given[: len(tools)]))], kept[cut:]
 
 
-def _taking_part(members: Sequence[AgentTool], policy: str) -> list[AgentTool]:
-    return [member for member in members if policy == "error" or member.is_function or member.kind == "handoff"]
-
-
-def _is_bare(clash: ToolSetClash) -> bool:
-    key = clash.winner.names.lookup_key
-    return key is not None and key.kind == "bare"
-
-
 def _code(clash: ToolSetClash) -> str:
     derived = [member for member in _agent_tools(clash) if member.has_default_name]
     if len(clash.members) == 2 and len({member.agent for member in derived}) == 2:
         return _DERIVED[frozenset(member.kind for member in derived)]
     return _CLASHES[frozenset(member.kind == "handoff" for member in clash.members)]
-
-
-def _agents(clash: ToolSetClash) -> str:
-    return " and ".join(excerpt(member.agent) for member in _agent_tools(clash) if member.agent)
 
 
 def _agent_tools(clash: ToolSetClash) -> list[AgentTool]:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, excerpt
@@ -152,7 +152,13 @@ def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
         location = Location(file=str(path), line=number)
         entry = _entry(_decoded(line), number)
         if entry is None:
-            findings.append(_unreadable(location))
+            finding = Finding(
+                rule=UPKEEP["unreadable_source"],
+                fact="Invalid baseline entry: this line cannot be read as one.",
+                remedy="Remove it, or write the file again with --write-baseline.",
+                location=location,
+            )
+            findings.append(finding)
         elif find_rule(entry.rule) is None:
             findings.append(unknown_rule_finding(entry.rule, location))
         else:
@@ -160,14 +166,14 @@ def _read(path: Path, raw: bytes, lines: list[str]) -> Baseline:
     return Baseline(path=path, entries=tuple(entries), findings=tuple(findings), raw=raw)
 
 
-def _decoded(line: str) -> Any:
+def _decoded(line: str) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _entry(value: Any, line: int) -> BaselineEntry | None:
+def _entry(value: object, line: int) -> BaselineEntry | None:
     if not isinstance(value, dict):
         return None
     texts = {key: value.get(key, "") for key in ("rule", "name", "server", "file", "fingerprint")}
@@ -178,7 +184,7 @@ def _entry(value: Any, line: int) -> BaselineEntry | None:
     return BaselineEntry(**texts, tools=tuple(tools), line=line)
 
 
-def _plain(entry: BaselineEntry) -> Mapping[str, Any]:
+def _plain(entry: BaselineEntry) -> Mapping[str, object]:
     told = {"rule": entry.rule, "name": entry.name, "file": entry.file, "server": entry.server}
     return {key: value for key, value in told.items() if value} | {
         "tools": list(entry.tools),
@@ -196,15 +202,6 @@ def stale_entry_finding(entry: BaselineEntry, path: Path) -> Finding:
         location=Location(file=str(path), line=entry.line),
         server=entry.server[:_LONGEST],
         tools=entry.tools,
-    )
-
-
-def _unreadable(location: Location) -> Finding:
-    return Finding(
-        rule=UPKEEP["unreadable_source"],
-        fact="Invalid baseline entry: this line cannot be read as one.",
-        remedy="Remove it, or write the file again with --write-baseline.",
-        location=location,
     )
 
 

@@ -6,9 +6,10 @@ import ast
 import stat
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Declaration, Finding, Location, Metadata, metadata_of
 from truename.conventions.metadata import FIELDS, META_PREFIX, read_fields, written_metadata
@@ -20,7 +21,7 @@ from truename.lint.rules import UPKEEP
 from truename.lint.source_files import PYTHON, python_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from truename.lint.python_source import Comment
     from truename.lint.python_tools import NamedTool
@@ -62,7 +63,12 @@ def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -
     """
     files: dict[Path, Path] = {}
     for path in paths:
-        for file in _named(path, exclude):
+        try:
+            named = list(python_files(Path(path), exclude))
+        except (OSError, ValueError):
+            # Reading the path will report the error.
+            named = [Path(path)]
+        for file in named:
             files.setdefault(file.absolute(), file)
     return joined(_told_apart([_read(file) for file in files.values()]))
 
@@ -100,14 +106,6 @@ def _told_apart(parts: Sequence[DeclaredTools]) -> Iterator[DeclaredTools]:
             if labels
             else part
         )
-
-
-def _named(path: str | Path, exclude: Sequence[str]) -> Iterable[Path]:
-    try:
-        return list(python_files(Path(path), exclude))
-    except (OSError, ValueError):
-        # Reading the path will report the error.
-        return [Path(path)]
 
 
 def _read(path: Path) -> DeclaredTools:
@@ -158,7 +156,8 @@ def _about(found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment]
 
 
 def _declaration(one: NamedTool, about: Sequence[Comment]) -> Declaration:
-    meta = {**one.definition.get(_META, {}), **_said(one.said)}
+    stated = one.definition.get(_META)
+    meta = {**(stated if isinstance(stated, Mapping) else {}), **_said(one.said)}
     definition = {**one.definition, _META: meta} if meta else one.definition
     return Declaration(
         name=one.name,
@@ -185,7 +184,7 @@ def _suppressions(
             )
 
 
-def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, Any]:
+def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, object]:
     """Return the metadata that our own decorator sets; values computed at run time are unknown."""
     values = {name: _value(node) for name, node in arguments.items() if name in FIELDS}
     told = {name: value for name, (is_known, value) in values.items() if is_known}
@@ -194,7 +193,7 @@ def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, Any]:
     return {**written_metadata(Metadata(**said.values)), **faulty}
 
 
-def _value(node: ast.expr) -> tuple[bool, Any]:
+def _value(node: ast.expr) -> tuple[bool, object]:
     match node:
         case ast.Attribute():
             # A member of an enumeration: Platform.IOS.

@@ -26,19 +26,25 @@ _INNER: Final = ("result", "tools")
 _DEEPEST: Final = 8
 
 # A name, and the offset of its first character.
-Place = tuple[Any, int]
+Place = tuple[object, int]
 
 
-def places_of(text: str) -> list[tuple[Any, int, int]]:
+def places_of(text: str) -> list[tuple[object, int, int]]:
     """Return the entries of a dump in order, each with its name, line and column.
 
     The formats are those of the dump reader. A broken text has no entries.
     """
     try:
-        found = list(_whole(text))
+        found = sorted(_whole(text), key=lambda place: place[1])
     except (ValueError, RecursionError, IndexError):
         return []
-    return list(_lined(text, found))
+    entries: list[tuple[object, int, int]] = []
+    line, start = 1, 0
+    for name, offset in found:
+        line += text.count("\n", start, offset)
+        start = offset
+        entries.append((name, line, offset - text.rfind("\n", 0, offset)))
+    return entries
 
 
 def _whole(text: str) -> Iterator[Place]:
@@ -112,14 +118,6 @@ def _skip(text: str, offset: int) -> int:
     return found.end() if found else offset
 
 
-def _lined(text: str, places: list[Place]) -> Iterator[tuple[Any, int, int]]:
-    line, start = 1, 0
-    for name, offset in sorted(places, key=lambda place: place[1]):
-        line += text.count("\n", start, offset)
-        start = offset
-        yield name, line, offset - text.rfind("\n", 0, offset)
-
-
 Found = tuple[list[Declaration], list[Finding]]
 
 _PLACE: Final = re.compile(r"line (\d{1,9}), column (\d{1,9})")
@@ -139,17 +137,18 @@ def read_dump(path: Path, file: str) -> Found:
 
 
 def parse_declarations(
-    listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[Any, int, int]] = ()
+    listings: Sequence[tuple[str, Any]], file: str, places: Sequence[tuple[object, int, int]] = ()
 ) -> Found:
     """Return the declarations in the lists of servers, by label, and findings for entries without a name.
 
     ``places`` are names with their lines and columns, in the order of the entries.
     """
-    entries = list(_entries(listings))
+    entries = [(str(server), entry) for server, listing in listings for entry in entries_of(listing) or ()]
     fits = len(places) == len(entries)
     declarations: list[Declaration] = []
     findings: list[Finding] = []
-    for number, (server, entry) in enumerate(entries):
+    for number, (server, given) in enumerate(entries):
+        entry = given.model_dump(by_alias=True, exclude_none=True) if hasattr(given, "model_dump") else given
         definition = entry if isinstance(entry, Mapping) else {"name": entry}
         name = definition.get("name")
         location = Location(file=file, key=server)
@@ -161,25 +160,15 @@ def parse_declarations(
                 Declaration(name=name, server=server, definition=definition, metadata=metadata, location=location)
             )
         else:
-            findings.append(_nameless(server, location))
+            finding = Finding(
+                rule=UPKEEP["unreadable_source"],
+                fact=f"Server {excerpt(server)} lists a tool whose name is not a string.",
+                remedy="Name it, or remove it from the list; no client can call it.",
+                location=location,
+                server=server,
+            )
+            findings.append(finding)
     return declarations, findings
-
-
-def _entries(listings: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    for server, listing in listings:
-        for entry in entries_of(listing) or ():
-            plain = hasattr(entry, "model_dump")
-            yield str(server), entry.model_dump(by_alias=True, exclude_none=True) if plain else entry
-
-
-def _nameless(server: str, location: Location) -> Finding:
-    return Finding(
-        rule=UPKEEP["unreadable_source"],
-        fact=f"Server {excerpt(server)} lists a tool whose name is not a string.",
-        remedy="Name it, or remove it from the list; no client can call it.",
-        location=location,
-        server=server,
-    )
 
 
 def unreadable_file_finding(error: ConfigError, file: str) -> Finding:
@@ -195,7 +184,7 @@ def unreadable_file_finding(error: ConfigError, file: str) -> Finding:
     )
 
 
-def _places(path: Path) -> Sequence[tuple[Any, int, int]]:
+def _places(path: Path) -> Sequence[tuple[object, int, int]]:
     try:
         if path.stat().st_size > _MOST_PLACED:
             return ()

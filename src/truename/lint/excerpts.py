@@ -135,7 +135,17 @@ _MAX_TEXT_LENGTH: Final = 200
 
 def render_findings(findings: Iterable[Finding], width: int = 100) -> str:
     """Return the findings with their excerpts, in printable characters only."""
-    return "\n\n".join(_told(one, width) for one in findings)
+    texts: list[str] = []
+    for finding in findings:
+        rule = finding.rule
+        lines = [escape_unprintable(f"{finding_place(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
+        lines.append(f"  {escape_unprintable(finding.fact)}")
+        excerpt = find_excerpt(finding, width - 2)
+        if excerpt is not None:
+            lines += [f"  {line}" for line in str(excerpt).split("\n")]
+        lines.append(f"  {escape_unprintable(finding.remedy)}")
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts)
 
 
 def finding_place(finding: Finding) -> str:
@@ -147,14 +157,3 @@ def finding_place(finding: Finding) -> str:
     if location.line:
         return ":".join(str(part) for part in (location.file, location.line, location.column) if part)
     return f"{location.file} ({server})" if server else location.file
-
-
-def _told(finding: Finding, width: int) -> str:
-    rule = finding.rule
-    lines = [escape_unprintable(f"{finding_place(finding)}  {rule.severity.value}  {rule.code} {rule.name}")]
-    lines.append(f"  {escape_unprintable(finding.fact)}")
-    excerpt = find_excerpt(finding, width - 2)
-    if excerpt is not None:
-        lines += [f"  {line}" for line in str(excerpt).split("\n")]
-    lines.append(f"  {escape_unprintable(finding.remedy)}")
-    return "\n".join(lines)

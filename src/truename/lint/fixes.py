@@ -6,7 +6,6 @@ Names are never changed here, since they have callers. `truename rename` changes
 from __future__ import annotations
 
 import io
-import os
 import re
 import secrets
 import tokenize
@@ -108,7 +107,7 @@ def replace_bytes(fix: Fix) -> None:
         write_new(temporary, fix.after)
         if fix.before is not None:
             copy_metadata(temporary, path)
-        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+        temporary.replace(path)
     except OSError as error:
         raise _refused(path, f"it cannot be changed ({error.strerror or error})") from error
     finally:

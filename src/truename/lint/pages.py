@@ -63,17 +63,11 @@ def _index(rules: Iterable[Rule]) -> str:
         of_family = [rule for rule in rules if rule.code.startswith(prefix)]
         if of_family:
             parts += [f"## {title}", "", "| rule | severity | finding |", "|---|---|---|"]
-            parts += [f"| {_link(rule)} | {rule.severity.value} | {_cell(rule.what)} |" for rule in of_family]
+            for rule in of_family:
+                what = rule.what.replace("|", "\\|")
+                parts.append(f"| [{rule.code}]({rule.code}.md) {rule.name} | {rule.severity.value} | {what} |")
             parts.append("")
     return "\n".join(parts)
-
-
-def _link(rule: Rule) -> str:
-    return f"[{rule.code}]({rule.code}.md) {rule.name}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _page(rule: Rule) -> str:
@@ -83,17 +77,14 @@ def _page(rule: Rule) -> str:
         if text:
             parts += ["", f"## {heading}", "", text]
     if rule not in _POLICY and rule.name not in UPKEEP:
-        parts += ["", "## Suppress it", "", _lived_with(rule)]
+        text = (
+            f"In Python, after the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
+            f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it '
+            f'off or change its severity: `severities = {{ {rule.code} = "off" }}`. For all current findings: '
+            "`truename lint --write-baseline`."
+        )
+        parts += ["", "## Suppress it", "", text]
     return "\n".join([*parts, "", "[All rules](README.md)", ""])
-
-
-def _lived_with(rule: Rule) -> str:
-    return (
-        f"In Python, after the name: `# truename: ignore[{rule.code}] the reason`. For names by glob, in the "
-        f'convention: `suppressions = [{{ rule = "{rule.code}", tools = ["old_*"], reason = "..." }}]`; to turn it off '
-        f'or change its severity: `severities = {{ {rule.code} = "off" }}`. For all current findings: '
-        "`truename lint --write-baseline`."
-    )
 
 
 if __name__ == "__main__":

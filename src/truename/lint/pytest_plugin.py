@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.conventions import Finding
-    from truename.lint.baseline import Baseline
 
 __all__ = ["LintFailure", "LintFile", "LintItem", "items"]
 
@@ -81,7 +80,11 @@ def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
     sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
     files = (relative_to_cwd(one) for one in sources if not _is_servers(one))
     declared = read_declared(files, exclude=configured.settings.exclude)
-    report = weigh(declared, configured, baseline=_baseline(configured.baseline))
+    try:
+        baseline = read_baseline(configured.baseline) if configured.baseline.is_file() else None
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+    report = weigh(declared, configured, baseline=baseline)
     found: dict[str, list[Finding]] = {}
     for one in declared.declarations:
         if one.location is not None:
@@ -90,13 +93,6 @@ def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
         file = relative_path(finding.location.file, root) if finding.location else ""
         found.setdefault(file or _NOWHERE, []).append(finding)
     return found
-
-
-def _baseline(path: Path) -> Baseline | None:
-    try:
-        return read_baseline(path) if path.is_file() else None
-    except ConfigError as error:
-        raise pytest.UsageError(str(error)) from error
 
 
 def _is_servers(path: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from truename.lint.python_source import Function
 
 __all__ = [
+    "argument",
     "at",
     "definition_of",
     "expression_text",
@@ -23,7 +24,7 @@ __all__ = [
     "stated_metadata",
 ]
 
-Schema = dict[str, Any]
+Schema = dict[str, object]
 
 _SIMPLE: Final[Mapping[str, Schema]] = MappingProxyType(
     {
@@ -82,20 +83,17 @@ def _object(fields: Iterable[tuple[str, ast.expr | None, ast.expr | None]], *, s
     properties: Schema = {}
     required: list[str] = []
     for name, annotation, default in fields:
-        if _is_given(annotation) or (default is not None and _last(default) in _GIVEN):
+        names = () if annotation is None else _parts(annotation)
+        if any(one in _GIVEN or one.startswith(_INJECTED) for one in names):
+            continue
+        if default is not None and _last(default) in _GIVEN:
             continue
         schema, is_required = _defaulted(_of(annotation), default)
         properties[name] = schema
         if is_required or strict:
             required.append(name)
-    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
-
-
-def _is_given(annotation: ast.expr | None) -> bool:
-    if annotation is None:
-        return False
-    parts = list(_parts(annotation))
-    return any(name in _GIVEN or name.startswith(_INJECTED) for name in parts)
+    made: Schema = {"type": "object", "properties": properties}
+    return {**made, "required": required} if required else made
 
 
 def _parts(annotation: ast.expr, depth: int = 0) -> Iterator[str]:
@@ -119,14 +117,14 @@ def _defaulted(schema: Schema, default: ast.expr | None) -> tuple[Schema, bool]:
     if isinstance(default, ast.Call) and _last(default) == _FIELD:
         schema = schema | _described(default)
         factory = any(one.arg == "default_factory" for one in default.keywords)
-        value = _argument(default, "default")
+        value = argument(default, "default")
         if value is None or (isinstance(value, ast.Constant) and value.value is ...):
             return schema, not factory
         default = value
     if default is None:
         return schema, True
-    known, value = literal(default)
-    return (schema | {"default": value} if known else schema), False
+    known, plain = literal(default)
+    return (schema | {"default": plain} if known else schema), False
 
 
 def _of(annotation: ast.expr | None, depth: int = 0) -> Schema:
@@ -180,7 +178,8 @@ def _described(call: ast.Call) -> Schema:
     return {}
 
 
-def _argument(call: ast.Call, name: str) -> ast.expr | None:
+def argument(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the argument with this keyword, else the first one."""
     return next((one.value for one in call.keywords if one.arg == name), call.args[0] if call.args else None)
 
 
@@ -208,7 +207,7 @@ def _last(node: ast.AST) -> str:
     return ""
 
 
-def literal(node: ast.AST, depth: int = 0) -> tuple[bool, Any]:
+def literal(node: ast.AST, depth: int = 0) -> tuple[bool, object]:
     """Return whether an expression is a plain JSON value, and that value."""
     match node:
         case _ if depth > _DEEPEST:
@@ -272,9 +271,9 @@ def members(node: ast.ClassDef) -> Iterable[tuple[str, ast.expr]]:
                 yield name, value
 
 
-def stated_metadata(call: ast.Call | None) -> Mapping[str, Any]:
+def stated_metadata(call: ast.Call | None) -> Mapping[str, object]:
     """Return the metadata and annotations that a call states as literals."""
-    told: dict[str, Any] = {}
+    told: dict[str, object] = {}
     for one in call.keywords if call is not None else ():
         key = _STATED.get(one.arg or "")
         known, value = literal(_as_table(one.value)) if key is not None else (False, None)
@@ -291,7 +290,7 @@ def _as_table(node: ast.expr) -> ast.expr:
     return ast.Dict(keys=keys, values=[one.value for one in node.keywords])
 
 
-def definition_of(description: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def definition_of(description: str, schema: Mapping[str, object] | None) -> Mapping[str, object]:
     """Return a definition with this description and schema; unknown parts are omitted."""
-    told: dict[str, Any] = {_DESCRIPTION: description} if description else {}
+    told: dict[str, object] = {_DESCRIPTION: description} if description else {}
     return told if schema is None else {**told, _SCHEMA: schema}

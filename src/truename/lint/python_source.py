@@ -9,6 +9,7 @@ import re
 import tokenize
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
@@ -72,7 +73,9 @@ class PythonScope:
     def _note(self, node: ast.AST) -> None:
         match node:
             case ast.Import():
-                self._imported.update(_modules(node))
+                for one in node.names:
+                    root = one.name.partition(".")[0]
+                    self._imported[one.asname or root] = one.name if one.asname else root
             case ast.ImportFrom():
                 module = UNKNOWN if node.level else node.module or UNKNOWN
                 self._imported.update({one.asname or one.name: f"{module}.{one.name}" for one in node.names})
@@ -122,13 +125,10 @@ class PythonScope:
             meant = {self.dotted(value, depth + 1) for value in values if isinstance(value, ast.Call)}
             return meant.pop() if len(meant) == 1 else UNKNOWN
         if self._bound[name] == 1 and name in self.classes:
-            return self._class(self.classes[name], depth)
+            # A class is named like its first base from another module.
+            bases = [self.dotted(one, depth + 1) for one in self.classes[name].bases]
+            return next((base for base in bases if not base.startswith((UNKNOWN, "."))), f"{_OWN}.{name}")
         return f"{_OWN}.{name}" if self._bound[name] == 1 and name in self.functions else UNKNOWN
-
-    def _class(self, node: ast.ClassDef, depth: int) -> str:
-        """Return the name of a class: that of its first base from another module, or its own."""
-        known = [base for one in node.bases if not (base := self.dotted(one, depth + 1)).startswith((UNKNOWN, "."))]
-        return known[0] if known else f"{_OWN}.{node.name}"
 
     def function(self, node: ast.AST | None) -> Function | None:
         """Return the function of this file that an expression names; None if that is uncertain."""
@@ -144,26 +144,25 @@ class PythonScope:
         """Return the class of this file that an expression names; None if that is uncertain."""
         return self.classes.get(node.id) if isinstance(node, ast.Name) and self._bound[node.id] == 1 else None
 
-    def text(self, node: ast.AST | None, depth: int = 0) -> SourceText | None:  # noqa: PLR0911 - one case a form
+    def text(self, node: ast.AST | None, depth: int = 0) -> SourceText | None:
         """Return the text of an expression: a literal, a constant, or a combination of them; None if computed."""
         if depth > _DEEPEST:
             return None
+        found: SourceText | None = None
         match node:
             case ast.Constant(value=str(value)):
-                return SourceText(value, node)
+                found = SourceText(value, node)
             case ast.Name() if self._bound[node.id] == 1:
-                return self._constant(node.id, depth)
+                found = self._constant(node.id, depth)
             case ast.Attribute(value=ast.Name(id=owner)) if owner in self.classes:
-                return self._constant(f"{owner}.{node.attr}", depth)
-            case ast.Attribute(attr="value"):
-                return self.text(node.value, depth + 1)
+                found = self._constant(f"{owner}.{node.attr}", depth)
+            case ast.Attribute(attr="value") | ast.FormattedValue(conversion=-1, format_spec=None):
+                found = self.text(node.value, depth + 1)
             case ast.BinOp(op=ast.Add()):
-                return self._joined(node, (node.left, node.right), depth)
+                found = self._joined(node, (node.left, node.right), depth)
             case ast.JoinedStr():
-                return self._joined(node, tuple(node.values), depth)
-            case ast.FormattedValue(conversion=-1, format_spec=None):
-                return self.text(node.value, depth + 1)
-        return None
+                found = self._joined(node, tuple(node.values), depth)
+        return found
 
     def _constant(self, name: str, depth: int) -> SourceText | None:
         if name not in self._said:
@@ -192,12 +191,6 @@ def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                     case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
                         pairs = zip(names, values, strict=True)
                         yield from ((one.id, made) for one, made in pairs if isinstance(one, ast.Name))
-
-
-def _modules(node: ast.Import) -> Iterator[tuple[str, str]]:
-    for one in node.names:
-        root = one.name.partition(".")[0]
-        yield (one.asname, one.name) if one.asname else (root, root)
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
@@ -337,17 +330,16 @@ def comments_of(text: str) -> tuple[Comment, ...]:
     >>> comments_of("x = 1  # truename: ignore[TN104, separator] kept for old clients")[0].rules
     ('TN104', 'separator')
     """
-    return tuple(_found(text)) if _MARK in text else ()
-
-
-def _found(text: str) -> Iterator[Comment]:
-    try:
+    if _MARK not in text:
+        return ()
+    found: list[Comment] = []
+    # A source that the parser accepts, but not the tokenizer: the remaining comments are unknown.
+    with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             match = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
             if match is not None:
                 line, column = token.start
-                rules = [rule.strip() for rule in (match["rules"] or "").split(",")[:_MOST]]
-                yield Comment(line, column + 1, tuple(rule for rule in rules if rule) or ("",), match["reason"].strip())
-    except (tokenize.TokenError, SyntaxError):
-        # The parser accepted the source, but the tokenizer does not; the remaining comments are unknown.
-        return
+                given = [rule.strip() for rule in (match["rules"] or "").split(",")[:_MOST]]
+                rules = tuple(rule for rule in given if rule) or ("",)
+                found.append(Comment(line, column + 1, rules, match["reason"].strip()))
+    return tuple(found)

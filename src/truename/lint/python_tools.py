@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.conventions import Location
 from truename.lint.python_signatures import (
+    argument,
     at,
     definition_of,
     expression_text,
@@ -228,14 +229,13 @@ class NameSlots:
             return NameSlot(self._source.point(given.lineno, given.col_offset), self._end(given), '"', '"')
         is_full = given is not None or any(isinstance(one, ast.Starred) for one in call.args)
         inside = () if is_full or not known.takes_name else tuple(self._inside(call))
-        if inside and call.args:
+        if not inside:
+            return None
+        if call.args:
             return self._behind(call.args[-1], inside, known) if known.name else None
-        return self._in_front(call, inside[0].token.end, known) if inside else None
-
-    def _in_front(self, call: ast.Call, point: Point, known: DeclarationForm) -> NameSlot:
-        """Return the place after the opening parenthesis of a call without positional arguments."""
-        space = "" if self._source.ends_at(point) else " "
-        return _room(point, f'{_keyword(known)}"', f'",{space}' if call.keywords else '"')
+        opening = inside[0].token.end
+        space = "" if self._source.ends_at(opening) else " "
+        return _room(opening, f'{_keyword(known)}"', f'",{space}' if call.keywords else '"')
 
     def _behind(self, argument: ast.expr, inside: Iterable[_Scope], known: DeclarationForm) -> NameSlot | None:
         """Return the place after the last positional argument."""
@@ -302,8 +302,10 @@ class DeclaredServers:
         labels: Counter[str] = Counter()
         made = (pair for node in scope.nodes for pair in bindings(node))
         for variable, call in made:
-            if isinstance(call, ast.Call) and _is_server(scope, call):
-                label = _label(scope, call) or variable
+            dotted = scope.dotted(call.func) if isinstance(call, ast.Call) else ""
+            if isinstance(call, ast.Call) and dotted.startswith(_MADE_BY) and dotted.endswith(_CLASSES):
+                text = scope.text(argument(call, _NAME))
+                label = (text.value if text is not None else "") or variable
                 labels[label] += 1
                 told = f"{label}_{labels[label]}" if labels[label] > 1 else label
                 self._made.setdefault(variable, []).append((call.lineno, told))
@@ -324,17 +326,6 @@ class DeclaredServers:
         return self._labels[0] if is_listed else ""
 
 
-def _is_server(scope: PythonScope, call: ast.Call) -> bool:
-    dotted = scope.dotted(call.func)
-    return dotted.startswith(_MADE_BY) and dotted.endswith(_CLASSES)
-
-
-def _label(scope: PythonScope, call: ast.Call) -> str:
-    given = next((one.value for one in call.keywords if one.arg == _NAME), call.args[0] if call.args else None)
-    text = scope.text(given)
-    return text.value if text is not None else ""
-
-
 # Every declaration form contains this word, and most sources do not.
 _WORD: Final = "tool"
 _DESCRIPTION: Final = "description"
@@ -351,7 +342,7 @@ class NamedTool:
 
     name: str
     location: Location
-    definition: Mapping[str, Any]
+    definition: Mapping[str, object]
     said: Mapping[str, ast.expr] = field(default_factory=lambda: MappingProxyType({}))
     first: int = 0
     last: int = 0
@@ -398,7 +389,7 @@ class _SourceReader:
         self._gaps = NameSlots(source)
         nodes = self._scope.nodes
         self._methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
-        self._schemas: dict[tuple[int, bool], Mapping[str, Any]] = {}
+        self._schemas: dict[tuple[int, bool], Mapping[str, object]] = {}
         # Decorators are read together with their functions.
         self._seen = {id(one) for node in nodes if isinstance(node, Function) for one in node.decorator_list}
 
@@ -444,7 +435,9 @@ class _SourceReader:
         known = self._way(made_by)
         if known is None:
             return
-        function = function or self._function(known, call)
+        given = (*(keyword(call, name) for name in known.function), at(call, known.function_at))
+        named = (self._scope.function(one) for one in given)
+        function = function or next((one for one in named if one is not None), None)
         if known.needs_function and function is None and keyword(call, known.name) is None:
             return
         lines = (call.lineno, call.end_lineno or call.lineno)
@@ -492,7 +485,7 @@ class _SourceReader:
         self,
         name: ast.expr | None,
         function: Function | None,
-        definition: Mapping[str, Any],
+        definition: Mapping[str, object],
         said: Mapping[str, ast.expr],
         lines: Lines,
     ) -> NamedTool | UnnamedTool:
@@ -515,7 +508,7 @@ class _SourceReader:
         self,
         name: str,
         place: Location,
-        definition: Mapping[str, Any],
+        definition: Mapping[str, object],
         said: Mapping[str, ast.expr],
         lines: Lines,
         *,
@@ -533,13 +526,6 @@ class _SourceReader:
 
     def _computed(self, node: ast.expr, lines: Lines) -> UnnamedTool:
         return UnnamedTool(self._source.place(node, ""), expression_text(node), *lines)
-
-    def _function(self, known: DeclarationForm, call: ast.Call) -> Function | None:
-        for name in known.function:
-            found = self._scope.function(keyword(call, name))
-            if found is not None:
-                return found
-        return self._scope.function(at(call, known.function_at))
 
     def _argument(
         self, call: ast.Call, name: str, place: int, known: DeclarationForm, function: Function | None
@@ -564,26 +550,25 @@ class _SourceReader:
 
     def _schema(
         self, known: DeclarationForm, call: ast.Call | None, function: Function | None
-    ) -> Mapping[str, Any] | None:
+    ) -> Mapping[str, object] | None:
         given = [keyword(call, one) for one in known.schemas] if call is not None else []
         if call is not None and known.schema_at >= 0:
             given.append(at(call, known.schema_at))
         for one in given:
             model = self._scope.class_(one)
             is_known, value = literal(one) if one is not None else (False, None)
-            if model is not None or (is_known and isinstance(value, dict)):
-                return value if model is None else schema_of_class(model)
+            if model is not None:
+                return schema_of_class(model)
+            if is_known and isinstance(value, dict):
+                return value
         if function is None:
             return None
-        strict = known.strict and not self._is_false(call, "strict_mode")
+        mode = None if call is None else keyword(call, "strict_mode")
+        strict = known.strict and not (isinstance(mode, ast.Constant) and mode.value is False)
         key = (id(function), strict)
         if key not in self._schemas:
             self._schemas[key] = schema_of_function(function, is_method=id(function) in self._methods, strict=strict)
         return self._schemas[key]
-
-    def _is_false(self, call: ast.Call | None, name: str) -> bool:
-        given = keyword(call, name) if call is not None else None
-        return isinstance(given, ast.Constant) and given.value is False
 
 
 def _rooms(one: NamedTool, room: NameSlot | None) -> tuple[NameSlot, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.catalog import Origin, Tool
 from truename.catalog.globs import Globs
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.conventions import Declaration, Linted, Suppressed, Suppression
+    from truename.conventions import Declaration, Linted, Suppression
     from truename.lint.baseline import Baseline, BaselineEntry
     from truename.lint.declared import DeclaredTools
     from truename.lint.python_source import InlineSuppression
@@ -34,7 +34,9 @@ _NOWHERE: Final = "x"
 _MOST: Final = 400
 
 
-def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]) -> list[Declaration]:
+def with_metadata(
+    declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, object]]
+) -> list[Declaration]:
     """Return the declarations with the operator's metadata, as a gateway would read it.
 
     The server of a tool in a source is unknown, so only entries for every server apply to it: ``*/ios_*``, ``*``.
@@ -46,7 +48,7 @@ def with_metadata(declarations: Iterable[Declaration], entries: Mapping[str, Map
 
 
 def invalid_metadata_findings(
-    declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, Any]]
+    declarations: Iterable[Declaration], entries: Mapping[str, Mapping[str, object]]
 ) -> Iterator[Finding]:
     """Yield a finding for each tool with invalid metadata; the operator's value for a field takes precedence."""
     judge = _Suppressions(entries)
@@ -59,7 +61,7 @@ def invalid_metadata_findings(
 class _Suppressions:
     """The operator's metadata entries: all of them, and those for every server."""
 
-    def __init__(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, entries: Mapping[str, Mapping[str, object]]) -> None:
         self._all = Exposure(metadata=entries)
         everywhere = {glob: said for glob, said in entries.items() if not glob.partition("/")[0].strip("*@")}
         self._everywhere = Exposure(metadata=everywhere)
@@ -127,7 +129,14 @@ def split_suppressed(
     used: set[Suppression] = set()
     for one in findings:
         reason = at_place.get((one.location, one.rule.code)) if one.location else None
-        by = next((entry for entry, globs in by_rule[one.rule.code] if _is_about(entry, globs, one)), None)
+        by = next(
+            (
+                entry
+                for entry, globs in by_rule[one.rule.code]
+                if _ALL in entry.tools or any(globs.first(tool) for tool in one.tools[:1])
+            ),
+            None,
+        )
         if one.rule.name in ALWAYS or (reason is None and by is None):
             counted.append(one)
         elif reason is not None:
@@ -136,10 +145,6 @@ def split_suppressed(
             taken.append((one, "convention", by.reason))
             used.add(by)
     return counted, taken, frozenset(used)
-
-
-def _is_about(entry: Suppression, globs: Globs, finding: Finding) -> bool:
-    return _ALL in entry.tools or any(globs.first(tool) for tool in finding.tools[:1])
 
 
 def _code(word: str) -> str:
@@ -264,12 +269,12 @@ class LintReport:
     def without_fixed(self) -> LintReport:
         """Return the report without unused comments and stale entries, after they were removed."""
         gone = {one.location for one in self.unused}
-        shown = tuple(
-            one
-            for one in self.shown
-            if not (one.finding.rule.name == "stale_baseline" or (one.finding.location in gone and _is_unused(one)))
-        )
-        return replace(self, shown=shown, unused=(), stale=())
+        shown = []
+        for one in self.shown:
+            rule, location = one.finding.rule.name, one.finding.location
+            if rule != "stale_baseline" and not (rule == "unused_suppression" and location in gone):
+                shown.append(one)
+        return replace(self, shown=tuple(shown), unused=(), stale=())
 
     def entries(self, base: Path) -> tuple[BaselineEntry, ...]:
         """Return the entries of a baseline that accepts all findings, as far as they can be accepted."""
@@ -299,7 +304,11 @@ def weigh(
     """
     configured = configured or LintConfiguration()
     chosen = frozenset(rules)
-    declared = _judged(declared, configured)
+    declared = replace(
+        declared,
+        declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
+        findings=(*declared.findings, *invalid_metadata_findings(declared.declarations, configured.metadata)),
+    )
     linted = lint(declared.declarations, configured.convention, with_metadata(peers, configured.metadata))
     unused = tuple(unused_comments(declared, linted, chosen, is_whole=is_whole))
     own = [*declared.findings, *configured.findings, *(baseline.findings if baseline else ())]
@@ -310,24 +319,18 @@ def weigh(
     everything = [
         *(WeighedFindings(finding=_placed(one, configured), fingerprint="") for one in shown),
         *(WeighedFindings(finding=one, fingerprint="", hidden=by, reason=reason) for one, by, reason in back),
-        *(_suppressed(one) for one in linted.suppressed),
+        *(
+            WeighedFindings(
+                finding=one.finding,
+                fingerprint="",
+                hidden="convention" if one.by else "comment",
+                reason=one.reason,
+            )
+            for one in linted.suppressed
+        ),
     ]
     weighed = _marked([one for one in everything if _is_chosen(one.finding, chosen)], configured.base)
     return _against(weighed, declared, configured, baseline=baseline, unused=unused, chosen=chosen)
-
-
-def _judged(declared: DeclaredTools, configured: LintConfiguration) -> DeclaredTools:
-    """Return the declarations with their effective metadata, and findings about invalid metadata."""
-    return replace(
-        declared,
-        declarations=tuple(with_metadata(declared.declarations, configured.metadata)),
-        findings=(*declared.findings, *invalid_metadata_findings(declared.declarations, configured.metadata)),
-    )
-
-
-def _suppressed(one: Suppressed) -> WeighedFindings:
-    by: Hidden = "convention" if one.by else "comment"
-    return WeighedFindings(finding=one.finding, fingerprint="", hidden=by, reason=one.reason)
 
 
 def _against(
@@ -340,7 +343,12 @@ def _against(
     chosen: frozenset[str],
 ) -> LintReport:
     entries = {one.fingerprint: one for one in baseline.entries} if baseline else {}
-    judged_ = [_accepted(one, entries) for one in weighed]
+    judged_ = [
+        one
+        if one.hidden or one.fingerprint not in entries or one.finding.rule.name in ALWAYS
+        else replace(one, hidden="baseline", reason="accepted in the baseline")
+        for one in weighed
+    ]
     found = {one.fingerprint for one in weighed}
     relevant = [one for one in entries.values() if not chosen or one.rule.upper() in chosen]
     old = tuple(find_stale_entries(relevant, found, declared.files, configured.base))
@@ -357,16 +365,6 @@ def _against(
         tools=len(declared.declarations),
         files=declared.files,
     )
-
-
-def _is_unused(one: WeighedFindings) -> bool:
-    return one.finding.rule.name == "unused_suppression"
-
-
-def _accepted(one: WeighedFindings, entries: dict[str, BaselineEntry]) -> WeighedFindings:
-    if one.hidden or one.fingerprint not in entries or one.finding.rule.name in ALWAYS:
-        return one
-    return replace(one, hidden="baseline", reason="accepted in the baseline")
 
 
 def _marked(weighed: Iterable[WeighedFindings], base: Path) -> list[WeighedFindings]:

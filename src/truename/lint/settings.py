@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LintConfiguration", "LintSettings", "load_lint_configuration"]
 
-Metadata = Mapping[str, Mapping[str, Any]]
+Metadata = Mapping[str, Mapping[str, object]]
 _T = TypeVar("_T")
 
 # The tables of each file; files and tables in the order in which they are searched.
@@ -131,14 +131,14 @@ def _settings_file(start: Path) -> Path | None:
     return None
 
 
-def _table(file: Path, where: KeyPath) -> Any:
-    value: Any = decode(read_text(file), str(file), toml=True)
+def _table(file: Path, where: KeyPath) -> object:
+    value: object = decode(read_text(file), str(file), toml=True)
     for step in where:
         value = value.get(step) if isinstance(value, dict) else None
     return value
 
 
-def _own_table(file: Path, name: str) -> Any:
+def _own_table(file: Path, name: str) -> object:
     tables = (_table(file, (*section, name)) for section in _FILES[file.name])
     return next((one for one in tables if one is not None), {})
 
@@ -189,11 +189,6 @@ def _finding(error: ConfigError) -> Finding:
     return replace(finding, location=_place(file, _document(file), error.key))
 
 
-def _steps(key: str) -> Iterator[str | int]:
-    for found in _STEP.finditer(key[:2000]):
-        yield int(found[1]) if found[1] else found[2] or found[3]
-
-
 def _document(file: Path) -> Document | None:
     try:
         return Document.read(file, _TOML)
@@ -204,13 +199,11 @@ def _document(file: Path) -> Document | None:
 def _place(file: Path, document: Document | None, key: str) -> Location:
     if document is None:
         return Location(file=str(relative_to_cwd(file)), key=key)
-    where = tuple(_steps(key))
+    steps = _STEP.finditer(key[:2000])
+    where: KeyPath = tuple(int(found[1]) if found[1] else found[2] or found[3] for found in steps)
     if where[:1] in {(_CONVENTION,), (_SECTION,), (_METADATA,)}:
         sections = _FILES.get(file.name, ((),))
-        where = (*next((one for one in sections if _has(document, (*one, where[0]))), ()), *where)
+        there = (one for one in sections if value_at(document.value, (*one, where[0])) is not ABSENT)
+        where = (*next(there, ()), *where)
     line, column = document.position(where)
     return Location(file=str(relative_to_cwd(file)), line=line, column=column, key=key)
-
-
-def _has(document: Document, where: KeyPath) -> bool:
-    return value_at(document.value, where) is not ABSENT

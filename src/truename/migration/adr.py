@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from datetime import date
 
     from truename.migration.plan import RenamePlan
@@ -64,16 +64,24 @@ def record_file_name(plan: RenamePlan, number: int) -> str:
 
 def decision_record(plan: RenamePlan, decision: OldNamesDecision) -> str:
     """Return the record as Markdown, with all `FIELDS`."""
+    pairs = [f"{_name(old)} to {_name(new)}" for old, new in plan.renames.items()]
+    title = ", ".join(pairs) if len(pairs) <= _TITLED else f"{len(pairs)} tools"
+    counted = "1 tool has" if len(plan.renames) == 1 else f"{len(plan.renames)} tools have"
+    context = (
+        decision.reason or f"{counted} to be renamed (state the reason here).",
+        "",
+        "The names are used in source code, fixtures, documentation, permissions and prompts, and by models.",
+    )
     lines = [
-        f"# {decision.number:04d}. Rename {_title(plan)}",
+        f"# {decision.number:04d}. Rename {title}",
         "",
         f"- Status: {decision.status}",
         f"- Date: {decision.day.isoformat()}",
-        *_section("Context and Problem Statement", _context(plan, decision)),
+        *_section("Context and Problem Statement", context),
         *_section("Considered Options", _options(decision)),
         *_section("Decision Outcome", _outcome(plan, decision)),
         *_section("Consequences", _consequences(plan, decision)),
-        *_section("More Information", _more(plan, decision)),
+        *_section("More Information", _more(plan)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -83,24 +91,8 @@ def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     yield from lines
 
 
-def _title(plan: RenamePlan) -> str:
-    pairs = [f"{_name(old)} to {_name(new)}" for old, new in plan.renames.items()]
-    return ", ".join(pairs) if len(pairs) <= _TITLED else f"{len(pairs)} tools"
-
-
 def _name(name: str) -> str:
     return name if name.isprintable() else excerpt(name)
-
-
-def _context(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
-    yield decision.reason or f"{_counted(plan.renames)} to be renamed (state the reason here)."
-    yield ""
-    yield "The names are used in source code, fixtures, documentation, permissions and prompts, and by models."
-
-
-def _counted(names: Sequence[str] | Iterable[str]) -> str:
-    count = len(tuple(names))
-    return "1 tool has" if count == 1 else f"{count} tools have"
 
 
 def _options(decision: OldNamesDecision) -> Iterator[str]:
@@ -140,12 +132,10 @@ def _consequences(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]
         yield f"- Bad: `{_name(name)}` performs the upgrade; older peers must be upgraded by its old name first."
 
 
-def _more(plan: RenamePlan, decision: OldNamesDecision) -> Iterator[str]:
-    del decision
-    first = next(iter(plan.renames.items()), ("OLD", "NEW"))
+def _more(plan: RenamePlan) -> Iterator[str]:
     yield "- Old names are never given to other tools."
     if len(plan.renames) == 1:
-        names = shlex.join(map(_name, first))
+        names = shlex.join(map(_name, *plan.renames.items()))
         yield f"- `truename rename {names} --check PATH` finds remaining uses of the old name."
     else:
         yield "- `truename rename --map FILE --check PATH` finds remaining uses of old names."

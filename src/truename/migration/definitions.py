@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.errors import excerpt
 from truename.identity.definition import DIGESTED_FIELDS
@@ -12,6 +12,7 @@ from truename.migration.schema_changes import (
     INPUT,
     OUTPUT,
     AffectedSide,
+    Alternative,
     ChangeDetail,
     ChangeEffect,
     alternatives,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_definitions", "compare_pins", "compare_schemas"]
 
-Schema = Mapping[str, Any]
+Schema = Mapping[str, object]
 Path = tuple[str, ...]
 
 _DEPTH: Final = 40
@@ -72,7 +73,10 @@ def compare_schemas(old: object, new: object, side: AffectedSide) -> tuple[Chang
     if equal_json(old, new):
         return ()
     if side is OUTPUT and not (isinstance(old, Mapping) and isinstance(new, Mapping)):
-        return _whole_output(old, side)
+        lost = isinstance(old, Mapping)
+        fact = "the result no longer has a schema" if lost else "the result now has a schema"
+        effect = ChangeEffect.WIDENED if lost else ChangeEffect.NARROWED
+        return (ChangeDetail(path=side.key, effect=effect, fact=fact, breaking=lost),)
     comparison = _Comparison(_rooted(old), _rooted(new), side)
     comparison.run()
     return tuple(comparison.details)
@@ -81,13 +85,6 @@ def compare_schemas(old: object, new: object, side: AffectedSide) -> tuple[Chang
 def _rooted(schema: object) -> Schema:
     given = schema if isinstance(schema, Mapping) else {}
     return given if "type" in given else {"type": "object", **given}
-
-
-def _whole_output(old: object, side: AffectedSide) -> tuple[ChangeDetail, ...]:
-    lost = isinstance(old, Mapping)
-    fact = "the result no longer has a schema" if lost else "the result now has a schema"
-    effect = ChangeEffect.WIDENED if lost else ChangeEffect.NARROWED
-    return (ChangeDetail(path=side.key, effect=effect, fact=fact, breaking=lost),)
 
 
 class _Comparison:
@@ -153,7 +150,9 @@ class _Comparison:
         self._seen.add(pair)
         return seen
 
-    def _several(self, path: Path, old: tuple[Schema, Any], new: tuple[Schema, Any]) -> None:
+    def _several(
+        self, path: Path, old: tuple[Schema, list[Alternative]], new: tuple[Schema, list[Alternative]]
+    ) -> None:
         pairs, gone, added = pair_alternatives(old[1], new[1])
         for one in gone:
             self._tell(path, ChangeEffect.NARROWED, f"{_called(one)} is no longer allowed")
@@ -247,13 +246,13 @@ def _required(schema: Schema) -> set[str]:
     return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
-def _others(schema: Schema) -> Any:
+def _others(schema: Schema) -> Schema | bool:
     """Return the additional properties that are allowed: all, none, or those that fit a schema."""
     allowed = schema.get("additionalProperties")
     return allowed if allowed is False or (isinstance(allowed, Mapping) and allowed) else True
 
 
-def _schema_mapping(schema: Schema, keyword: str) -> Mapping[str, Any]:
+def _schema_mapping(schema: Schema, keyword: str) -> Mapping[str, object]:
     value = schema.get(keyword)
     return value if isinstance(value, Mapping) else {}
 
@@ -274,7 +273,7 @@ _LOST: Final = {
 _SHOWN: Final = 60
 
 
-def compare_definitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[ChangeDetail, ...]:
+def compare_definitions(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[ChangeDetail, ...]:
     """Return every difference between two definitions (tools/list entries) except their names.
 
     Losing a promise of an MCP hint (such as read-only) is breaking, since approvals and policies relied on it.
@@ -325,12 +324,12 @@ def _parameter(name: str, effect: ChangeEffect, fact: str) -> ChangeDetail:
     return ChangeDetail(path=path, effect=effect, fact=f"{excerpt(name)} {fact}", breaking=effect in INPUT.breaking)
 
 
-def _mapped(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+def _mapped(definition: Mapping[str, object]) -> Mapping[str, object]:
     annotations = definition.get("annotations")
     return annotations if isinstance(annotations, Mapping) else {}
 
 
-def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
+def _annotations(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[ChangeDetail]:
     for name, read in HINTS.items():
         was, now = read(old), read(new)
         # The read-only hint decides the defaults of the other hints.
@@ -344,18 +343,17 @@ def _annotations(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Cha
     yield from _texts(("annotations",), old, new, others)
 
 
-def _texts(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any], keys: Any) -> Iterator[ChangeDetail]:
+def _texts(
+    path: tuple[str, ...], old: Mapping[str, object], new: Mapping[str, object], keys: Iterable[str]
+) -> Iterator[ChangeDetail]:
     for key in keys:
         was, now = old.get(key), new.get(key)
         if not equal_json(was, now):
+            fact = "it is new" if was is None else "it is missing now" if now is None else "it changed"
+            if isinstance(was, str) and isinstance(now, str):
+                fact = f"it is {_around(now, was)}; it was {_around(was, now)}"
             where = path_text((*path, key))
-            yield ChangeDetail(path=where, effect=ChangeEffect.RESTATED, fact=_restated(was, now), breaking=False)
-
-
-def _restated(was: object, now: object) -> str:
-    if not isinstance(was, str) or not isinstance(now, str):
-        return "it is new" if was is None else "it is missing now" if now is None else "it changed"
-    return f"it is {_around(now, was)}; it was {_around(was, now)}"
+            yield ChangeDetail(path=where, effect=ChangeEffect.RESTATED, fact=fact, breaking=False)
 
 
 def _around(text: str, other: str) -> str:
@@ -366,7 +364,7 @@ def _around(text: str, other: str) -> str:
     return f"{'...' if start else ''}{excerpt(piece, _SHOWN)}{'...' if len(text) > start + _SHOWN else ''}"
 
 
-def _unexplained(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ChangeDetail]:
+def _unexplained(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[ChangeDetail]:
     """Yield changes that only a digest shows: the title of a schema, or null instead of a missing field."""
     for key in DIGESTED_FIELDS:
         if key != "name" and ((key in old) is not (key in new) or not equal_json(old.get(key), new.get(key))):

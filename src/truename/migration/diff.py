@@ -82,7 +82,13 @@ class ToolChanges:
     @classmethod
     def of(cls, changes: Sequence[ToolChange]) -> ToolChanges:
         """Return the changes in their order, whatever the given order."""
-        return cls(tuple(sorted(changes, key=_place)))
+
+        def place(change: ToolChange) -> tuple[bool, int, Key, Key]:
+            old, new = change.old or change.new, change.new or change.old
+            none = ("", "")
+            return not change.breaking, _ORDER[change.kind], old.key if old else none, new.key if new else none
+
+        return cls(tuple(sorted(changes, key=place)))
 
     @property
     def breaking(self) -> tuple[ToolChange, ...]:
@@ -100,12 +106,6 @@ class ToolChanges:
 
     def __len__(self) -> int:
         return len(self.changes)
-
-
-def _place(change: ToolChange) -> tuple[bool, int, tuple[str, str], tuple[str, str]]:
-    old, new = change.old or change.new, change.new or change.old
-    none = ("", "")
-    return not change.breaking, _ORDER[change.kind], old.key if old else none, new.key if new else none
 
 
 _REMEDIES: Final = {
@@ -159,7 +159,10 @@ class _Diff:
 
     def changes(self) -> ToolChanges:
         old, new = self.sides.old, self.sides.new
-        gone = {key: pin for key, pin in old.items() if self._is_lost(key)}
+        # An old tool is gone if it has no proven match, and its name is missing or belongs to another tool.
+        gone = {
+            key: pin for key, pin in old.items() if key not in self.moved and (key not in new or key in self.origins)
+        }
         added = {key: pin for key, pin in new.items() if key not in old and key not in self.origins}
         matches = suggest_matches(gone, added)
         matched = {id(pin) for match in matches for pin in (match.old, match.new)}
@@ -168,27 +171,33 @@ class _Diff:
                 *self._proved(),
                 *map(_suggestion, matches),
                 *(_removed(pin, is_taken=key in new) for key, pin in gone.items() if id(pin) not in matched),
-                *(_added(pin) for pin in added.values() if id(pin) not in matched),
+                *(
+                    _change(ChangeKind.ADDED, None, pin, f"{excerpt(pin.name)} is new.", breaking=False)
+                    for pin in added.values()
+                    if id(pin) not in matched
+                ),
                 *map(_suspicion, suspect_matches(self._kept, gone)),
                 *(change for one, other in self._kept.values() for change in _changed(one, other)),
             ]
         )
 
-    def _is_lost(self, key: Key) -> bool:
-        """Return whether an old tool has no proven match: its name is gone, or belongs to another tool."""
-        return key not in self.moved and (key not in self.sides.new or key in self.origins)
-
     def _proved(self) -> Iterator[ToolChange]:
         old, new = self.sides.old, self.sides.new
         for source, target in self.moved.items():
             if target in old:
-                change = _reused(old[source], new[target], mutual=self.moved.get(target) == source)
+                is_mutual = self.moved.get(target) == source
+                fact = f"{excerpt(new[target].name)} now means the tool that {excerpt(old[source].name)} meant"
+                fact += ", and vice versa." if is_mutual else "; its former tool lost this name."
+                kind = ChangeKind.SWAPPED if is_mutual else ChangeKind.REUSED
+                change = _change(kind, old[source], new[target], fact)
             else:
                 change = _renamed(old[source], new[target], elsewhere=source[0] != target[0])
             # A definition can be copied, so an equal one on another server proves nothing.
             yield change if source[0] == target[0] else replace(change, certainty=Certainty.SUGGESTED, reasons=_COPIED)
             if source in new and source not in self.origins:
-                yield _replaced(old[source], new[source], new[target])
+                name, now = excerpt(new[source].name), excerpt(new[target].name)
+                fact = f"{name} now means another tool; its former tool is called {now}."
+                yield _change(ChangeKind.REUSED, old[source], new[source], fact)
 
     @cached_property
     def _kept(self) -> dict[Key, tuple[Pin, Pin]]:
@@ -209,18 +218,6 @@ def _renamed(old: Pin, new: Pin, *, elsewhere: bool) -> ToolChange:
     where = f" on server {excerpt(new.server)}" if elsewhere else ""
     fact = f"{excerpt(old.name)} is now called {excerpt(new.name)}{where}; its definition is the same."
     return _change(ChangeKind.RENAMED, old, new, fact)
-
-
-def _reused(old: Pin, new: Pin, *, mutual: bool) -> ToolChange:
-    fact = f"{excerpt(new.name)} now means the tool that {excerpt(old.name)} meant"
-    if mutual:
-        return _change(ChangeKind.SWAPPED, old, new, f"{fact}, and vice versa.")
-    return _change(ChangeKind.REUSED, old, new, f"{fact}; its former tool lost this name.")
-
-
-def _replaced(old: Pin, new: Pin, now: Pin) -> ToolChange:
-    fact = f"{excerpt(new.name)} now means another tool; its former tool is called {excerpt(now.name)}."
-    return _change(ChangeKind.REUSED, old, new, fact)
 
 
 def _suggestion(match: ToolMatch) -> ToolChange:
@@ -264,10 +261,6 @@ def _removed(pin: Pin, *, is_taken: bool) -> ToolChange:
     name = excerpt(pin.name)
     fact = f"The tool {name} is gone; another tool has the name." if is_taken else f"{name} is gone."
     return _change(ChangeKind.REMOVED, pin, None, fact)
-
-
-def _added(pin: Pin) -> ToolChange:
-    return _change(ChangeKind.ADDED, None, pin, f"{excerpt(pin.name)} is new.", breaking=False)
 
 
 def _changed(old: Pin, new: Pin) -> Iterator[ToolChange]:

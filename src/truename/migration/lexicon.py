@@ -63,7 +63,9 @@ class Lexicon:
                     problem = f"{excerpt(name)} cannot be written as a name in files: {fault}"
                     raise MigrationError(problem=problem, remedy="Choose another name.")
         whole = {**meanings, **dict(_in_json(meanings))}
-        escaped = frozenset(text for name in meanings for text in _in_patterns(name)) - whole.keys()
+        # As regular expressions write a name, in plain strings and in those with doubled backslashes.
+        patterns = {re.escape(name) for name in meanings if re.escape(name) != name}
+        escaped = frozenset(patterns | {pattern.replace("\\", "\\\\") for pattern in patterns}) - whole.keys()
         prefixes = {name[: at.end()] for name in meanings for at in _SEPARATOR.finditer(name) if at.start()}
         return cls(
             meanings=MappingProxyType(whole),
@@ -137,14 +139,6 @@ def _as_shown(meanings: Mapping[str, str]) -> Iterator[str]:
         yield old
         if (shown := _UNSHOWN.sub("_", old)) not in news:
             yield shown
-
-
-def _in_patterns(name: str) -> Iterator[str]:
-    """Yield the regular expressions of a name, in plain strings and in those with doubled backslashes."""
-    escaped = re.escape(name)
-    if escaped != name:
-        yield escaped
-        yield escaped.replace("\\", "\\\\")
 
 
 def _file_names(files: Iterable[str]) -> re.Pattern[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename.catalog import Catalog
 from truename.conventions import metadata_of
@@ -70,7 +70,7 @@ class Pin:
 
     name: str
     server: str = ""
-    definition: Mapping[str, Any] | None = field(default=None, hash=False)
+    definition: Mapping[str, object] | None = field(default=None, hash=False)
     parameters: tuple[str, ...] = ()
     recorded: Mapping[str, str] = field(default_factory=lambda: _NOTHING, hash=False)
     location: Location | None = None
@@ -91,7 +91,10 @@ class Pin:
         """The digest of the definition without the name; "" if the definition is too short to identify a tool."""
         if self.definition is None:
             return self.recorded.get("shape", "")
-        if not self._says_enough:
+        said = self.definition.get("description")
+        words = {word.lower() for word in _WORDS.findall(said[:_READ])} if isinstance(said, str) else set()
+        counted = sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words)
+        if counted < _ENOUGH or words <= _EMPTY:
             return ""
         return definition_digest({**self.definition, "name": list(self.limits)}) if self.limits else self.unnamed
 
@@ -115,13 +118,6 @@ class Pin:
             return ""
         return definition_digest({key: value for key, value in self.definition.items() if key != "name"})
 
-    @property
-    def _says_enough(self) -> bool:
-        said = (self.definition or {}).get("description")
-        words = {word.lower() for word in _WORDS.findall(said[:_READ])} if isinstance(said, str) else set()
-        counted = sum(len(word) // 2 if word >= _IDEOGRAPHS else 1 for word in words)
-        return counted >= _ENOUGH and not words <= _EMPTY
-
 
 def pins_of(tools: Tools) -> tuple[Pin, ...]:
     """Return the sorted pins of a catalog or of declarations; of a name that one server lists twice, the first.
@@ -140,15 +136,14 @@ def _pins(tools: Tools) -> Iterable[Pin]:
     if isinstance(tools, Catalog):
         told = ((tool.origin, tool.definition) for tool in tools.values())
         return (_pin(origin.name, origin.server_id, said, metadata_of(said)) for origin, said in told)
-    return (one if isinstance(one, Pin) else _declared(one) for one in tools)
-
-
-def _declared(one: Declaration) -> Pin:
-    return _pin(one.name, one.server, one.definition, one.metadata, one.location)
+    return (
+        one if isinstance(one, Pin) else _pin(one.name, one.server, one.definition, one.metadata, one.location)
+        for one in tools
+    )
 
 
 def _pin(
-    name: str, server: str, definition: Mapping[str, Any], metadata: Metadata, location: Location | None = None
+    name: str, server: str, definition: Mapping[str, object], metadata: Metadata, location: Location | None = None
 ) -> Pin:
     # A source may omit the name in its definition, but the digest includes it.
     whole = definition if "name" in definition else {"name": name, **definition}
@@ -156,7 +151,7 @@ def _pin(
     return Pin(name, server, whole, _parameters(definition), location=location, limits=limits)
 
 
-def _parameters(definition: Mapping[str, Any]) -> tuple[str, ...]:
+def _parameters(definition: Mapping[str, object]) -> tuple[str, ...]:
     schema = definition.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(schema, Mapping) or not isinstance(properties, Mapping):
@@ -269,13 +264,9 @@ def _defined(pin: Pin) -> str | None:
 def _seen(char: str) -> str:
     if char != "'" and char.isprintable() and not INVISIBLE.match(char):
         return char
-    return "".join(f"\\u{unit:04x}" for unit in _units(char))
-
-
-def _units(char: str) -> tuple[int, ...]:
-    """Return the UTF-16 code units of a character, as JSON escapes it: two beyond U+FFFF."""
+    # JSON escapes the UTF-16 code units of a character: two beyond U+FFFF.
     raw = char.encode("utf-16-be", "surrogatepass")
-    return tuple(int.from_bytes(raw[at : at + 2]) for at in range(0, len(raw), 2))
+    return "".join(f"\\u{raw[at : at + 2].hex()}" for at in range(0, len(raw), 2))
 
 
 def toml_string(text: str) -> str:
@@ -329,7 +320,7 @@ class _LockReader:
             raise self._fault(0, "its protocol is not a string")
         return Lock(self._tools(content.get("tools")), self._texts(content, "sources", 0), protocol)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         try:
             return tomllib.loads(self._text.removeprefix("\ufeff"))
         except tomllib.TOMLDecodeError as error:
@@ -365,7 +356,7 @@ class _LockReader:
                 raise self._fault(line, f"the {key} of {excerpt(entry['name'])} is not a digest")
         if "digest" not in recorded:
             raise self._fault(line, f"{excerpt(entry['name'])} has no digest")
-        definition = self._definition(entry, line)
+        definition = self._definition(entry["name"], entry.get("definition"), line)
         pin = Pin(
             entry["name"],
             server,
@@ -378,8 +369,7 @@ class _LockReader:
             raise self._fault(line, f"the definition of {excerpt(entry['name'])} does not match its digest")
         return pin
 
-    def _definition(self, entry: Mapping[str, Any], line: int) -> Mapping[str, Any] | None:
-        text = entry.get("definition")
+    def _definition(self, name: str, text: object, line: int) -> Mapping[str, object] | None:
         if text is None:
             return None
         try:
@@ -387,16 +377,16 @@ class _LockReader:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not found.keys() <= set(_DEFINED):
-            raise self._fault(line, f"the definition of {excerpt(entry['name'])} is not valid JSON of a definition")
-        return {"name": entry["name"], **found}
+            raise self._fault(line, f"the definition of {excerpt(name)} is not valid JSON of a definition")
+        return {"name": name, **found}
 
-    def _texts(self, table: Mapping[str, Any], key: str, line: int) -> tuple[str, ...]:
+    def _texts(self, table: Mapping[str, object], key: str, line: int) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise self._fault(line, f"its {key} are not a list of strings")
         return tuple(value)
 
-    def _check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], line: int) -> None:
+    def _check_keys(self, table: Mapping[str, object], known: tuple[str, ...], line: int) -> None:
         for key in table:
             if key not in known:
                 raise self._fault(line, f"{excerpt(key)} is not a field of a lock")

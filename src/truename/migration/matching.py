@@ -135,7 +135,12 @@ class Resemblance:
                 self._holders[feature].append(place)
         self._count = max(len(old), len(new), 1)
         self._spread = Counter(feature for traits in self._old for feature in traits.features)
-        self._weights = self._weighed()
+        # The more tools of either side have a word, the less it weighs.
+        self._weights: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for kind, word in self._spread.keys() | self._holders.keys():
+            spread = max(self._spread[kind, word], len(self._holders.get((kind, word), ())))
+            rarity = math.log1p(self._count / spread) / math.log1p(self._count)
+            self._weights[kind][word] = rarity * (_VERB if kind == "name" and word in COMMON else 1.0)
 
     def pairs(self, least: float = LEAST, *, by_name: bool = True) -> list[tuple[ToolLikeness, Pin, Pin]]:
         """Return the similar pairs, the most similar first; a tool may be in several."""
@@ -197,15 +202,6 @@ class Resemblance:
         # Exact sums, so that the order of a set does not matter.
         weights = self._weights[kind]
         return math.fsum(map(weights.__getitem__, several))
-
-    def _weighed(self) -> dict[str, dict[str, float]]:
-        """Return the weight of each word: the more tools of either side have it, the less it weighs."""
-        weights: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        for kind, word in self._spread.keys() | self._holders.keys():
-            spread = max(self._spread[kind, word], len(self._holders.get((kind, word), ())))
-            rarity = math.log1p(self._count / spread) / math.log1p(self._count)
-            weights[kind][word] = rarity * (_VERB if kind == "name" and word in COMMON else 1.0)
-        return weights
 
 
 def _reasons(old: _Traits, new: _Traits, parts: dict[str, float]) -> tuple[str, ...]:

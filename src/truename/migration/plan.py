@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -45,8 +46,10 @@ def client_spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict
     'mcp__kenny__fs_list'
     """
     found: dict[str, set[str]] = {}
-    for old, new in _shown(renames, tuple(servers)):
-        found.setdefault(old, set()).add(new)
+    for dialect, server, (old, new) in product(dialects.table(), servers, renames.items()):
+        before, after = dialect.shown(server, old), dialect.shown(server, new)
+        if before is not None and after is not None and fold(before) != fold(old):
+            found.setdefault(before, set()).add(after)
     own = {*renames, *renames.values()}
     return {
         old: new
@@ -57,15 +60,6 @@ def client_spellings(renames: Mapping[str, str], servers: Iterable[str]) -> dict
         and not old_name_problem(old)
         and not new_name_problem(new)
     }
-
-
-def _shown(renames: Mapping[str, str], servers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for dialect in dialects.table():
-        for server in servers:
-            for old, new in renames.items():
-                before, after = dialect.shown(server, old), dialect.shown(server, new)
-                if before is not None and after is not None and fold(before) != fold(old):
-                    yield before, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +127,21 @@ def plan(
     flagged = frozenset(control_plane)
     upgrading = tuple(name for name in renames if name in flagged or is_control_plane(name))
     refusals = tuple(remark for rule in _REFUSALS for remark in rule(case))
+    lockstep = (
+        PlanRemark(
+            kind="control_plane",
+            names=(name,),
+            fact=f"{excerpt(name)} performs the upgrade: older peers do not know its new name",
+            remedy="Upgrade all peers first by the old name, or keep the old name for this tool.",
+        )
+        for name in upgrading
+    )
     writable = not any(old_name_problem(old) or new_name_problem(new) for old, new in renames.items())
     shown = client_spellings(case.renames, servers) if writable else {}
     return RenamePlan(
         renames=MappingProxyType(case.renames),
         refusals=refusals,
-        warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *map(_lockstep, upgrading)),
+        warnings=(*(remark for rule in _WARNINGS for remark in rule(case)), *lockstep),
         control_plane=upgrading,
         spellings=MappingProxyType({old: new for old, new in shown.items() if old not in case.known}),
     )
@@ -226,19 +229,15 @@ def _chained(case: _PlannedRenames) -> Iterator[PlanRemark]:
                 continue
             if fold(case.renames[later]) == fold(old):
                 if old < later:
-                    yield _swap(old, later)
+                    fact = f"{excerpt(old)} and {excerpt(later)} would swap their names"
+                    remedy = "A name once shown never means another tool: choose new names for both."
+                    yield PlanRemark(kind="swap", names=(old, later), fact=fact, remedy=remedy)
             else:
                 fact = (
                     f"{excerpt(old)} would get the name {excerpt(later)}, which becomes {excerpt(case.renames[later])}"
                 )
                 remedy = "A caller of the one would reach the other: choose a name that was never used."
                 yield PlanRemark(kind="chain", names=(old, later), fact=fact, remedy=remedy)
-
-
-def _swap(one: str, other: str) -> PlanRemark:
-    fact = f"{excerpt(one)} and {excerpt(other)} would swap their names"
-    remedy = "A name once shown never means another tool: choose new names for both."
-    return PlanRemark(kind="swap", names=(one, other), fact=fact, remedy=remedy)
 
 
 def _withdrawn(case: _PlannedRenames) -> Iterator[PlanRemark]:
@@ -286,12 +285,6 @@ def _words(case: _PlannedRenames) -> Iterator[PlanRemark]:
             fact = f"{excerpt(old)} is a common word"
             remedy = "In quotes it may mean something else: review the changes before --apply."
             yield PlanRemark(kind="word", names=(old,), fact=fact, remedy=remedy)
-
-
-def _lockstep(name: str) -> PlanRemark:
-    fact = f"{excerpt(name)} performs the upgrade: older peers do not know its new name"
-    remedy = "Upgrade all peers first by the old name, or keep the old name for this tool."
-    return PlanRemark(kind="control_plane", names=(name,), fact=fact, remedy=remedy)
 
 
 _REFUSALS: Final[tuple[Callable[[_PlannedRenames], Iterator[PlanRemark]], ...]] = (

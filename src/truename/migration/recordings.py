@@ -63,7 +63,7 @@ class RecordedCall:
     """
 
     id: ToolId
-    arguments: Mapping[str, Any] = field(hash=False)
+    arguments: Mapping[str, object] = field(hash=False)
     context: Context = _UNKNOWN
     name: str = ""
     server: str = ""
@@ -140,7 +140,7 @@ class CallRecorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _plain(self, call: Call, catalog: str, protocol: str) -> dict[str, Any]:
+    def _plain(self, call: Call, catalog: str, protocol: str) -> dict[str, object]:
         context = call.caller.context
         texts = (call.wire_name, call.origin.server, call.origin.name, call.call_id, call.digest, catalog, protocol)
         return {
@@ -244,7 +244,7 @@ def _call(plain: object, number: int, path: Path) -> RecordedCall:
     return RecordedCall(id=id, arguments=arguments, context=context, line=number, **texts)
 
 
-def _text(plain: Mapping[str, Any], name: str) -> str:
+def _text(plain: Mapping[str, object], name: str) -> str:
     value = plain.get(name, "")
     if not isinstance(value, str):
         message = f"{name} is of type {type(value).__name__}, not text"
@@ -327,7 +327,13 @@ def rehearse(
 ) -> Iterator[ReplayedCall]:
     """Report for every line what `replay` would do now, without running anything."""
     for found in _calls(recording, names, caller, context):
-        yield found if found.call is None else _allowed(found, found.call, policy)
+        try:
+            if found.call is not None:
+                policy.enforce(found.call)
+        except PolicyError as error:
+            yield replace(found, state="refused", error=error, problem=str(error))
+        else:
+            yield found
 
 
 def bind_recorded_call(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> Call:
@@ -345,20 +351,15 @@ def bind_recorded_call(entry: RecordedCall, names: NameTable, caller: Caller, ca
     >>> str(bind_recorded_call(entry, names, Caller(), "c1").id)
     'fs@1/read_file@1'
     """
-    return bound_call(
-        name=_present(entry, names), call_id=call_id, arguments=entry.arguments, names=names, caller=caller
-    )
-
-
-def _present(entry: RecordedCall, names: NameTable) -> str:
     try:
-        return str(resolve(str(entry.id), names).id)
+        id = resolve(str(entry.id), names).id
     except UnknownTool as error:
         if error.reason not in _GONE or not entry.name or names.ledger is None:
             raise
         if names.ledger.standing(entry.name) is None:
             raise
-        return str(resolve(entry.name, names).id)
+        id = resolve(entry.name, names).id
+    return bound_call(name=str(id), call_id=call_id, arguments=entry.arguments, names=names, caller=caller)
 
 
 def _calls(
@@ -368,25 +369,14 @@ def _calls(
     for number, entry in enumerate(recording, 1):
         if isinstance(entry, BrokenLine):
             yield ReplayedCall(line=entry.line, state="broken", problem=entry.problem)
+            continue
+        who = caller.within(replace(entry.context if context is None else context, origin="replay"))
+        try:
+            call = bind_recorded_call(entry, names, who, f"replay-{token}-{number}")
+        except TruenameError as error:
+            yield ReplayedCall(line=entry.line, state="unknown", recorded=entry, error=error, problem=str(error))
         else:
-            who = caller.within(replace(entry.context if context is None else context, origin="replay"))
-            yield _bound(entry, names, who, f"replay-{token}-{number}")
-
-
-def _bound(entry: RecordedCall, names: NameTable, caller: Caller, call_id: str) -> ReplayedCall:
-    try:
-        call = bind_recorded_call(entry, names, caller, call_id)
-    except TruenameError as error:
-        return ReplayedCall(line=entry.line, state="unknown", recorded=entry, error=error, problem=str(error))
-    return ReplayedCall(line=entry.line, state="ready", recorded=entry, call=call)
-
-
-def _allowed(found: ReplayedCall, call: Call, policy: Policy) -> ReplayedCall:
-    try:
-        policy.enforce(call)
-    except PolicyError as error:
-        return replace(found, state="refused", error=error, problem=str(error))
-    return found
+            yield ReplayedCall(line=entry.line, state="ready", recorded=entry, call=call)
 
 
 def _ran(found: ReplayedCall, call: Call, run: Callable[[Call], Any], policy: Policy) -> ReplayedCall:

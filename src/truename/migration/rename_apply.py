@@ -33,7 +33,6 @@ _FORMAT: Final = 1
 _JOURNAL: Final = "journal.json"
 _ORIGINALS: Final = "originals"
 _MAX_JOURNAL: Final = 1 << 28
-_MAX_ORIGINALS: Final = 1 << 34
 _KEPT: Final = 50
 _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
@@ -89,8 +88,9 @@ class Originals:
     def with_status(self, status: Status) -> Originals:
         """Store a new status. Raises `OSError`."""
         changed = replace(self, status=status)
+        record = {"format": _FORMAT, **asdict(changed), "directory": self.directory.name}
         new = self.directory / f"{_JOURNAL}.{secrets.token_hex(4)}"
-        write_new(new, _plain(changed))
+        write_new(new, json.dumps(record, indent=1).encode())
         new.replace(self.directory / _JOURNAL)
         sync_directory(self.directory)
         return changed
@@ -98,11 +98,6 @@ class Originals:
     def discard(self) -> None:
         """Delete the record of a migration that changed nothing."""
         shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def _plain(originals: Originals) -> bytes:
-    record = {"format": _FORMAT, **asdict(originals), "directory": originals.directory.name}
-    return json.dumps(record, indent=1).encode()
 
 
 def digest(raw: bytes) -> str:
@@ -122,7 +117,15 @@ def record_originals(
     try:
         with os.fdopen(os.open(directory / _ORIGINALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             for change in changes:
-                entries.append(_entry(change, stream.tell()))
+                entry = OriginalFile(
+                    path=str(change.path),
+                    target=str(change.target),
+                    before=None if change.before is None else digest(change.before),
+                    after=None if change.after is None else digest(change.after),
+                    offset=stream.tell(),
+                    length=len(change.before or b""),
+                )
+                entries.append(entry)
                 stream.write(change.before or b"")
             stream.flush()
             os.fsync(stream.fileno())
@@ -140,19 +143,10 @@ def record_originals(
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    _forget(state)
+    for old in recorded_migrations(state)[_KEPT:]:
+        if old.status != "begun":
+            old.discard()
     return begun
-
-
-def _entry(change: FileRewrite, offset: int) -> OriginalFile:
-    return OriginalFile(
-        path=str(change.path),
-        target=str(change.target),
-        before=None if change.before is None else digest(change.before),
-        after=None if change.after is None else digest(change.after),
-        offset=offset,
-        length=len(change.before or b""),
-    )
 
 
 def recorded_migrations(state: Path) -> tuple[Originals, ...]:
@@ -181,13 +175,6 @@ def _read(directory: Path) -> Originals | None:
         return Originals(**{**plain, "directory": directory, "entries": entries, "made": made})
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-
-
-def _forget(state: Path) -> None:
-    """Delete the oldest records beyond the limit."""
-    for old in recorded_migrations(state)[_KEPT:]:
-        if old.status != "begun":
-            old.discard()
 
 
 def _damaged(path: Path, problem: str) -> ConfigError:
@@ -241,18 +228,14 @@ def _give_back(entry: OriginalFile, originals: Originals) -> None:
                 "somebody changed it meanwhile",
                 f"{originals.directory} has the original; remove that directory to continue.",
             )
-        _put(path, raw, target, originals)
+        new = temporary_path(path, originals)
+        new.unlink(missing_ok=True)
+        write_new(new, raw)
+        if target.exists():
+            copy_metadata(new, target)
+        new.replace(path)
     if (path != target or raw is None) and entry.after is not None and _digest(target) == entry.after:
         target.unlink()
-
-
-def _put(path: Path, raw: bytes, like: Path, originals: Originals) -> None:
-    new = temporary_path(path, originals)
-    new.unlink(missing_ok=True)
-    write_new(new, raw)
-    if like.exists():
-        copy_metadata(new, like)
-    os.replace(new, path)  # noqa: PTH105 - as above
 
 
 def _digest(path: Path) -> str | None:
@@ -276,12 +259,15 @@ def changed_since(last: Originals) -> list[ConfigError]:
 
 def undo_changes(last: Originals) -> list[FileRewrite]:
     """Return the changes that undo a migration. Raises `ConfigError` for damaged originals."""
-    return [_reversed(last, entry) for entry in reversed(last.entries)]
-
-
-def _reversed(last: Originals, entry: OriginalFile) -> FileRewrite:
-    current = None if entry.after is None else read_plain(Path(entry.target))
-    return FileRewrite(path=Path(entry.target), before=current, after=last.bytes_of(entry), target=Path(entry.path))
+    return [
+        FileRewrite(
+            path=Path(entry.target),
+            before=None if entry.after is None else read_plain(Path(entry.target)),
+            after=last.bytes_of(entry),
+            target=Path(entry.path),
+        )
+        for entry in reversed(last.entries)
+    ]
 
 
 def remove_empty(directories: Iterable[Path]) -> None:
@@ -335,7 +321,10 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRena
     """
     with _alone(state):
         recovered = _recovered(state)
-        last = _last(state, str(root))
+        here = [one for one in recorded_migrations(state) if one.root == str(root)]
+        # A kill may have prevented the status "undone".
+        undone = {one.note["undoes"] for one in here if one.status == "back"}
+        last = next((one for one in here if one.status == "done" and one.directory.name not in undone), None)
         if last is None:
             return AppliedRename(0, None, recovered)
         _raise_all(changed_since(last))
@@ -343,13 +332,6 @@ def undo(state: Path, root: Path, *, on_step: Step | None = None) -> AppliedRena
         _made(changes, state, "back", {"undoes": last.directory.name}, on_step)
         remove_empty(Path(made) for made in last.made)
         return AppliedRename(len(changes), last.with_status("undone"), recovered)
-
-
-def _last(state: Path, root: str) -> Originals | None:
-    """Return the last migration in this directory that was not undone, even if a kill prevented its status."""
-    here = [one for one in recorded_migrations(state) if one.root == root]
-    undone = {one.note["undoes"] for one in here if one.status == "back"}
-    return next((one for one in here if one.status == "done" and one.directory.name not in undone), None)
 
 
 def recover(state: Path) -> tuple[Originals, ...]:
@@ -372,9 +354,10 @@ def _alone(state: Path) -> Iterator[None]:
 
 def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any, on_step: Step | None) -> Originals:
     _check(changes, on_step)
-    made = _missing(changes)
+    parents = {change.target.parent for change in changes if change.after is not None}
+    missing = {one for parent in parents for one in (parent, *parent.parents) if not one.exists()}
     try:
-        originals = record_originals(state, changes, made=made, note=note)
+        originals = record_originals(state, changes, made=sorted(missing), note=note)
     except OSError as error:
         problem = f"the originals cannot be stored there ({error.strerror or error})"
         raise left_alone_error(state, problem, "Nothing was changed; check the state directory.") from error
@@ -387,7 +370,10 @@ def _made(changes: Sequence[FileRewrite], state: Path, status: Status, note: Any
             _check([change], None)
             begun += 1
             with _named(change.target):
-                _replace(change, originals)
+                if change.after is not None:
+                    temporary_path(change.target, originals).replace(change.target)
+                if change.after is None or change.target != change.path:
+                    change.path.unlink()
             _tell(on_step, "replaced", begun, len(changes))
         for directory in {change.target.parent for change in changes} | {change.path.parent for change in changes}:
             sync_directory(directory)
@@ -427,17 +413,16 @@ def _write(changes: Sequence[FileRewrite], originals: Originals, on_step: Step |
         directory.mkdir(exist_ok=True)
     for number, change in enumerate(changes, 1):
         if change.after is not None:
+            new = temporary_path(change.target, originals)
             with _named(change.target):
-                _write_beside(change, change.after, temporary_path(change.target, originals))
+                write_new(new, change.after)
+                if change.before is None:
+                    umask = os.umask(0o077)
+                    os.umask(umask)
+                    new.chmod(0o666 & ~umask)
+                else:
+                    copy_metadata(new, change.path)
         _tell(on_step, "written", number, len(changes))
-
-
-def _write_beside(change: FileRewrite, raw: bytes, new: Path) -> None:
-    write_new(new, raw)
-    if change.before is None:
-        new.chmod(0o666 & ~_umask())
-    else:
-        copy_metadata(new, change.path)
 
 
 @contextmanager
@@ -450,13 +435,6 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
-def _replace(change: FileRewrite, originals: Originals) -> None:
-    if change.after is not None:
-        os.replace(temporary_path(change.target, originals), change.target)  # noqa: PTH105 - the step that makes the change
-    if change.after is None or change.target != change.path:
-        change.path.unlink()
-
-
 def _recovered(state: Path) -> tuple[Originals, ...]:
     """Undo migrations that were started and not completed; the lock excludes others."""
     remove_incomplete(state)
@@ -465,19 +443,6 @@ def _recovered(state: Path) -> tuple[Originals, ...]:
         _raise_all(restore_files(one))
         one.discard()
     return tuple(begun)
-
-
-def _missing(changes: Sequence[FileRewrite]) -> tuple[Path, ...]:
-    """Return the missing directories of new files, outermost first."""
-    parents = {change.target.parent for change in changes if change.after is not None}
-    missing = {one for parent in parents for one in (parent, *parent.parents) if not one.exists()}
-    return tuple(sorted(missing))
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
 
 
 def _tell(on_step: Step | None, word: str, number: int, count: int) -> None:

@@ -53,7 +53,7 @@ def read_map(raw: bytes, file: str) -> Mapping[str, str]:
     return found
 
 
-def _toml(text: str, file: str) -> dict[str, Any]:
+def _toml(text: str, file: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -62,8 +62,8 @@ def _toml(text: str, file: str) -> dict[str, Any]:
         raise _fault(file, where, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
 
 
-def _json(text: str, file: str) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _json(text: str, file: str) -> dict[str, object]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]

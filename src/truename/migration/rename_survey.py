@@ -108,20 +108,14 @@ def _is_excluded(path: Path, root: Path, globs: tuple[str, ...]) -> bool:
     """Return whether a glob matches a name from the root on, or a path that starts at any of them."""
     parts = path.relative_to(root.parent).parts
     shown = "/" + "/".join(parts)
-    here = _from_here(path)
+    working = absolute(Path())
+    here = path.relative_to(working).as_posix() if path.is_relative_to(working) else ""
     return any(
         (fits(f"*/{glob}", shown) or fits(glob, here))
         if "/" in glob
         else any(fits(glob, part) for part in parts[1:] or parts)
         for glob in globs
     )
-
-
-def _from_here(path: Path) -> str:
-    try:
-        return path.relative_to(absolute(Path())).as_posix()
-    except ValueError:
-        return ""
 
 
 # Files that are identified by path only; the name of a module is also used in code.
@@ -248,7 +242,12 @@ class FileSurvey:
             return SurveyedFile(path, self._moved(path, raw), tuple(left), versions, raw if versions else b"")
         target = self._target(path)
         change = FileRewrite(path=absolute(path), before=raw, after=done.text.encode(), target=target, edits=done.edits)
-        return SurveyedFile(path, change, tuple(left), versions, raw, tuple(self._taken(path, text)))
+        # The places where a new name is already in quotes.
+        taken = tuple(
+            LeftMention(path, Leftover(edit.line, edit.column, edit.old, "taken"))
+            for edit in rewrite(text, self._new_names).edits
+        )
+        return SurveyedFile(path, change, tuple(left), versions, raw, taken)
 
     def _functions(self, text: str, name: str) -> tuple[FunctionTool, ...]:
         if self.functions is None or self.lexicon.names.search(text) is None:
@@ -258,11 +257,6 @@ class FileSurvey:
     @cached_property
     def _new_names(self) -> Lexicon:
         return Lexicon.of({new: f"{new}_" for new in self.news})
-
-    def _taken(self, path: Path, text: str) -> Iterator[LeftMention]:
-        """Yield the places where a new name is already in quotes."""
-        for edit in rewrite(text, self._new_names).edits:
-            yield LeftMention(path, Leftover(edit.line, edit.column, edit.old, "taken"))
 
     def with_protocol_version(self, seen: SurveyedFile, protocol: ProtocolStatement) -> FileRewrite | None:
         """Return the change of a file, including the new protocol version."""
@@ -398,7 +392,11 @@ def survey(
     look = FileSurvey(
         plan.lexicon(), news, rename_files=rename_files, pattern=pattern if count_up else "", functions=functions
     )
-    found = _without_second_names(tuple(walk(paths, excluded, skip)))
+    found = tuple(walk(paths, excluded, skip))
+    if any(each.is_link for each in found):
+        # Links to files that are surveyed themselves change with those.
+        real = {each.path.resolve() for each in found if not each.is_link}
+        found = tuple(each for each in found if not each.is_link or each.path.resolve() not in real)
     if rename_files:
         look = look.with_moves(each.path.name for each in found)
     seen: list[SurveyedFile] = []
@@ -423,14 +421,6 @@ def survey(
         protocol=protocol,
         taken=tuple(left for one in seen if one.change is not None for left in one.taken),
     )
-
-
-def _without_second_names(found: tuple[ProjectFiles, ...]) -> tuple[ProjectFiles, ...]:
-    """Omit links to files that are surveyed themselves, since they change with those."""
-    if not any(each.is_link for each in found):
-        return found
-    real = {each.path.resolve() for each in found if not each.is_link}
-    return tuple(each for each in found if not each.is_link or each.path.resolve() not in real)
 
 
 def _protocol(stating: Sequence[SurveyedFile], pattern: str) -> ProtocolStatement | None:

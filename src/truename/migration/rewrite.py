@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from truename.migration.protocol_versions import ProtocolStatement
 
@@ -107,7 +107,8 @@ class PlainNameContext:
         return _YAML_SAFE.fullmatch(new) is not None and new.lower() not in _YAML_WORDS
 
     def _in_yaml(self, lead: str, start: int, end: int) -> bool:
-        if self._is_in_block(start):
+        block = bisect_right(self._blocks, (start, len(self.text) + 1)) - 1
+        if block >= 0 and start < self._blocks[block][1]:
             return False
         flow = _YAML_FLOW.search(lead)
         found = _YAML_LEAD.fullmatch(lead[: flow.start()] if flow else lead)
@@ -132,10 +133,6 @@ class PlainNameContext:
     def _has_long_strings(self) -> bool:
         # Lines in multi-line strings look like keys.
         return '"""' in self.text or "'''" in self.text
-
-    def _is_in_block(self, offset: int) -> bool:
-        place = bisect_right(self._blocks, (offset, len(self.text) + 1)) - 1
-        return place >= 0 and offset < self._blocks[place][1]
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
@@ -229,16 +226,13 @@ def rewrite(
     if protocol is not None:
         found = {edit.start: edit for edit in search.stated(protocol)} | found
     edits = tuple(found[start] for start in sorted(found))
-    return RewrittenText(_changed(text, edits), edits, tuple(search.leftovers(edits)))
-
-
-def _changed(text: str, edits: Iterable[TextEdit]) -> str:
     parts: list[str] = []
     done = 0
     for edit in edits:
         parts += (text[done : edit.start], edit.new)
         done = edit.start + len(edit.old)
-    return "".join(parts) + text[done:] if parts else text
+    changed = "".join(parts) + text[done:] if parts else text
+    return RewrittenText(changed, edits, tuple(search.leftovers(edits)))
 
 
 @dataclass(frozen=True)
@@ -277,11 +271,6 @@ class _NameSearch:
             for gap in one.gaps if new is not None else ():
                 yield self._edit(gap.start, self.text[gap.start : gap.end], f"{gap.before}{new}{gap.after}")
 
-    @cached_property
-    def _own_names(self) -> frozenset[int]:
-        """The offsets of function names that do not name their tools."""
-        return frozenset(one.start for one in self.functions if one.has_name or one.gaps)
-
     def stated(self, protocol: ProtocolStatement) -> Iterator[TextEdit]:
         for start, version in protocol.statements(self.text):
             if version == protocol.old:
@@ -302,7 +291,11 @@ class _NameSearch:
             place = bisect_right(starts, found[0]) - 1
             return place < 0 or found[0] >= starts[place] + len(edits[place].old)
 
-        searches = (self._bare(frozenset(starts)), self._several(), self._shown())
+        shown = (
+            (found.start(), self._left(found.start(), found[0], "shown"))
+            for found in self.lexicon.shown.finditer(self.text)
+        )
+        searches = (self._bare(frozenset(starts)), self._several(), shown)
         found = {start: left for search in searches for start, left in self._first(filter(is_outside, search)).items()}
         yield from (found[start] for start in sorted(found))
 
@@ -316,9 +309,11 @@ class _NameSearch:
         return listed
 
     def _bare(self, changed: frozenset[int]) -> Iterator[tuple[int, Leftover]]:
+        # The names of functions that do not name their tools.
+        own_names = {one.start for one in self.functions if one.has_name or one.gaps}
         for found in self.lexicon.names.finditer(self.text):
             name, start = found["text"], found.start()
-            if start in changed or start in self._own_names:
+            if start in changed or start in own_names:
                 continue
             reason = "pattern" if name in self.lexicon.escaped else ""
             if name in self.lexicon.meanings:
@@ -348,19 +343,12 @@ class _NameSearch:
             if not names or any(prefix + name in self.lexicon.meanings for name in names):
                 yield found.start(), self._left(found.start(), found[0], "several")
 
-    def _shown(self) -> Iterator[tuple[int, Leftover]]:
-        for found in self.lexicon.shown.finditer(self.text):
-            yield found.start(), self._left(found.start(), found[0], "shown")
-
     def _left(self, start: int, name: str, reason: str) -> Leftover:
         line, column = self._at(start)
-        return Leftover(line, column, name, reason, self._excerpt(start))
-
-    def _excerpt(self, start: int) -> str:
         earliest = max(0, start - _SHOWN // 2)
         first = max(self.text.rfind("\n", earliest, start) + 1, earliest)
         end = self.text.find("\n", start, first + _SHOWN)
-        return self.text[first : first + _SHOWN if end < 0 else end].strip()
+        return Leftover(line, column, name, reason, self.text[first : first + _SHOWN if end < 0 else end].strip())
 
 
 def _is_word(char: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final, TypeGuard
 from urllib.parse import unquote
 
 from truename.errors import excerpt
@@ -90,7 +90,7 @@ def _is_word(key: str) -> bool:
     return key.isascii() and key.replace("$", "_").replace("-", "_").isidentifier()
 
 
-Schema = Mapping[str, Any]
+Schema = Mapping[str, object]
 Finding = tuple[str, ChangeEffect, str]
 
 _TERMS_SHOWN: Final = 40
@@ -257,7 +257,7 @@ def _key(value: object) -> str:
         return f"\0{id(value)}"
 
 
-def _values(schema: Schema) -> list[Any] | None:
+def _values(schema: Schema) -> list[object] | None:
     values = schema.get("enum")
     listed = values if isinstance(values, list) else None
     if "const" not in schema:
@@ -276,11 +276,11 @@ def _moved(was: object, now: object, way: int) -> ChangeEffect:
     if was is None or now is None:
         return ChangeEffect.NARROWED if was is None else ChangeEffect.WIDENED
     if _is_number(was) and _is_number(now) and was != now:
-        return ChangeEffect.NARROWED if (now > was) == (way == _UP) else ChangeEffect.WIDENED  # type: ignore[operator]
+        return ChangeEffect.NARROWED if (now > was) == (way == _UP) else ChangeEffect.WIDENED
     return ChangeEffect.CHANGED
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -299,7 +299,7 @@ def _shown(value: object) -> str:
         return "too deep to show"
 
 
-def _some(values: list[Any]) -> str:
+def _some(values: list[object]) -> str:
     told = ", ".join(_shown(one) for one in values[:_LISTED])
     return f"{told} and {len(values) - _LISTED:,} more" if len(values) > _LISTED else told
 
@@ -336,7 +336,7 @@ def resolve_references(schema: object, root: Schema) -> Alternative:
         trail += reference and f"{reference}\n"
         found = whole
     # The siblings of nested references are part of the key.
-    return trail and trail + _text(without_texts(_beside(given))), found
+    return trail and trail + _meaning(_beside(given)), found
 
 
 def _beside(schema: Schema) -> Schema:
@@ -390,10 +390,6 @@ def joined(one: Schema, other: Schema) -> Schema | None:
         elif not equal_json(was, now):
             return None
     return found
-
-
-def _are_apart(one: object, other: object) -> bool:
-    return isinstance(one, Mapping) and isinstance(other, Mapping) and not one.keys() & other.keys()
 
 
 def _mapping(schema: object) -> Schema:
@@ -450,7 +446,7 @@ def pair_alternatives(
 ) -> tuple[list[tuple[Alternative, Alternative]], list[Schema], list[Schema]]:
     """Pair the alternatives with the same meaning; return the pairs, and the rest of either side."""
     pairs: list[tuple[Alternative, Alternative]] = []
-    for key_of in (_said, _kind):
+    for key_of in (_meaning, kind_of):
         old, new = _by_key(old, new, key_of, pairs)
     if len(old) == len(new) == 1:
         pairs.append((old[0], new[0]))
@@ -459,14 +455,17 @@ def pair_alternatives(
 
 
 def _by_key(
-    old: list[Alternative], new: list[Alternative], key_of: Any, pairs: list[tuple[Alternative, Alternative]]
+    old: list[Alternative],
+    new: list[Alternative],
+    key_of: Callable[[Schema], str],
+    pairs: list[tuple[Alternative, Alternative]],
 ) -> tuple[list[Alternative], list[Alternative]]:
     waiting: dict[str, list[Alternative]] = {}
     for one in new:
-        waiting.setdefault(key_of(one), []).append(one)
+        waiting.setdefault(key_of(one[1]), []).append(one)
     left = []
     for one in old:
-        same = waiting.get(key_of(one))
+        same = waiting.get(key_of(one[1]))
         if same:
             pairs.append((one, same.pop(0)))
         else:
@@ -474,16 +473,10 @@ def _by_key(
     return left, [one for several in waiting.values() for one in several]
 
 
-def _said(one: Alternative) -> str:
-    return _text(without_texts(one[1]))
-
-
-def _text(schema: Schema) -> str:
+def _meaning(schema: Schema) -> str:
+    """Return the canonical text of a schema without its texts for people and models."""
+    keywords = without_texts(schema)
     try:
-        return canonical(schema) if schema else ""
+        return canonical(keywords) if keywords else ""
     except RecursionError:
         return ""
-
-
-def _kind(one: Alternative) -> str:
-    return kind_of(one[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from truename.errors import ConfigError, MigrationError, excerpt
 from truename.migration.protocol_versions import DEFAULT_PATTERN, stated_versions
@@ -54,7 +54,7 @@ def read_migration(table: object, file: str) -> MigrationSettings:
     )
 
 
-def _table(value: object, key: str, known: tuple[str, ...], file: str) -> Mapping[str, Any]:
+def _table(value: object, key: str, known: tuple[str, ...], file: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise ConfigError(file=file, key=key, problem="it is not a table", remedy=f"Write it with {', '.join(known)}.")
     for name in value:
@@ -64,14 +64,14 @@ def _table(value: object, key: str, known: tuple[str, ...], file: str) -> Mappin
     return value
 
 
-def _text(table: Mapping[str, Any], where: str, key: str, default: str, file: str) -> str:
+def _text(table: Mapping[str, object], where: str, key: str, default: str, file: str) -> str:
     value = table.get(key, default)
     if not isinstance(value, str):
         raise ConfigError(file=file, key=f"{where}.{key}", problem="it is not a string", remedy="Write it in quotes.")
     return value
 
 
-def _texts(table: Mapping[str, Any], key: str, default: tuple[str, ...], file: str) -> tuple[str, ...]:
+def _texts(table: Mapping[str, object], key: str, default: tuple[str, ...], file: str) -> tuple[str, ...]:
     value = table.get(key, default)
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         problem, remedy = "it is not a list of strings", 'Write ["...", "..."].'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -88,7 +88,7 @@ def summary(changes: ToolChanges) -> str:
     return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {by_kind}.{guesses}"
 
 
-def plain(changes: ToolChanges) -> dict[str, Any]:
+def plain(changes: ToolChanges) -> dict[str, object]:
     """Return the changes as JSON, as several commands include them."""
     return {
         "breaking": len(changes.breaking),
@@ -97,7 +97,7 @@ def plain(changes: ToolChanges) -> dict[str, Any]:
     }
 
 
-def _plain(change: ToolChange) -> dict[str, Any]:
+def _plain(change: ToolChange) -> dict[str, object]:
     return {
         "kind": change.kind.value,
         "certainty": change.certainty.value,
@@ -115,7 +115,7 @@ def _plain(change: ToolChange) -> dict[str, Any]:
     }
 
 
-def _tool(pin: Pin | None) -> dict[str, Any] | None:
+def _tool(pin: Pin | None) -> dict[str, object] | None:
     if pin is None:
         return None
     place = pin.location

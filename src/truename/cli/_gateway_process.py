@@ -9,7 +9,7 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 import anyio
@@ -18,11 +18,12 @@ from anyio import to_thread
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
 from truename.cli._comparison import client_outcomes, losses
+from truename.cli._errors import warn, warnings_of
 from truename.cli._logs import log_to_stderr
+from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._progress import Progress
-from truename.cli._reload import Reloads, warn, warnings_of
+from truename.cli._reload import Reloads
 from truename.cli._rendering import print_json, say, say_json, show, show_hanging, styled
-from truename.cli.names import default_sentence, show_names, summary
 from truename.clients import Machine, find
 from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
@@ -321,7 +322,7 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     show("")
     asks = asks_for_token(gateway.config)
     header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if asks else ""
-    entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
+    entry: dict[str, object] = {"type": "http", "url": f"{url}/mcp"}
     if asks:
         entry["headers"] = {"Authorization": "Bearer ${TRUENAME_TOKEN}"}
     show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(name)} {url}/mcp{header}")
@@ -360,7 +361,7 @@ def _value(word: str, words: Iterator[str]) -> list[str]:
     return [] if word == _ALONE else [next(words)]
 
 
-def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:
+def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, object]:
     report, policy = gateway.status(), gateway.config.settings.policy
     return {
         "url": None if url is None else f"{url}/mcp",

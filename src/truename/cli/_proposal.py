@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.cli._errors import UsageError
 from truename.cli._rendering import Cell, print_table, say, say_error, shortened, show, styled
@@ -227,7 +227,7 @@ def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> 
         show(f"  and {more:,} more; --json lists all.", error=error)
 
 
-def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, Any]:
+def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, object]:
     """Return the proposal as JSON."""
     return {
         "servers": [

@@ -8,7 +8,7 @@ import re
 import sys
 from difflib import unified_diff
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -149,12 +149,12 @@ def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None,
     return free
 
 
-def say_json(document: Any) -> None:
+def say_json(document: object) -> None:
     """Print a JSON document on stderr, in one line."""
     sys.stderr.write(f"{json.dumps(document, ensure_ascii=True)}\n")
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print a JSON document on stdout, in ASCII, so that names can't contain control sequences."""
     sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from cyclopts import App, Parameter
 
@@ -264,7 +264,7 @@ def row(one: ListedApproval) -> list[str]:
     return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
 
 
-def plain(one: ListedApproval) -> dict[str, Any]:
+def plain(one: ListedApproval) -> dict[str, object]:
     """Return an entry of JSON output."""
     values = {name: value for name, value in vars(one).items() if name != "subject" and value}
     about = one.subject

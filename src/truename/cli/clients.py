@@ -127,7 +127,7 @@ def _characters(row: Dialect) -> str:
     return "any" if row.chars is None else brackets(row.chars)
 
 
-def _plain(row: Dialect) -> dict[str, Any]:
+def _plain(row: Dialect) -> dict[str, object]:
     return {
         "name": row.name,
         "title": row.title,

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -285,7 +285,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def document(looked: DoctorResult) -> dict[str, Any]:
+def document(looked: DoctorResult) -> dict[str, object]:
     """Return the input and the report as JSON; later versions may add keys, but never change them."""
     report = looked.report
     return {
@@ -300,7 +300,7 @@ def document(looked: DoctorResult) -> dict[str, Any]:
     }
 
 
-def _file(found: FoundFile) -> dict[str, Any]:
+def _file(found: FoundFile) -> dict[str, object]:
     return {
         "path": str(found.path),
         "client": found.file.client,
@@ -311,15 +311,15 @@ def _file(found: FoundFile) -> dict[str, Any]:
     }
 
 
-def _startable(one: StartableServer) -> dict[str, Any]:
+def _startable(one: StartableServer) -> dict[str, object]:
     told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
     return told | {"would_start": would_start(one.written or one.server), "project": one.of_project}
 
 
-def _client(diagnosis: Diagnosis) -> dict[str, Any]:
+def _client(diagnosis: Diagnosis) -> dict[str, object]:
     case = diagnosis.case
     dialect = case.dialect
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "client": case.name,
         "title": case.called,
         "dialect": dialect.name,
@@ -343,15 +343,15 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
     return told
 
 
-def _fate(fate: ToolFate) -> dict[str, Any]:
-    told: dict[str, Any] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
+def _fate(fate: ToolFate) -> dict[str, object]:
+    told: dict[str, object] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
     if fate.loss:
         reached = None if fate.reaches is None else {"server": fate.reaches[0], "tool": fate.reaches[1]}
         return told | {"loss": fate.loss, "scope": fate.scope, "reaches": reached}
     return told | {"change": fate.change}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, object]:
     place = finding.location
     return {
         "code": finding.rule.code,

@@ -1,6 +1,6 @@
 """`truename explain`: show what a rule checks, why, an example, and what to write instead."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -55,7 +55,7 @@ def _finder(rule: Rule) -> str:
     return found_by(rule).rstrip(",")
 
 
-def _plain(rule: Rule) -> dict[str, Any]:
+def _plain(rule: Rule) -> dict[str, object]:
     return {
         "code": rule.code,
         "name": rule.name,

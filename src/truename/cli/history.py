@@ -1,6 +1,6 @@
 """`truename history`: show the events of a name in the ledger."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -36,7 +36,7 @@ def history(
     path, memory = location.path, open_ledger(location, readonly=True).scoped("" if only is None else f"only/{only}")
     events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))
     if as_json:
-        told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
+        told: dict[str, object] = {"name": name, "ledger": str(path), "standing": None}
         if standing is not None:
             told["standing"] = _plain(standing)
         print_json(told | {"events": [event.plain() for event in events]})
@@ -50,7 +50,7 @@ def history(
     return 0 if standing is not None else EXIT_FINDINGS
 
 
-def _plain(standing: Standing) -> dict[str, Any]:
+def _plain(standing: Standing) -> dict[str, object]:
     told = {
         "status": standing.status,
         "id": standing.id and str(standing.id),

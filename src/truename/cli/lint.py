@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -185,7 +185,7 @@ def _count(number: int, what: str) -> str:
 
 def document(
     report: LintReport, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the report as JSON; later versions may add keys, but never change them."""
     return {
         "schema": SCHEMA,
@@ -201,7 +201,7 @@ def document(
     }
 
 
-def _plain(weighed: WeighedFindings) -> dict[str, Any]:
+def _plain(weighed: WeighedFindings) -> dict[str, object]:
     one = weighed.finding
     place = one.location
     told = None

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -227,7 +227,7 @@ def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
 
 def _document(
     before: ExistingLock, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "file": str(before.path),

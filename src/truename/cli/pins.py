@@ -171,7 +171,7 @@ def pin_row(one: PinnedTool) -> list[str]:
     ]
 
 
-def plain_pin(one: PinnedTool) -> dict[str, Any]:
+def plain_pin(one: PinnedTool) -> dict[str, object]:
     """Return a definition as JSON."""
     return {
         "tool": one.key,
@@ -188,7 +188,7 @@ def _word(one: PinnedTool) -> str:
     return one.word if isinstance(one, SeenDefinition) else "trusted"
 
 
-def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, Any]:
+def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, object]:
     """Return a change as JSON: both definitions, the differences, and the findings about it."""
     return {
         **plain_pin(one),

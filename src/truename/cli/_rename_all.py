@@ -43,7 +43,7 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     """Change the style, aliases or server name of a ledger. Old names keep resolving."""
     location = ledger_location(source, making.state)
     path = location.path
-    workspace = open_workspace([source] if source else [], making)
+    workspace = open_workspace([source] if source else [], replace(making, state=str(path)))
     recorded = workspace.ledger.settings if workspace.ledger is not None else None
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")

@@ -39,17 +39,13 @@ def show_changes(changes: ToolChanges, *, everything: bool) -> None:
         if not group:
             continue
         show(styled(heading, style))
-        last = {id(one) for one, following in pairwise([*shown, None]) if one and _is_last(one, following)}
-        show_hanging([_row(one, with_remedy=id(one) in last) for one in shown], indent=2)
+        # A remedy that several changes in a row share is printed once, after the last of them.
+        is_last = [remedy != following for remedy, following in pairwise([*(one.remedy for one in shown), None])]
+        show_hanging([_row(one, with_remedy=last) for one, last in zip(shown, is_last, strict=True)], indent=2)
         if left := len(group) - len(shown):
             show(styled(f"  and {left:,} more (--all)", "dim"))
         show("")
     show(styled(summary(changes), "bold"))
-
-
-def _is_last(one: ToolChange, following: ToolChange | None) -> bool:
-    """Return whether the next change has another remedy: a shared remedy is printed once, after the last change."""
-    return following is None or following.remedy != one.remedy
 
 
 def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:

@@ -62,7 +62,10 @@ def client_outcomes(
 ) -> Mapping[ToolId, Sequence[ClientOutcome]]:
     """Return for each tool how these clients would treat it under its own name, the worst first."""
     ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
-    roster = Roster((server, [name]) for server, name in _by_server(ids))
+    servers: defaultdict[str, list[str]] = defaultdict(list)
+    for server, name in ids:
+        servers[server].append(name)
+    roster = Roster(servers.items())
     found: defaultdict[ToolId, list[ClientOutcome]] = defaultdict(list)
     for client in manglers() if clients is None else clients:
         prediction = Prediction(client, roster)
@@ -71,13 +74,6 @@ def client_outcomes(
     for several in found.values():
         several.sort(key=_harm)
     return found
-
-
-def _by_server(keys: Iterable[Key]) -> list[Key]:
-    servers: defaultdict[str, list[Key]] = defaultdict(list)
-    for key in keys:
-        servers[key[0]].append(key)
-    return [key for several in servers.values() for key in several]
 
 
 def _harm(fate: ClientOutcome) -> tuple[int, bool, bool]:
@@ -131,14 +127,12 @@ def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
         for fate in several:
             if fate.kind != "renamed":
                 lost[fate.title].append(fate)
-    told = sorted(lost.items(), key=lambda one: -len(one[1]))
-    return [_lost(title, several, len(catalog)) for title, several in told]
-
-
-def _lost(title: str, several: Sequence[ClientOutcome], there: int) -> str:
-    others = sum(fate.kind == "runs" for fate in several)
-    more = f", and run another tool instead of {others:,} of them" if others else ""
-    return f"{title} would lose {len(several):,} of {there:,} tools{more}"
+    sentences: list[str] = []
+    for title, several in sorted(lost.items(), key=lambda one: -len(one[1])):
+        others = sum(fate.kind == "runs" for fate in several)
+        more = f", and run another tool instead of {others:,} of them" if others else ""
+        sentences.append(f"{title} would lose {len(several):,} of {len(catalog):,} tools{more}")
+    return sentences
 
 
 def collapses(compared: Mapping[ToolId, Sequence[ClientOutcome]], most: int = 5) -> list[str]:

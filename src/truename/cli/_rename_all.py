@@ -51,7 +51,13 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     with _changing(location, dry_run=dry_run) as ledger:
         changes = _restyled(workspace, ledger, other, client)
     if as_json:
-        _print_json(changes, recorded, other, dry_run=dry_run, failed=workspace.failed)
+        was, now = (
+            {"style": one.style, "server_name": one.server_name, "aliases": dict(one.aliases)}
+            for one in (recorded, other)
+        )
+        renamed = [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes]
+        failed = list(workspace.failed)
+        print_json({"dry_run": dry_run, "from": was, "to": now, "renamed": renamed, "failed": failed})
     else:
         _print(changes, recorded, other, dry_run=dry_run)
     if workspace.failed:
@@ -118,20 +124,6 @@ def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettin
         show("there too, and restart that gateway.")
 
 
-def _print_json(
-    changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool, failed: tuple[str, ...]
-) -> None:
-    print_json(
-        {
-            "dry_run": dry_run,
-            "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
-            "to": {"style": other.style, "server_name": other.server_name, "aliases": dict(other.aliases)},
-            "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
-            "failed": list(failed),
-        }
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class AffectedState:
     """The settings, pins and approvals outside of the ledger that refer to the old ids."""
@@ -151,8 +143,10 @@ def move_ids(source: str | None, state: str | None, until: str, *, dry_run: bool
     if plan.changes and plan.ok:
         with _changing(location, dry_run=dry_run) as memory:
             record_identities(memory, plan, until=until)
-    if made:
-        _carry_pins(config, plan)
+    if made and (pins_location := config.pins_location()).has("pin"):
+        # The tools are the same, so pins and rejections move to the new ids.
+        with PinStore(pins_location) as pins:
+            pins.follow((change.recorded, change.declared) for change in plan.changes)
     if as_json:
         print_json(_document(plan, beside, until, made=made))
     else:
@@ -168,14 +162,6 @@ def _beside(config: Config, plan: IdentityPlan) -> AffectedState:
         pins=tuple(_pinned(config, old)),
         approvals=tuple(_decided(config, old)),
     )
-
-
-def _carry_pins(config: Config, plan: IdentityPlan) -> None:
-    """Move pins and rejections to the new ids, since the tools are the same."""
-    location = config.pins_location()
-    if location.has("pin"):
-        with PinStore(location) as pins:
-            pins.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:

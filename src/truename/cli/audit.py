@@ -6,7 +6,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -125,7 +125,8 @@ def anchor(source: Configuration | None = None, /, *, log: LogDirectory = None, 
 def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[LogDefect]]:
     """Return the number of records, the last of them, and all defects."""
     if not path.is_dir():
-        return 0, Anchor(0, GENESIS), [_gone(path)]
+        problem = "the directory of the audit log does not exist"
+        return 0, Anchor(0, GENESIS), [LogDefect(file=path.name, line=0, kind="truncated", problem=problem)]
     count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
     for found in read_records(path, key, anchor=anchor_file(path), expected=expected):
         if isinstance(found, LogDefect):
@@ -133,10 +134,6 @@ def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int
         else:
             count, last = count + 1, Anchor(found.number, found.hash)
     return count, last, broken
-
-
-def _gone(path: Path) -> LogDefect:
-    return LogDefect(file=path.name, line=0, kind="truncated", problem="the directory of the audit log does not exist")
 
 
 def _expected(text: str) -> Anchor:
@@ -209,15 +206,11 @@ def export(
             broken += 1
             say(styled("broken", "bold red"), f" {found}")
         elif found.at >= begin and kind in {None, found.kind} and _is_wanted(found, wanted):
-            _write(found, table)
+            if table is None:
+                sys.stdout.write(_line(found))
+            else:
+                table.writerow({name: _cell(value) for name, value in found.plain.items()})
     return EXIT_FINDINGS if broken else 0
-
-
-def _write(record: AuditRecord, table: "csv.DictWriter[str] | None") -> None:
-    if table is None:
-        sys.stdout.write(_line(record))
-    else:
-        table.writerow({name: _cell(value) for name, value in record.plain.items()})
 
 
 def _line(record: AuditRecord) -> str:
@@ -265,9 +258,8 @@ def _show(record: AuditRecord, *, as_json: bool) -> None:
         return
     body = dict(record.body)
     what = " ".join(str(body.pop(name)) for name in ("who", "tool", "outcome", "code") if body.get(name))
-    rest = " ".join(f"{name}={_cell(_plain(value))}" for name, value in body.items() if name in _TOLD)
+    told = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items() if name in _TOLD
+    }
+    rest = " ".join(f"{name}={_cell(text)}" for name, text in told.items())
     show(record.at.replace("T", " ").removesuffix("+00:00"), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")
-
-
-def _plain(value: object) -> Any:
-    return value if isinstance(value, str) else json.dumps(value)

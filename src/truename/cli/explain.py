@@ -25,7 +25,13 @@ def explain(rule: Wanted = None, /, *, as_json: JsonOutput = False) -> int:
     if as_json:
         print_json({"schema": _SCHEMA, "rule": _plain(found)})
     else:
-        _show(found)
+        severity = styled(found.severity.value, _STYLES[found.severity])
+        show(styled(f"{found.code} {found.name}", "bold"), "  ", severity)
+        show("")
+        show(found.what)
+        show("")
+        parts = {"why": found.why, "example": found.example, "instead": found.instead, "found by": _finder(found)}
+        show_hanging((styled(heading, "dim"), styled(text)) for heading, text in parts.items() if text)
     return 0
 
 
@@ -40,15 +46,6 @@ def _show_all(*, as_json: bool) -> None:
     print_table(["rule", "severity", "finding"], rows)
     show("")
     show("`truename explain TN104` shows the details of a rule.")
-
-
-def _show(rule: Rule) -> None:
-    show(styled(f"{rule.code} {rule.name}", "bold"), "  ", styled(rule.severity.value, _STYLES[rule.severity]))
-    show("")
-    show(rule.what)
-    show("")
-    parts = (("why", rule.why), ("example", rule.example), ("instead", rule.instead), ("found by", _finder(rule)))
-    show_hanging((styled(heading, "dim"), styled(text)) for heading, text in parts if text)
 
 
 def _finder(rule: Rule) -> str:

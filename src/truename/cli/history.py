@@ -51,7 +51,7 @@ def history(
 
 
 def _plain(standing: Standing) -> dict[str, object]:
-    told = {
+    told: dict[str, object] = {
         "status": standing.status,
         "id": standing.id and str(standing.id),
         "successor": standing.successor,

@@ -16,7 +16,7 @@ from truename.cli._declared_tools import DeclaredSources, is_address, read_sourc
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
 from truename.cli._options import JsonOutput
-from truename.cli._rendering import output, print_json, printable, show, show_diff, styled
+from truename.cli._rendering import count, output, print_json, printable, show, show_diff, styled
 from truename.cli._rules import rules_asked
 from truename.cli._sarif import Result, sarif_log, write_sarif
 from truename.conventions import Convention, Finding, Severity
@@ -170,17 +170,13 @@ def _show_excerpt(finding: Finding, width: int) -> None:
 
 
 def _summary(report: LintReport) -> str:
-    counts = [_count(number, level.value) for level in Severity if (number := report.count(level))]
+    counts = [count(number, level.value) for level in Severity if (number := report.count(level))]
     hidden = Counter(one.hidden for one in report.hidden)
     suppressed = [f"{number:,} suppressed {_HIDDEN[what]}" for what, number in hidden.items() if what]
-    about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
+    about = f"in {count(report.tools, 'tool')} of {count(len(report.files), 'source')}"
     if not report.tools and not counts:
-        return f"No tools are declared in {_count(len(report.files), 'source')}. {_ELSE}"
+        return f"No tools are declared in {count(len(report.files), 'source')}. {_ELSE}"
     return "; ".join([f"{', '.join(counts) or 'No findings'} {about}", *suppressed]) + "."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def document(

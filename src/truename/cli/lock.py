@@ -87,7 +87,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
             temporary.chmod(_MODE)
         else:
             copy_metadata(temporary, path)
-        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+        temporary.replace(path)
     except OSError as error:
         raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error
     finally:

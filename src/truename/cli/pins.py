@@ -126,7 +126,9 @@ def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
         except InvalidToolId:
             key = ""
     if key not in known:
-        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=_instead(_near(text, known)))
+        near = ", ".join(_near(text, known))
+        advice = f"Did you mean {near}?" if near else "Write it as fs@1/read@1, or server:fs."
+        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=f"{advice} {_ALL}")
     return key
 
 
@@ -142,10 +144,6 @@ def _names(one: PinnedTool) -> Iterable[str]:
     if one.id is None:
         return (one.server, one.key)
     return (one.name, f"{one.server}_{one.name}", f"{one.server}/{one.name}", one.key)
-
-
-def _instead(near: Sequence[str]) -> str:
-    return f"Did you mean {', '.join(near)}? {_ALL}" if near else f"Write it as fs@1/read@1, or server:fs. {_ALL}"
 
 
 def when(at: str) -> str:
@@ -211,10 +209,6 @@ def _details(one: SeenDefinition, before: PinnedTool | None) -> tuple[Any, ...]:
 def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
     """Yield the lines that describe a change: findings, texts with changed words marked, other differences."""
     yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
-    yield from _changes(one, before)
-
-
-def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     if one.content is None or (before is not None and before.content is None):
         if one.content is None or before is None or before.by != BY_LOCK:
             yield "The definition was too large to store; only its digest is known."
@@ -238,7 +232,7 @@ def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     yield from _reworded(before.content, one.content)
 
 
-def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _reworded(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
     """Yield new and changed texts inside schemas and annotations in full, since models read them."""
     was = dict(_inner(old))
     for path, text in _inner(new):
@@ -246,9 +240,9 @@ def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
             yield from _worded(path, was.get(path, ""), text)
 
 
-def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _inner(content: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the texts of several words inside schemas and annotations, with their paths, up to a limit."""
-    left: list[tuple[str, Any]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
+    left: list[tuple[str, object]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
     room = _LONGEST
     while left and room > 0:
         path, value = left.pop()
@@ -261,7 +255,7 @@ def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             left += [(f"{path}[{number}]", one) for number, one in reversed([*enumerate(value)])]
 
 
-def _text(content: Mapping[str, Any], key: str) -> str:
+def _text(content: Mapping[str, object], key: str) -> str:
     value = content.get(key)
     return value if isinstance(value, str) else ""
 

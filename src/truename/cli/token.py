@@ -109,7 +109,9 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     if not tokens and not sessions:
         show("There are no tokens. `truename token add NAME` creates one.")
         return 0
-    rows = [[one.id, one.name, _words_of(one), "", _day(one.made), _until(one, now)] for one in tokens]
+    rows = [
+        [one.id, one.name, " ".join((*one.groups, *one.scopes)), "", _day(one.made), _until(one, now)] for one in tokens
+    ]
     rows += [
         [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), _moment(one.until)]
         for one in sessions
@@ -204,10 +206,6 @@ def _plain(one: StaticToken) -> dict[str, Any]:
         "made": _moment(one.made),
         "expires": None if one.expires is None else _moment(one.expires),
     }
-
-
-def _words_of(one: StaticToken) -> str:
-    return " ".join((*one.groups, *one.scopes))
 
 
 def _plain_session(one: SignInSession) -> dict[str, Any]:

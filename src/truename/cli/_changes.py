@@ -54,22 +54,18 @@ def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
     if change.certainty is Certainty.SUGGESTED:
         word = Text.assemble(word, styled("?", style))
     parts: list[Text | str] = [styled(change.fact)]
-    parts += [styled(f"\n{printable(one)}", "dim") for one in _lines(change)]
+    # The fact of a change may already state its only difference.
+    if len(change.details) >= (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
+        lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
+        if left := len(change.details) - len(lines):
+            lines.append(f"and {left:,} more (--json lists all)")
+        parts += [styled(f"\n{printable(one)}", "dim") for one in lines]
     place = change.new.location if change.new is not None else None
     if place is not None and place.line:
         parts += ["\n", styled(f"{place.file}:{place.line}", "dim")]
     if with_remedy:
         parts += ["\n", styled(change.remedy, "green")]
     return word, Text.assemble(*parts, overflow="fold")
-
-
-def _lines(change: ToolChange) -> list[str]:
-    """Return the differences one per line, unless the fact already states them."""
-    if len(change.details) < (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
-        return []
-    lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
-    left = len(change.details) - len(lines)
-    return [*lines, f"and {left:,} more (--json lists all)"] if left else lines
 
 
 def summary(changes: ToolChanges) -> str:

@@ -84,7 +84,9 @@ def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
     """Convert a predicted fate to an outcome."""
     winner = one.reaches if one.loss else None
     if winner is not None:
-        kind, what = "runs", _named(winner, one.key)
+        server, name = winner
+        other = f"{server}'s" if name == one.key[1] else f"{name} of {server}"
+        kind, what = "runs", name if server == one.key[0] else other
     elif one.loss in _FAILURES:
         kind, what = _FAILURES[one.loss], one.scope
     elif one.loss:
@@ -92,12 +94,6 @@ def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
     else:
         kind, what = "renamed", one.shown or ""
     return ClientOutcome(client.name, client.title, kind, what, client.confidence, winner)
-
-
-def _named(winner: Key, instead_of: Key) -> str:
-    if winner[0] == instead_of[0]:
-        return winner[1]
-    return f"{winner[0]}'s" if winner[1] == instead_of[1] else f"{winner[1]} of {winner[0]}"
 
 
 def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from truename import dialects
 from truename.catalog.read import read_listings
 from truename.cli._declared_tools import is_address, server_at
-from truename.cli._errors import UsageError, split, warn
+from truename.cli._errors import UsageError, leaves, split, warn
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import say, shortened, show_hanging, styled
 from truename.cli._sources import names_servers, read_configuration
@@ -35,7 +35,7 @@ from truename.clients.doctor import (
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
-from truename.config.interpolate import VARIABLE, UnsetReference, read_env_file, unset_problem
+from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, TruenameError, excerpt
@@ -58,6 +58,7 @@ _IN_MEMORY: Final = Settings(state="memory")
 _SHELLS: Final = ("crush", "crushrc")
 _SHORTEST_SECRET: Final = 6
 _KEY: Final = 32
+_SET_IT: Final = "Set it where the gateway is started, or run `truename init --copy-secrets`."
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,10 @@ def start_and_list(
         try:
             server = _filled(one)
         except (TruenameError, ExceptionGroup) as error:
-            failures.append(_failed(one, _first(error)))
+            first = next(leaves(error))
+            if not isinstance(first, TruenameError):
+                raise first from error
+            failures.append(_failed(one, first))
         else:
             name = _free(server.key, ready)
             ready[name] = key, replace(server, key=name)
@@ -277,25 +281,15 @@ def _filled(one: StartableServer) -> ServerConfig:
 
 def unavailable(plan: Iterable[StartableServer]) -> list[Finding]:
     """Return findings about servers of Truename's own configurations that lack environment variables."""
-    return [
-        _failed(
-            one,
-            ConfigError(
-                file=str(one.path),
-                key=one.server.key,
-                problem=unset_problem(one.server.unset),
-                remedy=_unset_remedy(one.server.unset[0]),
-            ),
-        )
-        for one in plan
-        if one.server.unset
-    ]
-
-
-def _unset_remedy(reference: UnsetReference) -> str:
-    if VARIABLE.fullmatch(reference.name):
-        return "Set it where the gateway is started, or run `truename init --copy-secrets`."
-    return reference.remedy
+    findings: list[Finding] = []
+    for one in plan:
+        if one.server.unset:
+            first = one.server.unset[0]
+            remedy = _SET_IT if VARIABLE.fullmatch(first.name) else first.remedy
+            problem = unset_problem(one.server.unset)
+            error = ConfigError(file=str(one.path), key=one.server.key, problem=problem, remedy=remedy)
+            findings.append(_failed(one, error))
+    return findings
 
 
 def _unfilled(one: StartableServer, problem: str) -> ConfigError:
@@ -314,14 +308,6 @@ def _free(key: str, taken: Iterable[str]) -> str:
         number += 1
         name = f"{key} ({number})"
     return name
-
-
-def _first(error: BaseException) -> TruenameError:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, TruenameError):
-        return error
-    raise error
 
 
 def _failed(one: StartableServer, error: TruenameError) -> Finding:

@@ -22,7 +22,9 @@ _DITTO: Final = "as above"
 
 def show_names(table: NameTable, compared: Compared | None, *, error: bool = False) -> None:
     """Print a table of names; with ``compared``, also the outcome for each tool without Truename."""
-    headings = ["tool", _heading(table)]
+    scope = "" if table.ledger is None else table.ledger.scope
+    heading = "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"
+    headings = ["tool", f"name at /mcp/{scope}" if scope else heading]
     rows: list[list[Cell]] = [[id.short, styled(name, "bold cyan")] for id, name in table.items()]
     told = {id: in_words(several) for id, several in (compared or {}).items()}
     beside = compared is not None and output(error=error).width >= _BESIDE
@@ -40,13 +42,6 @@ def show_names(table: NameTable, compared: Compared | None, *, error: bool = Fal
             show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
         note = "* from its code or documentation; the others were run. `truename names --compare --json` shows all."
         show(styled(note, "dim"), error=error)
-
-
-def _heading(table: NameTable) -> str:
-    scope = "" if table.ledger is None else table.ledger.scope
-    if scope:
-        return f"name at /mcp/{scope}"
-    return "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"
 
 
 def _dittoed(texts: list[str]) -> list[Cell]:

@@ -10,7 +10,7 @@ from truename import dialects
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import ToolWorkspace, differences, existing_state, ledger_settings, open_workspace
+from truename.cli._workspace import differences, existing_state, ledger_settings, open_workspace
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import open_ledger
@@ -49,7 +49,12 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")
     other = ledger_settings(workspace.settings, recorded.style)
     with _changing(location, dry_run=dry_run) as ledger:
-        changes = _restyled(workspace, ledger, other, client)
+        before = dict(ledger.held(dialects.get(client).name))
+        if ledger.settings is None or not ledger.settings.same(other):
+            ledger.restyle(other)
+        renewed = replace(workspace, ledger=ledger, settings=replace(workspace.settings, style=other.style))
+        names = renewed.table(client)
+        changes = [_Change(id, before.get(id), name) for id, name in names.items() if before.get(id) != name]
     if as_json:
         was, now = (
             {"style": one.style, "server_name": one.server_name, "aliases": dict(one.aliases)}
@@ -91,15 +96,6 @@ def _changing(location: StateLocation, *, dry_run: bool) -> Iterator[Ledger]:
                 raise _DryRunEnds
     finally:
         ledger.close()
-
-
-def _restyled(workspace: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
-    """Record the new settings, project the names again, and return those that changed."""
-    before = dict(memory.held(dialects.get(client).name))
-    if memory.settings is None or not memory.settings.same(other):
-        memory.restyle(other)
-    new = replace(workspace, ledger=memory, settings=replace(workspace.settings, style=other.style)).table(client)
-    return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
 
 
 def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool) -> None:

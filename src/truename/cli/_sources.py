@@ -442,14 +442,11 @@ def other_shape(path: Path) -> UsageError | None:
         content = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(content, dict) or not any(_has_entries(value) for value in content.values()):
+    values = content.values() if isinstance(content, dict) else ()
+    entries = [entry for value in values if isinstance(value, dict) for entry in value.values()]
+    if not any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries):
         return None
     return UsageError(
         fact=f"{path} looks like a configuration in an unknown form, and has no list of tools",
         advice=f"Write its servers as {_SHAPES}.",
     )
-
-
-def _has_entries(value: object) -> bool:
-    entries = value.values() if isinstance(value, dict) else ()
-    return any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries)

@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, printable, say, show, styled
+from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import StoreError, excerpt
@@ -260,8 +260,7 @@ def _offered(config: Config) -> dict[str, tuple[str, bool]]:
 
 def row(one: ListedApproval) -> list[str]:
     """Return the row of a table for a pending call or decision."""
-    since = one.at.replace("T", " ").removesuffix("+00:00")
-    return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
+    return [one.key, one.state, printable(one.principal), one.tool, one.covers, shown_time(one.at)]
 
 
 def plain(one: ListedApproval) -> dict[str, object]:

@@ -23,7 +23,7 @@ from truename.audit import (
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._rendering import print_json, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.errors import excerpt
 from truename.files.user import at_home
@@ -196,7 +196,7 @@ def export(
     """Write records to standard output. Exit status 1: the log is damaged."""
     path, key = _place(source, log)
     begin = _moment(since)
-    wanted = {"tool": tool, "who": principal}
+    wanted = {name: value for name, value in (("tool", tool), ("who", principal)) if value is not None}
     table = csv.DictWriter(sys.stdout, _COLUMNS, extrasaction="ignore") if form == "csv" else None
     if table is not None:
         table.writeheader()
@@ -205,7 +205,7 @@ def export(
         if isinstance(found, LogDefect):
             broken += 1
             say(styled("broken", "bold red"), f" {found}")
-        elif found.at >= begin and kind in {None, found.kind} and _is_wanted(found, wanted):
+        elif found.at >= begin and kind in {None, found.kind} and wanted.items() <= found.body.items():
             if table is None:
                 sys.stdout.write(_line(found))
             else:
@@ -223,10 +223,6 @@ def _cell(value: object) -> object:
         return value
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
     return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
-
-
-def _is_wanted(record: AuditRecord, wanted: dict[str, str | None]) -> bool:
-    return all(value is None or record.body.get(name) == value for name, value in wanted.items())
 
 
 def _moment(text: str | None) -> str:
@@ -262,4 +258,4 @@ def _show(record: AuditRecord, *, as_json: bool) -> None:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items() if name in _TOLD
     }
     rest = " ".join(f"{name}={_cell(text)}" for name, text in told.items())
-    show(record.at.replace("T", " ").removesuffix("+00:00"), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")
+    show(shown_time(record.at), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")

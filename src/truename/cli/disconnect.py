@@ -1,7 +1,6 @@
 """`truename disconnect`: revert `truename connect` in a client's configuration."""
 
 import os
-from collections.abc import Mapping
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -43,7 +42,12 @@ def disconnect(
     if done:
         apply(undoing)
     if as_json and not undoing.problems:
-        print_json(_document(undoing, done=done))
+        files = [
+            {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
+            for step in undoing.steps
+        ]
+        changed = done and bool(undoing.steps)
+        print_json({"client": client, "changed": changed, "files": files, "notes": plain_notes(undoing.notes)})
     elif not as_json and undoing.steps:
         title, reload = config_files(client)[0].title, config_files(client)[0].reload
         show(
@@ -66,15 +70,3 @@ def _show(undoing: Disconnection, *, dry_run: bool) -> None:
     if not undoing.steps and not undoing.problems:
         show(f"{config_files(undoing.client)[0].title} is not connected; there is nothing to undo.")
     show_notes(undoing.notes)
-
-
-def _document(undoing: Disconnection, *, done: bool) -> Mapping[str, object]:
-    return {
-        "client": undoing.client,
-        "changed": done and bool(undoing.steps),
-        "files": [
-            {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
-            for step in undoing.steps
-        ],
-        "notes": plain_notes(undoing.notes),
-    }

@@ -192,7 +192,12 @@ def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
 def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
     first = _typical(group, titles)
     others = {one.client: one for one in group if one.client != first.client}
-    also = f" Also in {_listed([_marked(one, first, titles) for one in others.values()])}." if others else ""
+    marks = {
+        client: "" if one.confidence == first.confidence else f" ({one.confidence})" for client, one in others.items()
+    }
+    named = [f"{titles.get(client, client)}{mark}" for client, mark in marks.items()]
+    more = f" and {len(named) - _ALSO} more" if len(named) > _ALSO else ""
+    also = f" Also in {', '.join(named[:_ALSO])}{more}." if named else ""
     title = titles.get(first.client, first.client)
     whose = "" if title in first.fact else title
     place = "" if first.location is None else _place(first.location)
@@ -203,21 +208,11 @@ def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
     )
 
 
-def _marked(one: Finding, first: Finding, titles: Mapping[str, str]) -> str:
-    mark = f" ({one.confidence})" if one.confidence != first.confidence else ""
-    return f"{titles.get(one.client, one.client)}{mark}"
-
-
 def _typical(group: Sequence[Finding], titles: Mapping[str, str]) -> Finding:
     """Return the finding whose text is the most common in the group: reasons differ between clients."""
     said = [one.fact.replace(titles.get(one.client, one.client), "") for one in group]
     common, _ = Counter(said).most_common(1)[0]
     return group[said.index(common)]
-
-
-def _listed(titles: Sequence[str]) -> str:
-    shown = ", ".join(titles[:_ALSO])
-    return f"{shown} and {len(titles) - _ALSO} more" if len(titles) > _ALSO else shown
 
 
 def _place(location: Location) -> str:

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput, StateOption
-from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._rendering import print_json, print_table, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import existing_state
 from truename.files.user import at_home
@@ -79,7 +79,7 @@ def _location(source: str | None, state: str | None) -> StateLocation:
 
 
 def _row(event: Event) -> list[str]:
-    when = event.at.replace("T", " ").removesuffix("+00:00")
+    when = shown_time(event.at)
     match event:
         case Claim(name=name, id=id, table=table):
             return [when, "shown", name, table, str(id)]

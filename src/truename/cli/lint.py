@@ -353,7 +353,16 @@ def lint(
     if fixes:
         report = report.without_fixed()
     if sarif is not None:
-        write_sarif(sarif_log(_results(report), RULES.values(), Path.cwd(), more=_MORE), sarif)
+        results = [
+            Result(
+                finding=one.finding,
+                fingerprint=one.fingerprint,
+                suppressed=_KINDS.get(one.hidden, ""),
+                justification=one.reason,
+            )
+            for one in (*report.shown, *report.hidden)
+        ]
+        write_sarif(sarif_log(results, RULES.values(), Path.cwd(), more=_MORE), sarif)
     if as_json:
         path = held.path if held is not None else None
         name = configured.convention.preset
@@ -401,18 +410,6 @@ def _is_renamable(finding: Finding) -> bool:
     is_here = finding.location is not None and finding.location.file.endswith(PYTHON)
     name = finding.tools[0] if finding.tools else ""
     return is_here and finding.rule.code.startswith(_SPELLED) and name.isprintable() and 0 < len(name) <= _LONGEST
-
-
-def _results(report: LintReport) -> list[Result]:
-    return [
-        Result(
-            finding=one.finding,
-            fingerprint=one.fingerprint,
-            suppressed=_KINDS.get(one.hidden, ""),
-            justification=one.reason,
-        )
-        for one in (*report.shown, *report.hidden)
-    ]
 
 
 def _status(report: LintReport, taken: DeclaredSources, *, strict: bool) -> int:

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, say, show, styled
+from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
@@ -146,11 +146,6 @@ def _names(one: PinnedTool) -> Iterable[str]:
     return (one.name, f"{one.server}_{one.name}", f"{one.server}/{one.name}", one.key)
 
 
-def when(at: str) -> str:
-    """Return a timestamp without ``T`` and time zone."""
-    return at.replace("T", " ").removesuffix("+00:00")
-
-
 def titled(one: PinnedTool) -> str:
     """Return the key, with the server's own tool name if it differs from the id's."""
     if one.id is None:
@@ -163,7 +158,7 @@ def pin_row(one: PinnedTool) -> list[str]:
     return [
         _word(one),
         titled(one),
-        when(one.at),
+        shown_time(one.at),
         _printable(one.by) or _BY_NOBODY[_word(one)],
         one.digest[7 : 7 + _SHOWN],
     ]
@@ -358,7 +353,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
         show(f"No definition of {which} is pending." if which else "No definition is pending.")
     else:
         for one, before in found:
-            show(styled(titled(one), "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            show(styled(titled(one), "bold cyan"), f", seen {shown_time(one.at)} ({one.word})")
             show(f"  {one.digest}")
             for line in lines_of(one, before, why(one)):
                 show(f"  {line}")

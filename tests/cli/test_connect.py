@@ -364,7 +364,7 @@ def test_a_word_that_fits_several_clients_takes_none_of_them(
 def test_a_person_is_asked_which_client_is_meant(
     answer: str, status: int, run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.cli.connect._has_terminal", lambda: True)
+    monkeypatch.setattr("truename.cli._connections.is_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{answer}\n"))
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"github": GITHUB}}), "utf-8")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from truename.audit import CommandAudit
 from truename.cli._rendering import say, styled
@@ -19,13 +19,13 @@ __all__ = ["audited"]
 
 @contextmanager
 def audited(
-    config: Config, kind: str, what: str, about: Sequence[Mapping[str, Any]] = ({},)
-) -> Iterator[list[dict[str, Any]]]:
+    config: Config, kind: str, what: str, about: Sequence[Mapping[str, object]] = ({},)
+) -> Iterator[list[dict[str, object]]]:
     """Record in the audit log what the block does, by the current user; yield the records so that fields can be added.
 
     Raises `StoreError` if the log is set to refuse what it can't record, and the record can't be written.
     """
-    records = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
+    records: list[dict[str, object]] = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
     with CommandAudit(config.settings.audit, _warn).deciding(kind, records):
         yield records
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -39,17 +39,13 @@ def show_changes(changes: ToolChanges, *, everything: bool) -> None:
         if not group:
             continue
         show(styled(heading, style))
-        last = {id(one) for one, following in pairwise([*shown, None]) if one and _is_last(one, following)}
-        show_hanging([_row(one, with_remedy=id(one) in last) for one in shown], indent=2)
+        # A remedy that several changes in a row share is printed once, after the last of them.
+        is_last = [remedy != following for remedy, following in pairwise([*(one.remedy for one in shown), None])]
+        show_hanging([_row(one, with_remedy=last) for one, last in zip(shown, is_last, strict=True)], indent=2)
         if left := len(group) - len(shown):
             show(styled(f"  and {left:,} more (--all)", "dim"))
         show("")
     show(styled(summary(changes), "bold"))
-
-
-def _is_last(one: ToolChange, following: ToolChange | None) -> bool:
-    """Return whether the next change has another remedy: a shared remedy is printed once, after the last change."""
-    return following is None or following.remedy != one.remedy
 
 
 def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
@@ -58,22 +54,18 @@ def _row(change: ToolChange, *, with_remedy: bool) -> Sequence[Text]:
     if change.certainty is Certainty.SUGGESTED:
         word = Text.assemble(word, styled("?", style))
     parts: list[Text | str] = [styled(change.fact)]
-    parts += [styled(f"\n{printable(one)}", "dim") for one in _lines(change)]
+    # The fact of a change may already state its only difference.
+    if len(change.details) >= (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
+        lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
+        if left := len(change.details) - len(lines):
+            lines.append(f"and {left:,} more (--json lists all)")
+        parts += [styled(f"\n{printable(one)}", "dim") for one in lines]
     place = change.new.location if change.new is not None else None
     if place is not None and place.line:
         parts += ["\n", styled(f"{place.file}:{place.line}", "dim")]
     if with_remedy:
         parts += ["\n", styled(change.remedy, "green")]
     return word, Text.assemble(*parts, overflow="fold")
-
-
-def _lines(change: ToolChange) -> list[str]:
-    """Return the differences one per line, unless the fact already states them."""
-    if len(change.details) < (1 if change.kind in (ChangeKind.RENAMED, ChangeKind.MOVED) else 2):
-        return []
-    lines = [str(one) for one in sorted(change.details, key=lambda one: not one.breaking)[:_DETAILS]]
-    left = len(change.details) - len(lines)
-    return [*lines, f"and {left:,} more (--json lists all)"] if left else lines
 
 
 def summary(changes: ToolChanges) -> str:
@@ -88,7 +80,7 @@ def summary(changes: ToolChanges) -> str:
     return f"{len(changes):,} change{'' if len(changes) == 1 else 's'}, {breaking:,} breaking: {by_kind}.{guesses}"
 
 
-def plain(changes: ToolChanges) -> dict[str, Any]:
+def plain(changes: ToolChanges) -> dict[str, object]:
     """Return the changes as JSON, as several commands include them."""
     return {
         "breaking": len(changes.breaking),
@@ -97,7 +89,7 @@ def plain(changes: ToolChanges) -> dict[str, Any]:
     }
 
 
-def _plain(change: ToolChange) -> dict[str, Any]:
+def _plain(change: ToolChange) -> dict[str, object]:
     return {
         "kind": change.kind.value,
         "certainty": change.certainty.value,
@@ -115,7 +107,7 @@ def _plain(change: ToolChange) -> dict[str, Any]:
     }
 
 
-def _tool(pin: Pin | None) -> dict[str, Any] | None:
+def _tool(pin: Pin | None) -> dict[str, object] | None:
     if pin is None:
         return None
     place = pin.location

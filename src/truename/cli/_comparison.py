@@ -62,7 +62,10 @@ def client_outcomes(
 ) -> Mapping[ToolId, Sequence[ClientOutcome]]:
     """Return for each tool how these clients would treat it under its own name, the worst first."""
     ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
-    roster = Roster((server, [name]) for server, name in _by_server(ids))
+    servers: defaultdict[str, list[str]] = defaultdict(list)
+    for server, name in ids:
+        servers[server].append(name)
+    roster = Roster(servers.items())
     found: defaultdict[ToolId, list[ClientOutcome]] = defaultdict(list)
     for client in manglers() if clients is None else clients:
         prediction = Prediction(client, roster)
@@ -73,13 +76,6 @@ def client_outcomes(
     return found
 
 
-def _by_server(keys: Iterable[Key]) -> list[Key]:
-    servers: defaultdict[str, list[Key]] = defaultdict(list)
-    for key in keys:
-        servers[key[0]].append(key)
-    return [key for several in servers.values() for key in several]
-
-
 def _harm(fate: ClientOutcome) -> tuple[int, bool, bool]:
     return _WORST_FIRST.index(fate.kind), fate.confidence != "run", dialects.get(fate.client).kind != _KINDS[0]
 
@@ -88,7 +84,9 @@ def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
     """Convert a predicted fate to an outcome."""
     winner = one.reaches if one.loss else None
     if winner is not None:
-        kind, what = "runs", _named(winner, one.key)
+        server, name = winner
+        other = f"{server}'s" if name == one.key[1] else f"{name} of {server}"
+        kind, what = "runs", name if server == one.key[0] else other
     elif one.loss in _FAILURES:
         kind, what = _FAILURES[one.loss], one.scope
     elif one.loss:
@@ -96,12 +94,6 @@ def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
     else:
         kind, what = "renamed", one.shown or ""
     return ClientOutcome(client.name, client.title, kind, what, client.confidence, winner)
-
-
-def _named(winner: Key, instead_of: Key) -> str:
-    if winner[0] == instead_of[0]:
-        return winner[1]
-    return f"{winner[0]}'s" if winner[1] == instead_of[1] else f"{winner[1]} of {winner[0]}"
 
 
 def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:
@@ -131,14 +123,12 @@ def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
         for fate in several:
             if fate.kind != "renamed":
                 lost[fate.title].append(fate)
-    told = sorted(lost.items(), key=lambda one: -len(one[1]))
-    return [_lost(title, several, len(catalog)) for title, several in told]
-
-
-def _lost(title: str, several: Sequence[ClientOutcome], there: int) -> str:
-    others = sum(fate.kind == "runs" for fate in several)
-    more = f", and run another tool instead of {others:,} of them" if others else ""
-    return f"{title} would lose {len(several):,} of {there:,} tools{more}"
+    sentences: list[str] = []
+    for title, several in sorted(lost.items(), key=lambda one: -len(one[1])):
+        others = sum(fate.kind == "runs" for fate in several)
+        more = f", and run another tool instead of {others:,} of them" if others else ""
+        sentences.append(f"{title} would lose {len(several):,} of {len(catalog):,} tools{more}")
+    return sentences
 
 
 def collapses(compared: Mapping[ToolId, Sequence[ClientOutcome]], most: int = 5) -> list[str]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from truename.cli._errors import UsageError
 from truename.cli._rendering import say, styled
 from truename.cli._sources import find_sources, find_unnamed, require_addresses
-from truename.cli._workspace import without_gateway
+from truename.cli._workspace import ask_each_server
 from truename.config import Config, ServerConfig, Settings
 from truename.errors import TruenameError
 from truename.files.user import at_home
@@ -27,9 +27,9 @@ from truename.migration import LOCK_FILE, pins_of
 from truename.migration.lock import read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from truename.conventions import Declaration, Finding, Location
+    from truename.conventions import Declaration, Finding
     from truename.migration import Pin
 
 __all__ = ["DeclaredSources", "is_address", "read_sources", "server_at", "tools_at", "tools_of"]
@@ -88,7 +88,8 @@ def checked_out(source: str) -> Iterator[Path]:
     files = _files(revision, path, source)
     if sum(one.size for one in files) > _MOST:
         raise UsageError(fact=f"{source} is larger than {_MOST:,} bytes", advice="Name a smaller part of it.")
-    content = _contents(files, source)
+    # Each file after a header line, followed by a line end.
+    content = _git(source, "cat-file", "--batch", asked=[one.object for one in files]) if files else b""
     with TemporaryDirectory(prefix="truename-") as directory:
         base = Path(directory).joinpath(*(part for part in PurePosixPath(path).parts if part != ".."))
         _unpack(files, content, base, source)
@@ -106,11 +107,6 @@ def _files(revision: str, path: str, source: str) -> list[_File]:
     entries = _git(source, "ls-tree", "-r", "-z", "-l", "--full-tree", found).split(b"\0")
     matches = [match for entry in entries if (match := _ENTRY.fullmatch(entry))]
     return [_File(one[1].decode(), int(one[2]), one[3].decode("utf-8", "surrogateescape")) for one in matches]
-
-
-def _contents(files: Sequence[_File], source: str) -> bytes:
-    """Return the output of `git cat-file --batch`: each file after a header line, followed by a line end."""
-    return _git(source, "cat-file", "--batch", asked=[one.object for one in files]) if files else b""
 
 
 def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> None:
@@ -208,15 +204,14 @@ def _configuration(source: str, *, is_named: bool) -> Config | None:
 
 
 def _asked(config: Config, source: str) -> tuple[DeclaredTools, list[str]]:
-    try:
-        from truename.cli._servers import list_tools_of_each  # noqa: PLC0415 - the gateway is an optional extra
-    except ModuleNotFoundError as error:
-        raise without_gateway(error) from error
-    answers: Mapping[str, Any] = list_tools_of_each(config)
-    failed = [key for key, answer in answers.items() if isinstance(answer, TruenameError)]
-    for key in failed:
-        say(styled("error: ", "bold red"), styled(str(answers[key])))
-    lists = [(key, answer) for key, answer in answers.items() if key not in failed]
+    failed: list[str] = []
+    lists: list[tuple[str, Sequence[object]]] = []
+    for key, answer in ask_each_server(config).items():
+        if isinstance(answer, TruenameError):
+            failed.append(key)
+            say(styled("error: ", "bold red"), styled(str(answer)))
+        else:
+            lists.append((key, answer))
     declarations, findings = parse_declarations(lists, source)
     by_server = config.identities
     known = tuple(
@@ -233,7 +228,18 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     """
     if source.startswith(PREFIX):
         with checked_out(source) as path:
-            return read_lock(path, source).tools if _is_lock(path) else _of_files(path, source)
+            if _is_lock(path):
+                return read_lock(path, source).tools
+            declared = read_declared([path], exclude=load_lint_configuration(Path.cwd()).settings.exclude)
+            # The paths of the temporary directory are replaced by the SOURCE.
+            findings = (
+                replace(one, location=replace(one.location, file=one.location.file.replace(str(path), source, 1)))
+                if one.location
+                else one
+                for one in declared.findings
+            )
+            _check(replace(declared, findings=tuple(findings)))
+            return tuple(replace(pin, location=None) for pin in pins_of(declared.declarations))
     path = at_home(source)
     return read_lock(path).tools if _is_lock(path) else tools_of([source])
 
@@ -255,18 +261,6 @@ def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[P
 
 def _is_lock(path: Path) -> bool:
     return path.suffix == _LOCK or path.name == LOCK_FILE
-
-
-def _of_files(path: Path, source: str) -> tuple[Pin, ...]:
-    declared = read_declared([path], exclude=load_lint_configuration(Path.cwd()).settings.exclude)
-    # The paths of the temporary directory are replaced by the SOURCE.
-    findings = [replace(one, location=_in_source(one.location, path, source)) for one in declared.findings]
-    _check(replace(declared, findings=tuple(findings)))
-    return tuple(replace(pin, location=None) for pin in pins_of(declared.declarations))
-
-
-def _in_source(place: Location | None, path: Path, source: str) -> Location | None:
-    return place and replace(place, file=place.file.replace(str(path), source, 1))
 
 
 def _check(declared: DeclaredTools) -> None:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from truename import dialects
 from truename.catalog.read import read_listings
 from truename.cli._declared_tools import is_address, server_at
-from truename.cli._errors import UsageError, split
-from truename.cli._reload import warn
-from truename.cli._rendering import output, say, shortened, show_hanging, styled
+from truename.cli._errors import UsageError, leaves, split, warn
+from truename.cli._questions import is_agreed, is_terminal
+from truename.cli._rendering import say, shortened, show_hanging, styled
 from truename.cli._sources import names_servers, read_configuration
-from truename.cli._workspace import without_gateway
+from truename.cli._workspace import ask_each_server
 from truename.clients import Machine, config_files, find, read_source
 from truename.clients.doctor import (
     RULES,
@@ -36,7 +35,7 @@ from truename.clients.doctor import (
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.config import Config, ServerConfig, Settings, parse
-from truename.config.interpolate import VARIABLE, UnsetReference, read_env_file, unset_problem
+from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
 from truename.errors import ConfigError, TruenameError, excerpt
@@ -55,11 +54,11 @@ __all__ = ["DoctorResult", "run_doctor", "show_plan"]
 _STARTS: Final = frozenset({"command", "url", "httpUrl", "serverUrl", "transport"})
 _TOML: Final = ".toml"
 _IN_MEMORY: Final = Settings(state="memory")
-_YES: Final = ("y", "yes")
 # Clients that run parts of an entry in a shell.
 _SHELLS: Final = ("crush", "crushrc")
 _SHORTEST_SECRET: Final = 6
 _KEY: Final = 32
+_SET_IT: Final = "Set it where the gateway is started, or run `truename init --copy-secrets`."
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class ToolDump:
     """The list of tools of one server in a dump."""
 
     key: str
-    tools: Any = field(repr=False)
+    tools: object = field(repr=False)
     path: Path
 
 
@@ -147,7 +146,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
             path=path,
             clients=(),
             of_project=False,
-            written=shown.get(server.key) or _masked(server),
+            written=shown.get(server.key) or replace(server, args=(MASK,) * len(server.args), url=server.url and MASK),
             location=Location(file=str(path), key=dotted((server.key,))),
         )
         for server in config.enabled
@@ -164,10 +163,6 @@ def _as_written(path: Path, config: Config, environ: Mapping[str, str]) -> Mappi
     return {server.key: server for server in again.enabled}
 
 
-def _masked(server: ServerConfig) -> ServerConfig:
-    return replace(server, args=(MASK,) * len(server.args), url=server.url and MASK)
-
-
 def _dumped(path: Path) -> list[ToolDump] | None:
     """Return the lists of a dump, or None if the file is not a dump."""
     try:
@@ -176,13 +171,10 @@ def _dumped(path: Path) -> list[ToolDump] | None:
         return None
     if any(isinstance(listing, dict) and listing.keys() & _STARTS for _, listing in pairs):
         return None
-    if any(_is_entry(tool) for _, listing in pairs if isinstance(listing, list) for tool in listing):
+    tools = [tool for _, listing in pairs if isinstance(listing, list) for tool in listing if isinstance(tool, dict)]
+    if any(tool.keys() & _STARTS and "inputSchema" not in tool for tool in tools):
         return None
     return [ToolDump(key, listing, path) for key, listing in pairs]
-
-
-def _is_entry(tool: object) -> bool:
-    return isinstance(tool, dict) and bool(tool.keys() & _STARTS) and "inputSchema" not in tool
 
 
 def _with_unique_keys(listings: Sequence[ToolDump]) -> Sequence[ToolDump]:
@@ -213,36 +205,38 @@ def show_plan(plan: Sequence[StartableServer], *, most: int | None = None, error
 
 def ask_consent(plan: Sequence[StartableServer]) -> bool | None:
     """Show what would be started and ask for consent; None if there is nothing to start, or no terminal."""
-    if not plan or not (sys.stdin.isatty() and output(error=True).is_terminal):
+    if not plan or not is_terminal():
         return None
     say("To list their tools, the doctor would start or connect to these servers:")
     show_plan(plan, error=True)
-    say(styled("Start them? [y/N] ", "bold"))
-    return sys.stdin.readline().strip().lower() in _YES
+    return is_agreed("Start them? [y/N] ")
 
 
-def start_and_list(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
+def start_and_list(
+    plan: Mapping[Identity, StartableServer],
+) -> tuple[dict[Identity, Sequence[object]], list[Finding]]:
     """Start each server once and return its tools; a server that fails becomes a finding.
 
-    Raises `ModuleNotFoundError` if the gateway's packages are not installed.
+    Raises `UsageError` if the gateway's packages are not installed.
     """
-    from truename.cli._servers import list_tools_of_each  # noqa: PLC0415 - the gateway is an optional extra
-
     failures: list[Finding] = []
     ready: dict[str, tuple[Identity, ServerConfig]] = {}
     for key, one in plan.items():
         try:
             server = _filled(one)
         except (TruenameError, ExceptionGroup) as error:
-            failures.append(_failed(one, _first(error)))
+            first = next(leaves(error))
+            if not isinstance(first, TruenameError):
+                raise first from error
+            failures.append(_failed(one, first))
         else:
             name = _free(server.key, ready)
             ready[name] = key, replace(server, key=name)
-    answers: dict[Identity, Any] = {}
-    lists = list_tools_of_each(Config(servers=tuple(server for _, server in ready.values()), settings=_IN_MEMORY))
+    answers: dict[Identity, Sequence[object]] = {}
+    lists = ask_each_server(Config(servers=tuple(server for _, server in ready.values()), settings=_IN_MEMORY))
     for name, (key, _) in ready.items():
         answer = lists[name]
-        if not isinstance(answer, list):
+        if isinstance(answer, TruenameError):
             # Reported under the key in its own file, not under the unique key of this run.
             failures.append(_failed(plan[key], replace(answer, server=plan[key].server.key)))
         else:
@@ -253,12 +247,15 @@ def start_and_list(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Ident
 def _filled(one: StartableServer) -> ServerConfig:
     """Return the server with references resolved in its client's syntax. Raises `ConfigError`."""
     server = one.server
-    if one.shape in _SHELLS and any("`" in text for text in _texts(server)):
+    texts = (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
+    if one.shape in _SHELLS and any("`" in text for text in texts):
         raise _unfilled(one, "it has a command substitution that only the client's shell runs")
 
+    def refuse(hole: Hole) -> str:
+        raise _unfilled(one, f"only the client can fill in {hole.said}")
+
     def ours(text: str | None) -> str:
-        parts = translate(text or "", one.spelling or LITERAL)
-        return written(parts, lambda hole: _refuse(one, hole))
+        return written(translate(text or "", one.spelling or LITERAL), refuse)
 
     entry = {
         "command": ours(server.command),
@@ -284,33 +281,15 @@ def _filled(one: StartableServer) -> ServerConfig:
 
 def unavailable(plan: Iterable[StartableServer]) -> list[Finding]:
     """Return findings about servers of Truename's own configurations that lack environment variables."""
-    return [
-        _failed(
-            one,
-            ConfigError(
-                file=str(one.path),
-                key=one.server.key,
-                problem=unset_problem(one.server.unset),
-                remedy=_unset_remedy(one.server.unset[0]),
-            ),
-        )
-        for one in plan
-        if one.server.unset
-    ]
-
-
-def _unset_remedy(reference: UnsetReference) -> str:
-    if VARIABLE.fullmatch(reference.name):
-        return "Set it where the gateway is started, or run `truename init --copy-secrets`."
-    return reference.remedy
-
-
-def _texts(server: ServerConfig) -> tuple[str, ...]:
-    return (server.command or "", *server.args, *server.env.values(), server.url or "", *server.headers.values())
-
-
-def _refuse(one: StartableServer, hole: Hole) -> str:
-    raise _unfilled(one, f"only the client can fill in {hole.said}")
+    findings: list[Finding] = []
+    for one in plan:
+        if one.server.unset:
+            first = one.server.unset[0]
+            remedy = _SET_IT if VARIABLE.fullmatch(first.name) else first.remedy
+            problem = unset_problem(one.server.unset)
+            error = ConfigError(file=str(one.path), key=one.server.key, problem=problem, remedy=remedy)
+            findings.append(_failed(one, error))
+    return findings
 
 
 def _unfilled(one: StartableServer, problem: str) -> ConfigError:
@@ -329,14 +308,6 @@ def _free(key: str, taken: Iterable[str]) -> str:
         number += 1
         name = f"{key} ({number})"
     return name
-
-
-def _first(error: BaseException) -> TruenameError:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, TruenameError):
-        return error
-    raise error
 
 
 def _failed(one: StartableServer, error: TruenameError) -> Finding:
@@ -389,13 +360,17 @@ class _ClientFilter:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(name.strip().lower() for name in names)
-        self._dialects = tuple(dict.fromkeys(found for name in self._names if (found := _dialect(name)) is not None))
+        # The name of a client with files selects by file.
+        others = (dialects.get(name) for name in self._names if not config_files(name))
+        self._dialects = tuple(dict.fromkeys(others))
 
     def only(self, intake: DoctorInput) -> DoctorInput:
         """Keep the files of these clients. Raises `UsageError` if there are none."""
         if not self._names:
             return intake
-        files = tuple(found for found in intake.files if not found.file.client or self._means(found))
+        meant = {"", *self._names}
+        spoken = {one.name for one in self._dialects}
+        files = tuple(one for one in intake.files if one.file.client in meant or one.file.dialect in spoken)
         if intake.searched and not files:
             hows = [file.how for name in self._names for file in config_files(name) if file.how]
             raise UsageError(
@@ -410,14 +385,6 @@ class _ClientFilter:
         """The dialects of the clients that were named."""
         of_clients = (dialects.get(file.dialect) for name in self._names for file in config_files(name)[:1])
         return tuple(dict.fromkeys([*self._dialects, *of_clients]))
-
-    def _means(self, found: FoundFile) -> bool:
-        return found.file.client in self._names or found.file.dialect in {one.name for one in self._dialects}
-
-
-def _dialect(name: str) -> Dialect | None:
-    """Return the dialect of this name; None for the name of a client with files, which selects by file."""
-    return None if config_files(name) else dialects.get(name)
 
 
 def run_doctor(
@@ -439,7 +406,7 @@ def run_doctor(
     # A URL on the command line is consent to ask that server.
     consent = start or (ask_consent(tuple(own.values())) if may_ask else None)
     agreed = {**own, **named} if consent else named
-    lists, failures = _asked(agreed) if agreed else ({}, [])
+    lists, failures = start_and_list(agreed) if agreed else ({}, [])
     failures += unavailable(intake.direct)
     answers |= lists
     cases = list(cases_of(intake.files, answers, intake.project))
@@ -457,7 +424,7 @@ def run_doctor(
     )
 
 
-def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[ToolDump, ...]]:
+def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, object], tuple[ToolDump, ...]]:
     """Use dumps as the answers of configured servers with the same keys; return the other dumps too."""
     by_key = {one.key: one for one in intake.listings}
     plan = find_startable(intake.files)
@@ -466,15 +433,8 @@ def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, Any], tuple[Too
     return answers, tuple(one for one in intake.listings if one.key not in used)
 
 
-def _asked(plan: Mapping[Identity, StartableServer]) -> tuple[dict[Identity, Any], list[Finding]]:
-    try:
-        return start_and_list(plan)
-    except ModuleNotFoundError as error:
-        raise without_gateway(error) from error
-
-
 def _general(
-    intake: DoctorInput, left: Iterable[ToolDump], answers: Mapping[Identity, Any], wanted: Sequence[Dialect]
+    intake: DoctorInput, left: Iterable[ToolDump], answers: Mapping[Identity, object], wanted: Sequence[Dialect]
 ) -> list[ClientCase]:
     """Return the cases for tools of no certain client: all of these tools together, one case per dialect."""
     servers = [ExaminedServer.listing(one.key, one.tools, Location(file=str(one.path))) for one in left]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from truename.cli._rendering import print_json, say, say_error
+from truename.cli._rendering import print_json, say, say_error, styled
 from truename.errors import CODES, NoLegalName, TruenameError
 
 if TYPE_CHECKING:
@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
     from cyclopts import CycloptsError
 
-__all__ = ["EXIT_FINDINGS", "EXIT_UPSTREAM", "UsageError", "errors_of", "report", "report_usage", "split"]
+    from truename.errors import ConfigError
+
+__all__ = [
+    "EXIT_FINDINGS",
+    "EXIT_UPSTREAM",
+    "UsageError",
+    "errors_of",
+    "leaves",
+    "report",
+    "report_usage",
+    "split",
+    "warn",
+    "warnings_of",
+]
 
 EXIT_FINDINGS: Final = 1
 EXIT_USAGE: Final = 2
@@ -42,7 +55,7 @@ class UsageError(TruenameError):
 
 def report(error: Exception, *, as_json: bool) -> int:
     """Print an error on stderr, with ``as_json`` also on stdout, and return the exit status."""
-    found = list(_leaves(error))
+    found = list(leaves(error))
     told = list(dict.fromkeys(_told(found)))
     for number, (fact, advice) in enumerate(told):
         if number == _MOST:
@@ -54,9 +67,21 @@ def report(error: Exception, *, as_json: bool) -> int:
     return max(map(_status, found))
 
 
-def errors_of(error: Exception) -> list[tuple[Exception, dict[str, Any]]]:
+def errors_of(error: Exception) -> list[tuple[Exception, dict[str, object]]]:
     """Return the errors inside of groups, each with its JSON document."""
-    return [(one, _plain(one)) for one in _leaves(error)]
+    return [(one, _plain(one)) for one in leaves(error)]
+
+
+def warn(warnings: Sequence[ConfigError]) -> None:
+    """Print the warnings about a configuration."""
+    for one in warnings:
+        where = f"{one.file}: {one.key}" if one.key else one.file
+        say(styled("warning: ", "yellow"), f"{where}: {one.problem}. {one.remedy}")
+
+
+def warnings_of(warnings: Sequence[ConfigError]) -> list[dict[str, str]]:
+    """Return the warnings as JSON."""
+    return [{"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy} for one in warnings]
 
 
 def report_usage(error: CycloptsError, words: Sequence[str]) -> int:
@@ -84,10 +109,11 @@ def split(text: str) -> tuple[str, str]:
     return text[: end.start()].removesuffix("."), text[end.end() :]
 
 
-def _leaves(error: Exception) -> Iterator[Exception]:
+def leaves(error: Exception) -> Iterator[Exception]:
+    """Yield the errors inside of groups, or the error itself."""
     if isinstance(error, ExceptionGroup):
         for one in error.exceptions:
-            yield from _leaves(one)
+            yield from leaves(one)
     else:
         yield error
 
@@ -134,15 +160,15 @@ def _status(error: Exception) -> int:
     return EXIT_UPSTREAM if isinstance(code, str) and code.startswith(_UPSTREAM) else EXIT_USAGE
 
 
-def _plain(error: Exception) -> dict[str, Any]:
-    told: dict[str, Any] = {"code": getattr(error, "code", "error"), "text": _text(error)}
+def _plain(error: Exception) -> dict[str, object]:
+    told: dict[str, object] = {"code": getattr(error, "code", "error"), "text": _text(error)}
     if isinstance(error, TruenameError):
         values = {field.name: getattr(error, field.name) for field in fields(error)}
         told |= {name: _value(value) for name, value in values.items() if name not in told and value not in (None, "")}
     return told
 
 
-def _value(value: object) -> Any:
+def _value(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_value(item) for item in value]
     return value if isinstance(value, str | int | float) else str(value)

@@ -8,8 +8,9 @@ import shlex
 import signal
 import sys
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 import anyio
@@ -18,11 +19,12 @@ from anyio import to_thread
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
 from truename.cli._comparison import client_outcomes, losses
+from truename.cli._errors import warn, warnings_of
 from truename.cli._logs import log_to_stderr
+from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._progress import Progress
-from truename.cli._reload import Reloads, warn, warnings_of
+from truename.cli._reload import Reloads
 from truename.cli._rendering import print_json, say, say_json, show, show_hanging, styled
-from truename.cli.names import default_sentence, show_names, summary
 from truename.clients import Machine, find
 from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
@@ -31,7 +33,7 @@ from truename.gateway import Gateway, background, listening, reserve, serve_stdi
 from truename.telemetry.setup import export_traces
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractContextManager
     from socket import socket
     from typing import Literal, TypeAlias
@@ -48,7 +50,6 @@ __all__ = ["run"]
 
 _REASONS: Final = {"time": "drain_timeout passed", "signal": "a second signal arrived"}
 _START_WAIT = 5.0
-_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what is asked for
 _OPTIONS = {"in": "context"}
 # The segment of an address that has no value.
 _ALONE = "search"
@@ -124,17 +125,14 @@ class Shutdown:
             return 0
         # After the terminal was closed, writing to it fails.
         with contextlib.suppress(OSError):
-            self._report_end(self._reason)
+            if self._as_json:
+                say_json({"ended": True, "broken_off": self._left})
+            elif self._left:
+                what, why = "1 call was" if self._left == 1 else f"{self._left:,} calls were", _REASONS[self._reason]
+                say(f"Ended. {what} interrupted, because {why}; it is unknown how far the servers got.")
+            else:
+                say("Ended. No call was interrupted.")
         return 1 if self._left else 0
-
-    def _report_end(self, reason: str) -> None:
-        if self._as_json:
-            say_json({"ended": True, "broken_off": self._left})
-        elif self._left:
-            what = "1 call was" if self._left == 1 else f"{self._left:,} calls were"
-            say(f"Ended. {what} interrupted, because {_REASONS[reason]}; it is unknown how far the servers got.")
-        else:
-            say("Ended. No call was interrupted.")
 
 
 def run(
@@ -228,7 +226,9 @@ async def _serve(
     reloads: Reloads,
     shutdown: Shutdown,
 ) -> None:
-    with Progress([server.key for server in config.enabled if _is_started(server.key, only, servers)]) as progress:
+    keys = [server.key for server in config.enabled]
+    started = [key for key in keys if only in {None, key} and (servers is None or key in servers)]
+    with Progress(started) as progress:
         # Clients wait for the first answer; slow servers are added later, with notifications/tools/list_changed.
         async with (
             Gateway(config, on_event=progress.on_event, wait=_START_WAIT, only=only, servers=servers) as gateway,
@@ -248,7 +248,7 @@ async def _serve(
                     await _report_start(gateway, path, url, report_form)
                     # In a pipe, the output would otherwise stay in the buffer.
                     sys.stdout.flush()
-                    if bound.getsockname()[0] in _EVERYWHERE:
+                    if ip_address(bound.getsockname()[0]).is_unspecified:
                         say("Listening on all interfaces; other machines use this machine's name in the URL.")
                     spare_collector()
                     await anyio.sleep_forever()
@@ -321,7 +321,7 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     show("")
     asks = asks_for_token(gateway.config)
     header = ' --header "Authorization: Bearer $TRUENAME_TOKEN"' if asks else ""
-    entry: dict[str, Any] = {"type": "http", "url": f"{url}/mcp"}
+    entry: dict[str, object] = {"type": "http", "url": f"{url}/mcp"}
     if asks:
         entry["headers"] = {"Authorization": "Bearer ${TRUENAME_TOKEN}"}
     show("Claude Code:  ", f"claude mcp add --transport http {shlex.quote(name)} {url}/mcp{header}")
@@ -343,24 +343,21 @@ def _connect_stdio(gateway: Gateway, path: str) -> None:
     say("Serving over standard input and output.")
 
 
-def _is_started(key: str, only: str | None, servers: tuple[str, ...] | None) -> bool:
-    return only in (None, key) and (servers is None or key in servers)
-
-
 def _view_options(path: str) -> list[str]:
     """Return the options of `serve` that are equivalent to an address."""
     if several := servers_in(path):
         rest = _view_options(path.removesuffix(path_of(servers=several).removeprefix(MAIN)))
         return [*rest, *(text for key in several for text in ("--server", key))]
+    options: list[str] = []
     words = iter(path.split("/")[2:])
-    return [text for word in words for text in (f"--{_OPTIONS.get(word, word)}", *map(unquote, _value(word, words)))]
+    for word in words:
+        options.append(f"--{_OPTIONS.get(word, word)}")
+        if word != _ALONE:
+            options.append(unquote(next(words)))
+    return options
 
 
-def _value(word: str, words: Iterator[str]) -> list[str]:
-    return [] if word == _ALONE else [next(words)]
-
-
-def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, Any]:
+def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, object]:
     report, policy = gateway.status(), gateway.config.settings.policy
     return {
         "url": None if url is None else f"{url}/mcp",

@@ -7,7 +7,7 @@ import logging
 import os
 import traceback
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from truename.audit import redact_text
 from truename.cli._rendering import printable
@@ -66,7 +66,7 @@ class _JsonFormatter(logging.Formatter):
         return json.dumps(said)
 
 
-class _Shown(logging.StreamHandler):  # type: ignore[type-arg]  # generic for checkers only, not in Python 3.11
+class _Shown(logging.StreamHandler[TextIO]):
     """The handler of Truename, distinguishable from handlers that others install."""
 
 

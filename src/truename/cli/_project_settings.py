@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from truename.config import find_convention
 from truename.config.files import decode, read_text
@@ -35,7 +35,7 @@ def clients_here() -> tuple[str, ...]:
 
 
 def _table(file: Path, section: tuple[str, ...]) -> object:
-    value: Any = decode(read_text(file), str(file), toml=True)
+    value: object = decode(read_text(file), str(file), toml=True)
     for step in section:
         value = value.get(step) if isinstance(value, dict) else None
     return value

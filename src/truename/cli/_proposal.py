@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.cli._errors import UsageError
 from truename.cli._rendering import Cell, print_table, say, say_error, shortened, show, styled
@@ -144,7 +144,8 @@ def prepare(
     if copy_secrets or known:
         settings = replace(settings, env_file=env.name)
     text = render(proposal.config(settings), head=head, notes=proposal.notes, schema=f"./{_SCHEMA}")
-    values = {**known, **_copied(proposal.variables)} if copy_secrets else None
+    copied = {one.name: one.value for one in proposal.variables if one.value and _can_be_written(one.value)}
+    values = {**known, **copied} if copy_secrets else None
     made_of = {merged.server.key: merged.seen for merged in proposal.servers}
     return ProposedFiles(text=text, out=out, known=frozenset(values or known), env=env, values=values, made_of=made_of)
 
@@ -221,13 +222,15 @@ def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> 
         show("  ", styled(variable.name, "yellow"), error=error)
         for place in variable.places[:_MOST]:
             show(f"    its value is in {place}", error=error)
-        for remark in _remarks(variable):
-            show(f"    {remark}", error=error)
+        if (left := len(variable.places) - _MOST) > 0:
+            show(f"    and in {left} more places", error=error)
+        if variable.said:
+            show(f"    the entry has {variable.said}, which only that client can fill in", error=error)
     if (more := len(missing) - _MOST_TOLD) > 0:
         show(f"  and {more:,} more; --json lists all.", error=error)
 
 
-def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, Any]:
+def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, object]:
     """Return the proposal as JSON."""
     return {
         "servers": [
@@ -271,27 +274,12 @@ def _what(server: ServerConfig) -> str:
     return shortened(" ".join([command.name if command.is_absolute() else str(server.command), *server.args]), _WHAT)
 
 
-def _remarks(variable: Variable) -> list[str]:
-    remarks = []
-    if len(variable.places) > _MOST:
-        remarks.append(f"and in {len(variable.places) - _MOST} more places")
-    if variable.said:
-        remarks.append(f"the entry has {variable.said}, which only that client can fill in")
-    return remarks
-
-
 def _known(env: Path) -> dict[str, str]:
     try:
         return read_env_file(env) if env.is_file() else {}
     except (TruenameError, ExceptionGroup):
         # Its errors are reported when it is used.
         return {}
-
-
-def _copied(variables: Sequence[Variable]) -> dict[str, str]:
-    return {
-        variable.name: variable.value for variable in variables if variable.value and _can_be_written(variable.value)
-    }
 
 
 def _can_be_written(value: str) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.cli._errors import errors_of, report
-from truename.cli._rendering import say, say_json, styled
+from truename.cli._errors import errors_of, report, warn, warnings_of
+from truename.cli._rendering import say, say_json
 from truename.config.files import SETTINGS_FILE
 from truename.config.watch import Reread, Watch
 from truename.editing import Document
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.gateway import Gateway
 
-__all__ = ["Reloads", "files_of", "line_of", "warn", "warnings_of"]
+__all__ = ["Reloads", "files_of", "line_of"]
 
 # Where settings stand under a key of their own.
 _SECTIONS: tuple[tuple[str, ...], ...] = ((), ("truename",))
@@ -45,7 +45,7 @@ def line_of(error: Exception) -> int | None:
     return document.position(max(found, key=len))[0] if found else None
 
 
-def _path(value: Any, section: tuple[str, ...], key: str) -> tuple[str | int, ...]:
+def _path(value: object, section: tuple[str, ...], key: str) -> tuple[str | int, ...]:
     """Return the path of a dotted key, as far as it exists; keys may contain dots."""
     for step in section:
         value = value.get(step) if isinstance(value, dict) else None
@@ -76,7 +76,8 @@ class _ReloadReport:
 
     def refused(self, error: Exception) -> None:
         if self.as_json:
-            errors = [_placed(one, document) for one, document in errors_of(error)]
+            placed = ((document, line_of(one)) for one, document in errors_of(error))
+            errors = [document if line is None else {**document, "line": line} for document, line in placed]
             say_json({"reloaded": None, "errors": errors})
             return
         say("The new configuration is invalid; the gateway keeps running with the old one.")
@@ -84,23 +85,6 @@ class _ReloadReport:
             if (line := line_of(one)) is not None:
                 say(f"  line {line:,}:")
             report(one, as_json=False)
-
-
-def _placed(error: Exception, document: dict[str, Any]) -> dict[str, Any]:
-    line = line_of(error)
-    return document if line is None else {**document, "line": line}
-
-
-def warn(warnings: Sequence[ConfigError]) -> None:
-    """Print the warnings about a configuration."""
-    for one in warnings:
-        where = f"{one.file}: {one.key}" if one.key else one.file
-        say(styled("warning: ", "yellow"), f"{where}: {one.problem}. {one.remedy}")
-
-
-def warnings_of(warnings: Sequence[ConfigError]) -> list[dict[str, str]]:
-    """Return the warnings as JSON."""
-    return [{"file": one.file, "key": one.key, "problem": one.problem, "remedy": one.remedy} for one in warnings]
 
 
 class Reloads:

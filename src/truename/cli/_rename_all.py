@@ -10,7 +10,7 @@ from truename import dialects
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import ToolWorkspace, differences, existing_state, ledger_settings, open_workspace
+from truename.cli._workspace import differences, existing_state, ledger_settings, open_workspace
 from truename.config.mentions import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import open_ledger
@@ -43,15 +43,26 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
     """Change the style, aliases or server name of a ledger. Old names keep resolving."""
     location = ledger_location(source, making.state)
     path = location.path
-    workspace = open_workspace([source] if source else [], making)
+    workspace = open_workspace([source] if source else [], replace(making, state=str(path)))
     recorded = workspace.ledger.settings if workspace.ledger is not None else None
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")
     other = ledger_settings(workspace.settings, recorded.style)
     with _changing(location, dry_run=dry_run) as ledger:
-        changes = _restyled(workspace, ledger, other, client)
+        before = dict(ledger.held(dialects.get(client).name))
+        if ledger.settings is None or not ledger.settings.same(other):
+            ledger.restyle(other)
+        renewed = replace(workspace, ledger=ledger, settings=replace(workspace.settings, style=other.style))
+        names = renewed.table(client)
+        changes = [_Change(id, before.get(id), name) for id, name in names.items() if before.get(id) != name]
     if as_json:
-        _print_json(changes, recorded, other, dry_run=dry_run, failed=workspace.failed)
+        was, now = (
+            {"style": one.style, "server_name": one.server_name, "aliases": dict(one.aliases)}
+            for one in (recorded, other)
+        )
+        renamed = [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes]
+        failed = list(workspace.failed)
+        print_json({"dry_run": dry_run, "from": was, "to": now, "renamed": renamed, "failed": failed})
     else:
         _print(changes, recorded, other, dry_run=dry_run)
     if workspace.failed:
@@ -87,15 +98,6 @@ def _changing(location: StateLocation, *, dry_run: bool) -> Iterator[Ledger]:
         ledger.close()
 
 
-def _restyled(workspace: ToolWorkspace, memory: Ledger, other: LedgerSettings, client: str) -> list[_Change]:
-    """Record the new settings, project the names again, and return those that changed."""
-    before = dict(memory.held(dialects.get(client).name))
-    if memory.settings is None or not memory.settings.same(other):
-        memory.restyle(other)
-    new = replace(workspace, ledger=memory, settings=replace(workspace.settings, style=other.style)).table(client)
-    return [_Change(id, before.get(id), name) for id, name in new.items() if before.get(id) != name]
-
-
 def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool) -> None:
     made_otherwise = differences(recorded, other)
     if not changes and not made_otherwise:
@@ -118,20 +120,6 @@ def _print(changes: list[_Change], recorded: LedgerSettings, other: LedgerSettin
         show("there too, and restart that gateway.")
 
 
-def _print_json(
-    changes: list[_Change], recorded: LedgerSettings, other: LedgerSettings, *, dry_run: bool, failed: tuple[str, ...]
-) -> None:
-    print_json(
-        {
-            "dry_run": dry_run,
-            "from": {"style": recorded.style, "server_name": recorded.server_name, "aliases": dict(recorded.aliases)},
-            "to": {"style": other.style, "server_name": other.server_name, "aliases": dict(other.aliases)},
-            "renamed": [{"id": str(change.id), "old": change.old, "new": change.new} for change in changes],
-            "failed": list(failed),
-        }
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class AffectedState:
     """The settings, pins and approvals outside of the ledger that refer to the old ids."""
@@ -151,8 +139,10 @@ def move_ids(source: str | None, state: str | None, until: str, *, dry_run: bool
     if plan.changes and plan.ok:
         with _changing(location, dry_run=dry_run) as memory:
             record_identities(memory, plan, until=until)
-    if made:
-        _carry_pins(config, plan)
+    if made and (pins_location := config.pins_location()).has("pin"):
+        # The tools are the same, so pins and rejections move to the new ids.
+        with PinStore(pins_location) as pins:
+            pins.follow((change.recorded, change.declared) for change in plan.changes)
     if as_json:
         print_json(_document(plan, beside, until, made=made))
     else:
@@ -168,14 +158,6 @@ def _beside(config: Config, plan: IdentityPlan) -> AffectedState:
         pins=tuple(_pinned(config, old)),
         approvals=tuple(_decided(config, old)),
     )
-
-
-def _carry_pins(config: Config, plan: IdentityPlan) -> None:
-    """Move pins and rejections to the new ids, since the tools are the same."""
-    location = config.pins_location()
-    if location.has("pin"):
-        with PinStore(location) as pins:
-            pins.follow((change.recorded, change.declared) for change in plan.changes)
 
 
 def _pinned(config: Config, old: set[ToolId]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.cli._rendering import Cell, print_json, print_table, say, show, show_diff, styled
 from truename.files.replacing import absolute
@@ -228,8 +228,8 @@ def _near(path: Path) -> Path:
     return here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
 
 
-def _plain(done: RenameResult) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _plain(done: RenameResult) -> dict[str, object]:
+    told: dict[str, object] = {
         "renames": dict(done.plan.renames),
         "spellings": dict(done.plan.spellings),
         "unclear": dict(done.unclear),
@@ -253,11 +253,11 @@ def _plain(done: RenameResult) -> dict[str, Any]:
     return told
 
 
-def _plain_remarks(remarks: Iterable[PlanRemark]) -> list[dict[str, Any]]:
+def _plain_remarks(remarks: Iterable[PlanRemark]) -> list[dict[str, object]]:
     return [{"kind": remark.kind, "names": list(remark.names), "text": str(remark)} for remark in remarks]
 
 
-def _plain_survey(survey: Survey) -> dict[str, Any]:
+def _plain_survey(survey: Survey) -> dict[str, object]:
     step = survey.protocol
     return {
         "files": survey.files,

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import sys
+from datetime import UTC, datetime
 from difflib import unified_diff
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -35,7 +36,9 @@ __all__ = [
     "show",
     "show_diff",
     "show_hanging",
+    "shown_time",
     "styled",
+    "utc_time",
 ]
 
 Cell = Text | str
@@ -149,14 +152,24 @@ def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None,
     return free
 
 
-def say_json(document: Any) -> None:
+def say_json(document: object) -> None:
     """Print a JSON document on stderr, in one line."""
     sys.stderr.write(f"{json.dumps(document, ensure_ascii=True)}\n")
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print a JSON document on stdout, in ASCII, so that names can't contain control sequences."""
     sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")
+
+
+def shown_time(at: str) -> str:
+    """Return a timestamp as people read it, without ``T`` and time zone."""
+    return at.replace("T", " ").removesuffix("+00:00")
+
+
+def utc_time(seconds: float) -> str:
+    """Return seconds since 1970 as a timestamp in UTC, such as 2026-11-22T10:00:00Z."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def shortened(text: str, most: int) -> str:

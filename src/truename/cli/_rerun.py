@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
@@ -55,13 +55,13 @@ async def _rerun(
         await gateway.settle()
         names = gateway.table()
 
-        def run(call: Call) -> Any:
+        def run(call: Call) -> object:
             return anyio.from_thread.run(_asked, gateway, call)
 
         return await anyio.to_thread.run_sync(lambda: list(again(entries, names, run)))
 
 
-async def _asked(gateway: Gateway, call: Call) -> dict[str, Any]:
+async def _asked(gateway: Gateway, call: Call) -> dict[str, object]:
     upstream = gateway.hub.fleet[call.origin.server]
     params = {"name": call.origin.name, "arguments": dict(call.arguments)}
     answer = await upstream.request("tools/call", params, capabilities={}, on_progress=None)
@@ -70,7 +70,7 @@ async def _asked(gateway: Gateway, call: Call) -> dict[str, Any]:
     return answer
 
 
-def _text(answer: dict[str, Any]) -> str:
+def _text(answer: dict[str, object]) -> str:
     blocks = answer.get("content")
     texts = [block.get("text") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
     return " ".join(text for text in texts if isinstance(text, str)) or "the tool failed without a message"

@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from truename.cli._errors import UsageError
 from truename.files.user import at_home
@@ -43,7 +43,7 @@ def result_of(finding: Finding) -> Result:
     return Result(finding=finding, fingerprint=mark)
 
 
-def write_sarif(log: dict[str, Any], target: str) -> None:
+def write_sarif(log: dict[str, object], target: str) -> None:
     """Write the log to a file, or to stdout for ``-``. Raises `UsageError` for a file that can't be written."""
     text = json.dumps(log, indent=2, ensure_ascii=True) + "\n"
     if target == _STDOUT:
@@ -56,7 +56,7 @@ def write_sarif(log: dict[str, Any], target: str) -> None:
         raise UsageError(fact=f"{target} can't be written ({reason})", advice="Give another file.") from error
 
 
-def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, more: str = "") -> dict[str, Any]:
+def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, more: str = "") -> dict[str, object]:
     """Return the SARIF log; files below ``base`` are relative to it, as code hosts require.
 
     ``more`` is appended to the help of each rule; ``{code}`` in it is replaced by the rule's code.
@@ -79,7 +79,7 @@ def _version() -> str:
     return version("truename")
 
 
-def _rule(rule: Rule, more: str) -> dict[str, Any]:
+def _rule(rule: Rule, more: str) -> dict[str, object]:
     told = (
         rule.what,
         rule.why,
@@ -96,7 +96,7 @@ def _rule(rule: Rule, more: str) -> dict[str, Any]:
     }
 
 
-def _result(result: Result, place: int, base: Path) -> dict[str, Any]:
+def _result(result: Result, place: int, base: Path) -> dict[str, object]:
     finding = result.finding
     properties = {
         "client": finding.client,
@@ -104,7 +104,7 @@ def _result(result: Result, place: int, base: Path) -> dict[str, Any]:
         "server": finding.server,
         "tools": list(finding.tools),
     }
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "ruleId": finding.rule.code,
         "ruleIndex": place,
         "level": finding.rule.severity.value,
@@ -119,13 +119,13 @@ def _result(result: Result, place: int, base: Path) -> dict[str, Any]:
     return told
 
 
-def _location(location: Location, base: Path) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": _artifact(location.file, base)}
+def _location(location: Location, base: Path) -> dict[str, object]:
+    physical: dict[str, object] = {"artifactLocation": _artifact(location.file, base)}
     if location.line:
         physical["region"] = {"startLine": location.line} | (
             {"startColumn": location.column} if location.column else {}
         )
-    told: dict[str, Any] = {"physicalLocation": physical}
+    told: dict[str, object] = {"physicalLocation": physical}
     if location.key:
         told["logicalLocations"] = [{"fullyQualifiedName": location.key}]
     return told

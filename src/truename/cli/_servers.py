@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -12,7 +12,7 @@ from truename.gateway import UpstreamError, fetch_catalog
 from truename.gateway.upstream.fleet import running_fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from truename.catalog import Catalog
     from truename.config import Config
@@ -29,24 +29,17 @@ def list_tools(config: Config) -> tuple[Catalog, tuple[str, ...]]:
     return catalog, tuple(progress.failed)
 
 
-def list_tools_of_each(config: Config) -> Mapping[str, Any]:
+def list_tools_of_each(config: Config) -> Mapping[str, Sequence[object] | UpstreamError]:
     """Return the tools of each server by key, or the `UpstreamError` why they could not be listed."""
     log_to_stderr()
     with Progress([server.key for server in config.enabled]) as progress:
         return anyio.run(_lists, config, progress.on_event)
 
 
-async def _lists(config: Config, on_event: OnEvent) -> dict[str, Any]:
-    async with running_fleet(config, _ignore_change, on_event) as fleet:
-        return {
-            key: list(upstream.tools) if upstream.tools is not None else upstream.problem or _unknown(key)
-            for key, upstream in fleet.items()
-        }
-
-
-def _unknown(key: str) -> UpstreamError:
-    return UpstreamError(server=key, kind="lost", problem="did not list its tools", remedy="Start it by hand.")
-
-
-def _ignore_change() -> None:
-    pass
+async def _lists(config: Config, on_event: OnEvent) -> dict[str, Sequence[object] | UpstreamError]:
+    found: dict[str, Sequence[object] | UpstreamError] = {}
+    async with running_fleet(config, lambda: None, on_event) as fleet:
+        for key, upstream in fleet.items():
+            lost = UpstreamError(server=key, kind="lost", problem="did not list its tools", remedy="Start it by hand.")
+            found[key] = upstream.problem or lost if upstream.tools is None else list(upstream.tools)
+    return found

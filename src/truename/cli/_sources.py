@@ -6,13 +6,13 @@ import json
 import os
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cli._errors import UsageError
-from truename.cli._rendering import output, say, show_hanging, styled
+from truename.cli._questions import is_agreed, is_terminal
+from truename.cli._rendering import say, show_hanging, styled
 from truename.clients.doctor.file_findings import masked
 from truename.config import load, parse
 from truename.config.consent import ConsentStore
@@ -21,7 +21,7 @@ from truename.config.load import env_file_of
 from truename.files.user import at_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from truename.config import Config
     from truename.config.consent import Consent
@@ -59,7 +59,6 @@ _SECTION: Final = "truename"
 # Appended to a file with settings only, so that it can be checked as a configuration.
 _NO_SERVERS: Final = "\n[mcpServers]\n"
 CODE: Final = "consent_required"
-_YES: Final = ("y", "yes")
 _WHY: Final = (
     "it was found, not named, and its servers and ${...} references may be somebody else's; nothing was started"
 )
@@ -78,7 +77,7 @@ class Disclosure:
     references: tuple[tuple[str, str], ...] = ()
     addresses: tuple[tuple[str, str], ...] = ()
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the effects as JSON."""
         return {
             "servers": [{"key": key, "does": does} for key, does in self.servers],
@@ -93,7 +92,8 @@ def disclose(files: ConfigFiles) -> Disclosure:
     references: dict[tuple[str, str], None] = {}
     addresses: dict[tuple[str, str], None] = {}
     for path in files.paths:
-        content = _content(path, files)
+        # A lock lists sources, and configures nothing.
+        content = {} if path.suffix == _LOCK else decode(files.text(path), str(path), toml=path.suffix.lower() == _TOML)
         for key, entry in _entries(content):
             servers[key, _does(entry)] = None
         for place, text in _texts(content, ""):
@@ -105,20 +105,14 @@ def disclose(files: ConfigFiles) -> Disclosure:
     return Disclosure(servers=tuple(servers), references=tuple(references), addresses=tuple(addresses))
 
 
-def _content(path: Path, files: ConfigFiles) -> Mapping[str, Any]:
-    if path.suffix == _LOCK:
-        return {}
-    return decode(files.text(path), str(path), toml=path.suffix.lower() == _TOML)
-
-
-def _entries(content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _entries(content: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
     for name in _SERVERS:
         entries = content.get(name)
         if isinstance(entries, dict):
             yield from ((key, entry) for key, entry in entries.items() if isinstance(entry, dict))
 
 
-def _does(entry: Mapping[str, Any]) -> str:
+def _does(entry: Mapping[str, object]) -> str:
     told = [f"connects to {entry[name]}" for name in _ADDRESSES if isinstance(entry.get(name), str)]
     if entry.get("command") is not None:
         told.append(_starts(entry))
@@ -126,8 +120,9 @@ def _does(entry: Mapping[str, Any]) -> str:
     return (" and ".join(told) or "does nothing") + switched_off
 
 
-def _starts(entry: Mapping[str, Any]) -> str:
-    words = [entry["command"], *_list(entry.get("args"))]
+def _starts(entry: Mapping[str, object]) -> str:
+    arguments = entry.get("args")
+    words = [entry["command"], *(arguments if isinstance(arguments, list) else ())]
     variables = entry.get("env")
     pairs = variables.items() if isinstance(variables, dict) else ()
     environment = [f"{name}={shlex.quote(masked(str(value), str(name)))}" for name, value in pairs]
@@ -135,11 +130,7 @@ def _starts(entry: Mapping[str, Any]) -> str:
     return f"starts {' '.join([*environment, shlex.join(map(str, words))])}{where}"
 
 
-def _list(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else ()
-
-
-def _texts(value: Any, place: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _texts(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield every string of a document with its dotted path."""
     if isinstance(value, str):
         yield place, value
@@ -299,11 +290,6 @@ def _whole(path: Path, files: ConfigFiles, environ: Mapping[str, str] | None) ->
     return files.digest(path.parent)
 
 
-def is_terminal() -> bool:
-    """Return whether stdin and stderr are a terminal."""
-    return sys.stdin.isatty() and output(error=True).is_terminal
-
-
 def show_disclosed(found: Disclosure, addresses: Sequence[str] = (), *, error: bool = False) -> None:
     """Print the effects of a configuration: servers, references and other URLs."""
     rows = [(styled(key, "bold"), styled(does)) for key, does in found.servers]
@@ -319,12 +305,11 @@ def _changed(files: ConfigFiles) -> str:
 
 
 def _agreed(path: Path, files: ConfigFiles, addresses: Sequence[str]) -> bool:
-
+    """Show the effects of a configuration that was found, and ask for consent to it."""
     changed = f" {_changed(files)}." if ConsentStore.here().get(path) is not None else ""
     say(f"{path} was found here, not named.{changed} It would run these programs and send these references:")
     show_disclosed(disclose(files), addresses, error=True)
-    say(styled("Allow it as it is now? [y/N] ", "bold"))
-    return sys.stdin.readline().strip().lower() in _YES
+    return is_agreed("Allow it as it is now? [y/N] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +326,8 @@ def find_sources(sources: Sequence[str], environ: Mapping[str, str] | None = Non
     Raises `UsageError` if there is none, or no consent, and `ConfigError` for an invalid configuration.
     """
     if not sources:
-        return (_here(environ),)
+        path = default_source()
+        return (Source(path, open_found(path, environ) if _configures(path) else None),)
     return tuple(_found(at_home(source), environ) for source in sources)
 
 
@@ -363,13 +349,13 @@ def reread(config: Path, source: str | None) -> Config:
 
 def default_source() -> Path:
     """Return the default source of this directory. Raises `UsageError` if there is none."""
-    path = _default()
+    path = next((path for path in map(Path, DEFAULTS) if path.is_file()), None)
+    if path is None:
+        raise UsageError(
+            fact=f"no SOURCE was given, and there is no {', '.join(DEFAULTS[:-1])} or {DEFAULTS[-1]} here",
+            advice="Give a configuration (the mcpServers file of any client) or a dump of tools/list answers.",
+        )
     return _configuration_at(path) if _configures(path) else path
-
-
-def _here(environ: Mapping[str, str] | None) -> Source:
-    path = default_source()
-    return Source(path, open_found(path, environ) if _configures(path) else None)
 
 
 def _found(path: Path, environ: Mapping[str, str] | None) -> Source:
@@ -380,21 +366,18 @@ def _found(path: Path, environ: Mapping[str, str] | None) -> Source:
 
 
 def _configuration_at(path: Path) -> Path:
-    is_settings = path.suffix.lower() == ".toml" and not names_servers(path)
-    return _servers_for(path) if is_settings else path
-
-
-def _servers_for(settings: Path) -> Path:
-    """Return the configuration beside a file that has only settings. Raises `UsageError` if there is none."""
-    beside = configured_beside(settings, DEFAULTS[1:])
-    if settings.name != SETTINGS_FILE:
+    """Return the file; if it has only settings, the configuration beside it. Raises `UsageError` if there is none."""
+    if path.suffix.lower() != _TOML or names_servers(path):
+        return path
+    if path.name != SETTINGS_FILE:
         raise UsageError(
-            fact=f"{settings} has no servers",
+            fact=f"{path} has no servers",
             advice=f"Add [mcpServers.KEY] with a command or url; settings alone have to be in a {SETTINGS_FILE}.",
         )
+    beside = configured_beside(path, DEFAULTS[1:])
     if beside is None:
         raise UsageError(
-            fact=f"{settings} has settings but no servers, and there is no {' or '.join(DEFAULTS[1:])} beside it",
+            fact=f"{path} has settings but no servers, and there is no {' or '.join(DEFAULTS[1:])} beside it",
             advice="Add [mcpServers.KEY] with a command or url, or put it beside the mcpServers file it is for.",
         )
     return beside
@@ -425,19 +408,9 @@ def read_aliases(pairs: Sequence[str]) -> dict[str, str]:
     return aliases
 
 
-def _default() -> Path:
-    for name in DEFAULTS:
-        if Path(name).is_file():
-            return Path(name)
-    raise UsageError(
-        fact=f"no SOURCE was given, and there is no {', '.join(DEFAULTS[:-1])} or {DEFAULTS[-1]} here",
-        advice="Give a configuration (the mcpServers file of any client) or a dump of tools/list answers.",
-    )
-
-
 def _configures(path: Path) -> bool:
     """Return whether a file is a configuration; False for an unreadable one, which the reader of dumps reports."""
-    if path.suffix.lower() == ".toml":
+    if path.suffix.lower() == _TOML:
         return True
     if not path.is_file():
         return False
@@ -469,14 +442,11 @@ def other_shape(path: Path) -> UsageError | None:
         content = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(content, dict) or not any(_has_entries(value) for value in content.values()):
+    values = content.values() if isinstance(content, dict) else ()
+    entries = [entry for value in values if isinstance(value, dict) for entry in value.values()]
+    if not any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries):
         return None
     return UsageError(
         fact=f"{path} looks like a configuration in an unknown form, and has no list of tools",
         advice=f"Write its servers as {_SHAPES}.",
     )
-
-
-def _has_entries(value: Any) -> bool:
-    entries = value.values() if isinstance(value, dict) else ()
-    return any(isinstance(entry, dict) and entry.keys() & {"command", "url", "httpUrl"} for entry in entries)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from truename import dialects
 from truename.catalog import BUILT_IN_ALIASES, Catalog
@@ -30,15 +31,18 @@ if TYPE_CHECKING:
 
     from truename.catalog import IdentityChange
     from truename.config import Config
-    from truename.policy.profiles import Choice, Profile
+    from truename.gateway import UpstreamError
+    from truename.policy.profiles import Profile
 
 __all__ = [
     "ProfileView",
     "ToolWorkspace",
+    "ask_each_server",
     "audience_of",
     "check_option",
     "differences",
     "existing_state",
+    "gateway_needed",
     "identity_mismatch",
     "ledger_settings",
     "open_workspace",
@@ -46,7 +50,6 @@ __all__ = [
     "style_mismatch",
     "with_options",
     "with_recorded_settings",
-    "without_gateway",
 ]
 
 _MEMORY = "memory"
@@ -261,7 +264,9 @@ def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None
         if one.config is None:
             read.append(_dumped(one.path, settings))
         else:
-            catalog, down = _asked(one.config)
+            with gateway_needed():
+                from truename.cli._servers import list_tools  # noqa: PLC0415 - starts the gateway's half of the package
+            catalog, down = list_tools(one.config)
             read.append(catalog)
             failed += down
     for notice in (notice for catalog in read for notice in catalog.notices):
@@ -269,7 +274,12 @@ def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None
     if len(read) == 1 and memory is None and read[0].aliases == Catalog((), settings.aliases).aliases:
         return read[0], tuple(failed)
     identities = {key: said for one in found if one.config is not None for key, said in one.config.identities.items()}
-    pairs = [pair for catalog in read for pair in _listings(catalog)]
+    pairs: list[tuple[str, list[object]]] = []
+    for catalog in read:
+        servers: defaultdict[tuple[str, str], list[object]] = defaultdict(list)
+        for tool in catalog.values():
+            servers[tool.origin.server_id, tool.origin.server].append(tool.definition)
+        pairs += [(label, tools) for (_, label), tools in servers.items()]
     known = Ledger.memory() if memory is None else memory
     whole = Catalog.from_mcp(pairs, settings.aliases, known.bindings(), owners=known.origins(), identities=identities)
     return whole, tuple(failed)
@@ -288,27 +298,26 @@ def _dumped(path: Path, settings: Settings) -> Catalog:
         raise fault from error
 
 
-def _asked(config: Config) -> tuple[Catalog, Sequence[str]]:
+def ask_each_server(config: Config) -> Mapping[str, Sequence[object] | UpstreamError]:
+    """Start the servers; return the tools of each by key, or the error why they could not be listed.
+
+    Raises `UsageError` if the gateway's packages are not installed.
+    """
+    with gateway_needed():
+        from truename.cli._servers import list_tools_of_each  # noqa: PLC0415 - starts the gateway's half of the package
+    return list_tools_of_each(config)
+
+
+@contextmanager
+def gateway_needed() -> Iterator[None]:
+    """Import the gateway's half of the package in the block. Raises `UsageError` if its packages are not installed."""
     try:
-        from truename.cli._servers import list_tools  # noqa: PLC0415 - starts the gateway's half of the package
+        yield
     except ModuleNotFoundError as error:
-        raise without_gateway(error) from error
-    return list_tools(config)
-
-
-def without_gateway(error: ModuleNotFoundError) -> UsageError:
-    """Return the error for a missing optional package."""
-    return UsageError(
-        fact=f"starting servers needs the package {error.name}, which is not installed",
-        advice="Install `truename[gateway]`.",
-    )
-
-
-def _listings(catalog: Catalog) -> Iterable[tuple[str, list[Any]]]:
-    servers: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
-    for tool in catalog.values():
-        servers[tool.origin.server_id, tool.origin.server].append(tool.definition)
-    return [(label, tools) for (_, label), tools in servers.items()]
+        raise UsageError(
+            fact=f"starting servers needs the package {error.name}, which is not installed",
+            advice="Install `truename[gateway]`.",
+        ) from error
 
 
 class ProfileView(NamedTuple):
@@ -326,16 +335,14 @@ class ProfileView(NamedTuple):
             if name not in known:
                 advice = spelling_remedy(name, known) if known else "Write [profiles.NAME] into the configuration."
                 raise UsageError(fact=f"no such profile: {excerpt(name)}", advice=advice)
-        return self.table.among(self._shown(known.choice(names)), None)
-
-    def _shown(self, choice: Choice) -> frozenset[ToolId]:
-        settings, former = self.workspace.settings, former_ids(self.workspace.ledger)
-        given = None if settings.policy is None else settings.policy.exposure
-        exposure = given or settings.exposure
+        choice, former = known.choice(names), former_ids(self.workspace.ledger)
+        policy = self.workspace.settings.policy
+        exposure = (policy and policy.exposure) or self.workspace.settings.exposure
         tools = ((id, self.table.catalog[id], former(id)) for id in self.table)
-        return frozenset(
+        shown = frozenset(
             id for id, tool, before in tools if choice.shows(tool, exposure.metadata_of(tool, before), before)
         )
+        return self.table.among(shown, None)
 
 
 def profile_servers(profile: Profile) -> dict[str, list[str]]:

@@ -125,10 +125,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         return result if isinstance(result, int) else 0
-    except CycloptsError as error:
-        from truename.cli._errors import report_usage  # noqa: PLC0415 - only when something is wrong
-
-        return report_usage(error, words)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -136,8 +132,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if os.environ.get("TRUENAME_DEBUG") == "1":
+        if os.environ.get("TRUENAME_DEBUG") == "1" and not isinstance(error, CycloptsError):
             raise
-        from truename.cli._errors import report  # noqa: PLC0415 - only when something is wrong
+        from truename.cli._errors import report, report_usage  # noqa: PLC0415 - only when something is wrong
 
-        return report(error, as_json="--json" in words)
+        return (
+            report_usage(error, words) if isinstance(error, CycloptsError) else report(error, as_json="--json" in words)
+        )

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from cyclopts import App, Parameter
 
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, printable, say, show, styled
+from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import StoreError, excerpt
@@ -260,11 +260,10 @@ def _offered(config: Config) -> dict[str, tuple[str, bool]]:
 
 def row(one: ListedApproval) -> list[str]:
     """Return the row of a table for a pending call or decision."""
-    since = one.at.replace("T", " ").removesuffix("+00:00")
-    return [one.key, one.state, printable(one.principal), one.tool, one.covers, since]
+    return [one.key, one.state, printable(one.principal), one.tool, one.covers, shown_time(one.at)]
 
 
-def plain(one: ListedApproval) -> dict[str, Any]:
+def plain(one: ListedApproval) -> dict[str, object]:
     """Return an entry of JSON output."""
     values = {name: value for name, value in vars(one).items() if name != "subject" and value}
     about = one.subject

@@ -6,7 +6,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -23,7 +23,7 @@ from truename.audit import (
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._rendering import print_json, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.errors import excerpt
 from truename.files.user import at_home
@@ -125,7 +125,8 @@ def anchor(source: Configuration | None = None, /, *, log: LogDirectory = None, 
 def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[LogDefect]]:
     """Return the number of records, the last of them, and all defects."""
     if not path.is_dir():
-        return 0, Anchor(0, GENESIS), [_gone(path)]
+        problem = "the directory of the audit log does not exist"
+        return 0, Anchor(0, GENESIS), [LogDefect(file=path.name, line=0, kind="truncated", problem=problem)]
     count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
     for found in read_records(path, key, anchor=anchor_file(path), expected=expected):
         if isinstance(found, LogDefect):
@@ -133,10 +134,6 @@ def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int
         else:
             count, last = count + 1, Anchor(found.number, found.hash)
     return count, last, broken
-
-
-def _gone(path: Path) -> LogDefect:
-    return LogDefect(file=path.name, line=0, kind="truncated", problem="the directory of the audit log does not exist")
 
 
 def _expected(text: str) -> Anchor:
@@ -199,7 +196,7 @@ def export(
     """Write records to standard output. Exit status 1: the log is damaged."""
     path, key = _place(source, log)
     begin = _moment(since)
-    wanted = {"tool": tool, "who": principal}
+    wanted = {name: value for name, value in (("tool", tool), ("who", principal)) if value is not None}
     table = csv.DictWriter(sys.stdout, _COLUMNS, extrasaction="ignore") if form == "csv" else None
     if table is not None:
         table.writeheader()
@@ -208,16 +205,12 @@ def export(
         if isinstance(found, LogDefect):
             broken += 1
             say(styled("broken", "bold red"), f" {found}")
-        elif found.at >= begin and kind in {None, found.kind} and _is_wanted(found, wanted):
-            _write(found, table)
+        elif found.at >= begin and kind in {None, found.kind} and wanted.items() <= found.body.items():
+            if table is None:
+                sys.stdout.write(_line(found))
+            else:
+                table.writerow({name: _cell(value) for name, value in found.plain.items()})
     return EXIT_FINDINGS if broken else 0
-
-
-def _write(record: AuditRecord, table: "csv.DictWriter[str] | None") -> None:
-    if table is None:
-        sys.stdout.write(_line(record))
-    else:
-        table.writerow({name: _cell(value) for name, value in record.plain.items()})
 
 
 def _line(record: AuditRecord) -> str:
@@ -230,10 +223,6 @@ def _cell(value: object) -> object:
         return value
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
     return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
-
-
-def _is_wanted(record: AuditRecord, wanted: dict[str, str | None]) -> bool:
-    return all(value is None or record.body.get(name) == value for name, value in wanted.items())
 
 
 def _moment(text: str | None) -> str:
@@ -265,9 +254,8 @@ def _show(record: AuditRecord, *, as_json: bool) -> None:
         return
     body = dict(record.body)
     what = " ".join(str(body.pop(name)) for name in ("who", "tool", "outcome", "code") if body.get(name))
-    rest = " ".join(f"{name}={_cell(_plain(value))}" for name, value in body.items() if name in _TOLD)
-    show(record.at.replace("T", " ").removesuffix("+00:00"), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")
-
-
-def _plain(value: object) -> Any:
-    return value if isinstance(value, str) else json.dumps(value)
+    told = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items() if name in _TOLD
+    }
+    rest = " ".join(f"{name}={_cell(text)}" for name, text in told.items())
+    show(shown_time(record.at), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")

@@ -1,12 +1,12 @@
 """`truename clients`: show which names each client, framework and provider accepts, and how it changes others."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from truename import dialects
 from truename.cli._options import JsonOutput
-from truename.cli._rendering import output, print_json, print_table, show, styled
+from truename.cli._rendering import Cell, output, print_json, print_table, show, styled
 from truename.dialects import Dialect
 from truename.dialects.dialect import brackets
 
@@ -64,20 +64,18 @@ def _table(rows: tuple[Dialect, ...]) -> None:
     roomy = output().width >= _ROOMY
     if roomy:
         headings += ["date", "kind", "tools", "too long", "became equal", "source"]
-    print_table(headings, [[*_summary(row), *(_more(row) if roomy else ())] for row in rows])
+    cells: list[list[Cell]] = []
+    for row in rows:
+        confidence = styled(row.confidence, "green" if row.confidence == "run" else "dim")
+        cells.append([styled(row.name, "bold"), _length(row), row.shown(_LAB, "get_x") or "-", confidence])
+        if roomy:
+            over = _OVER[row.mangling.over] if row.known_length else "?"
+            tools = _number(row.max_tools, "-")
+            cells[-1] += [row.date, row.kind, tools, over, _EQUAL[row.mangling.equal], row.source]
+    print_table(headings, cells)
     show("")
     show("length: of the name that the model sees, with any prefix; ?: unknown, so the universal limit is used.")
     show("run: observed in a run; read: from code, documentation or issues. `truename clients NAME` shows details.")
-
-
-def _summary(row: Dialect) -> list[Any]:
-    confidence = styled(row.confidence, "green" if row.confidence == "run" else "dim")
-    return [styled(row.name, "bold"), _length(row), row.shown(_LAB, "get_x") or "-", confidence]
-
-
-def _more(row: Dialect) -> list[Any]:
-    over = _OVER[row.mangling.over] if row.known_length else "?"
-    return [row.date, row.kind, _number(row.max_tools, "-"), over, _EQUAL[row.mangling.equal], row.source]
 
 
 def _length(row: Dialect) -> str:
@@ -104,7 +102,7 @@ def facts(row: Dialect) -> dict[str, str]:
     rules = row.mangling
     facts = {
         "also known as": ", ".join(row.aliases),
-        "characters": _characters(row),
+        "characters": "not known" if "chars" in row.unknown else "any" if row.chars is None else brackets(row.chars),
         "length": f"{_length(row)}, of which a name may use {_number(row.room(), 'all')} (server name truename)",
         "tools": _number(row.max_tools, "no limit is known"),
         "too long": _OVER[rules.over] if row.known_length else "",
@@ -121,13 +119,7 @@ def facts(row: Dialect) -> dict[str, str]:
     return {label: text for label, text in facts.items() if text}
 
 
-def _characters(row: Dialect) -> str:
-    if "chars" in row.unknown:
-        return "not known"
-    return "any" if row.chars is None else brackets(row.chars)
-
-
-def _plain(row: Dialect) -> dict[str, Any]:
+def _plain(row: Dialect) -> dict[str, object]:
     return {
         "name": row.name,
         "title": row.title,

@@ -3,13 +3,15 @@
 Only the examples are fixed; the outcomes are computed from the table of dialects.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from truename import dialects
 from truename.catalog import Catalog
-from truename.cli._comparison import client_outcomes
+from truename.cli._comparison import ClientOutcome, client_outcomes
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, show, styled
+from truename.clients.doctor.prediction import Key
 from truename.identity import ToolId
 from truename.naming import NameTable, project, resolve
 
@@ -78,9 +80,12 @@ def _told(example: _DemoExample) -> dict[str, Any]:
     }
 
 
-def _tool(table: NameTable, id: ToolId, becomes: Any, harm: Any) -> dict[str, Any]:
+def _tool(
+    table: NameTable, id: ToolId, becomes: Mapping[Key, str | None], harm: Sequence[ClientOutcome]
+) -> dict[str, object]:
     origin = table.catalog[id].origin
     name = table[id]
+    reached = table.catalog[str(resolve(name, table).id)].origin
     return {
         "id": str(id),
         "server": origin.server,
@@ -89,14 +94,8 @@ def _tool(table: NameTable, id: ToolId, becomes: Any, harm: Any) -> dict[str, An
         "fate": harm[0].kind if harm else "fine",
         "what": harm[0].what if harm else "",
         "truename": name,
-        "runs": _reached(table, name),
+        "runs": {"server": reached.server, "tool": reached.name},
     }
-
-
-def _reached(table: NameTable, name: str) -> dict[str, str]:
-    id = resolve(name, table).id
-    origin = table.catalog[str(id)].origin
-    return {"server": origin.server, "tool": origin.name}
 
 
 def _show(number: int, example: _DemoExample, told: dict[str, Any]) -> None:
@@ -105,13 +104,14 @@ def _show(number: int, example: _DemoExample, told: dict[str, Any]) -> None:
     show(styled(f"{number}. {told['title']}{version}", "bold"), styled(f"  ({how})", "dim"))
     for tool in told["tools"]:
         show("   ", styled(_place(example, tool)))
-        show("       ", styled(tool["shown_as"] or "(nothing)", "yellow"), *_verdict(tool))
+        lost = [styled("  lost", "bold red")] if tool["fate"] in {"runs", "dropped", "clashes"} else []
+        show("       ", styled(tool["shown_as"] or "(nothing)", "yellow"), *lost)
     for tool in told["tools"]:
         if (tool["server"], tool["tool"]) == example.asked:
             _consequence(tool, len(example.servers) > 1)
     truename = told["truename"]
-    lost = len(truename["dropped"]) + len(truename["merged"])
-    show(styled("   under Truename", "bold"), f": {len(truename['shown'])} tools, {lost or 'none'} lost")
+    gone = len(truename["dropped"]) + len(truename["merged"])
+    show(styled("   under Truename", "bold"), f": {len(truename['shown'])} tools, {gone or 'none'} lost")
     for tool in told["tools"]:
         show("   ", styled(tool["truename"], "bold cyan"))
         show("       ", styled(f"runs {_place(example, tool['runs'])}", "green"))
@@ -120,10 +120,6 @@ def _show(number: int, example: _DemoExample, told: dict[str, Any]) -> None:
 
 def _place(example: _DemoExample, tool: dict[str, str]) -> str:
     return f"{tool['server']}: {tool['tool']}" if len(example.servers) > 1 else tool["tool"]
-
-
-def _verdict(tool: dict[str, Any]) -> tuple[Any, ...]:
-    return (styled("  lost", "bold red"),) if tool["fate"] in ("runs", "dropped", "clashes") else ()
 
 
 def _consequence(tool: dict[str, Any], several: bool) -> None:

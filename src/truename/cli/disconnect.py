@@ -1,14 +1,21 @@
 """`truename disconnect`: revert `truename connect` in a client's configuration."""
 
 import os
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
+from truename.cli._connections import (
+    ChangeFiles,
+    PreviewFiles,
+    confirm,
+    find_client,
+    plain_notes,
+    reload_advice,
+    show_notes,
+)
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, show, show_diff, styled
-from truename.cli.connect import confirm, find_client, reload_advice, show_notes
 from truename.clients import config_files
 from truename.clients.apply import Disconnection, plan_disconnection
 from truename.clients.apply import disconnect as apply
@@ -16,14 +23,11 @@ from truename.clients.apply import disconnect as apply
 __all__ = ["disconnect"]
 
 Client = Annotated[str, Parameter(help="The client whose configuration is restored.")]
-DryRun = Annotated[
-    bool,
-    Parameter(name="--dry-run", show_default=False, help="Show what would be changed, as a diff, and change nothing."),
-]
-Yes = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't ask.")]
 
 
-def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, as_json: JsonOutput = False) -> int:
+def disconnect(
+    client: Client, /, *, dry_run: PreviewFiles = False, yes: ChangeFiles = False, as_json: JsonOutput = False
+) -> int:
     """Restore a client's configuration; changes that were made since then are kept.
 
     Files that are unchanged since `truename connect` are restored byte for byte; in others only the edits of `truename
@@ -33,13 +37,17 @@ def disconnect(client: Client, /, *, dry_run: DryRun = False, yes: Yes = False, 
     undoing = plan_disconnection(client, os.environ)
     if not as_json:
         _show(undoing, dry_run=dry_run)
-    done = not dry_run and (
-        not undoing.steps or confirm(yes=yes, files=len(undoing.steps), as_json=as_json)
-    )  # fmt: skip
+    count = len(undoing.steps)
+    done = not dry_run and (not count or confirm(yes=yes, files=count, as_json=as_json))
     if done:
         apply(undoing)
     if as_json and not undoing.problems:
-        print_json(_document(undoing, done=done))
+        files = [
+            {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
+            for step in undoing.steps
+        ]
+        changed = done and bool(undoing.steps)
+        print_json({"client": client, "changed": changed, "files": files, "notes": plain_notes(undoing.notes)})
     elif not as_json and undoing.steps:
         title, reload = config_files(client)[0].title, config_files(client)[0].reload
         show(
@@ -62,18 +70,3 @@ def _show(undoing: Disconnection, *, dry_run: bool) -> None:
     if not undoing.steps and not undoing.problems:
         show(f"{config_files(undoing.client)[0].title} is not connected; there is nothing to undo.")
     show_notes(undoing.notes)
-
-
-def _document(undoing: Disconnection, *, done: bool) -> Mapping[str, Any]:
-    return {
-        "client": undoing.client,
-        "changed": done and bool(undoing.steps),
-        "files": [
-            {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
-            for step in undoing.steps
-        ],
-        "notes": [
-            {"kind": note.kind, "subject": note.subject, "fact": note.fact, "advice": note.advice}
-            for note in undoing.notes
-        ],
-    }

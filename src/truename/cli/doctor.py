@@ -1,9 +1,9 @@
 """`truename doctor`: diagnose the tools of the clients on this machine, or of the given sources."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -12,10 +12,10 @@ from truename.cli._doctor_input import DoctorResult, run_doctor, show_plan
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
 from truename.cli._options import JsonOutput
-from truename.cli._rendering import Cell, print_json, print_table, shortened, show, show_hanging, styled
+from truename.cli._rendering import Cell, count, print_json, print_table, shortened, show, show_hanging, styled
 from truename.cli._sarif import result_of, sarif_log, write_sarif
 from truename.clients import FoundFile
-from truename.clients.doctor import RULES, Diagnosis, DoctorReport, StartableServer, ToolFate, would_start
+from truename.clients.doctor import RULES, Diagnosis, DoctorReport, ToolFate, would_start
 from truename.conventions import Finding, Location, Severity
 
 __all__ = ["doctor"]
@@ -79,7 +79,7 @@ def _show_files(files: Sequence[FoundFile], most: int | None) -> None:
     ]
     print_table(["file", "client", "servers"], rows, whole=0)
     if left := len(told) - len(shown):
-        show(styled(f"and {_count(left, 'more file')} (--all)", "dim"))
+        show(styled(f"and {count(left, 'more file')} (--all)", "dim"))
     show("")
 
 
@@ -94,21 +94,17 @@ def _state(found: FoundFile) -> Text:
 def _show_unasked(looked: DoctorResult) -> None:
     if looked.unasked:
         known = "so their tools are unknown"
-        fact = f"{_count(len(looked.unasked), 'server')} not started, {known}."
+        fact = f"{count(len(looked.unasked), 'server')} not started, {known}."
         show(fact if looked.declined else f"{fact} `truename doctor --start` would start:")
         if not looked.declined:
-            _show_startable(looked.unasked)
+            show_plan(looked.unasked[:_FILES], most=_COMMAND)
+            if (left := len(looked.unasked) - _FILES) > 0:
+                show(styled(f"  and {left} more (--json lists all)", "dim"))
         show("")
     if looked.of_project:
         files = list(dict.fromkeys(_short(str(one.path)) for one in looked.of_project))
         show(f"Servers in a project's file are started only if that file is named: {', '.join(files[:3])}")
         show("")
-
-
-def _show_startable(plan: Sequence[StartableServer]) -> None:
-    show_plan(plan[:_FILES], most=_COMMAND)
-    if len(plan) > _FILES:
-        show(styled(f"  and {len(plan) - _FILES} more (--json lists all)", "dim"))
 
 
 def _show_clients(report: DoctorReport, *, everything: bool) -> None:
@@ -140,29 +136,16 @@ def _worst(one: Diagnosis) -> tuple[int, int, int, int, str]:
 def _row(one: Diagnosis) -> list[Cell]:
     dialect = one.case.dialect
     known = f"{dialect.confidence}, {dialect.version}" if dialect.version else dialect.confidence
+    refused = ", file refused" if one.unread else ""
+    uncertain = f", {one.uncertain:,} uncertain" if one.uncertain else ""
+    lost = f"{one.lost:,} of {one.tools:,}{refused}{uncertain}"
+    through = styled(f"{one.lost_through:,}", "red" if one.lost_through else "green")
     return [
         styled(one.case.called, "bold"),
-        styled(f"{one.lost:,} of {one.tools:,}{_why(one)}", _mood(one)),
-        _through(one),
+        styled(lost, "bold red" if one.lost else "yellow" if one.uncertain else "green"),
+        styled("connected", "dim") if one.case.is_connected else through,
         styled(known, "green" if dialect.confidence == "run" else "dim"),
     ]
-
-
-def _through(one: Diagnosis) -> Cell:
-    if one.case.is_connected:
-        return styled("connected", "dim")
-    return styled(f"{one.lost_through:,}", "red" if one.lost_through else "green")
-
-
-def _why(one: Diagnosis) -> str:
-    refused = ", file refused" if one.unread else ""
-    return refused + (f", {one.uncertain:,} uncertain" if one.uncertain else "")
-
-
-def _mood(one: Diagnosis) -> str:
-    if one.lost:
-        return "bold red"
-    return "yellow" if one.uncertain else "green"
 
 
 def _show_findings(groups: Sequence[list[Finding]], titles: Mapping[str, str], *, everything: bool) -> None:
@@ -189,11 +172,10 @@ def _grouped(report: DoctorReport, titles: Mapping[str, str]) -> list[list[Findi
     for one in report.findings:
         end = one.fact.partition(titles.get(one.client, ""))[2] if one.rule.name in _WHOSE_END_COUNTS else ""
         groups[(one.rule.code, one.server, one.tools, end) if one.tools else one].append(one)
-    return sorted(groups.values(), key=lambda group: (list(_STYLES).index(group[0].rule.severity), -_clients(group)))
-
-
-def _clients(group: Iterable[Finding]) -> int:
-    return len({one.client for one in group})
+    return sorted(
+        groups.values(),
+        key=lambda group: (list(_STYLES).index(group[0].rule.severity), -len({one.client for one in group})),
+    )
 
 
 def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
@@ -210,7 +192,12 @@ def _chosen(groups: Sequence[list[Finding]]) -> list[list[Finding]]:
 def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
     first = _typical(group, titles)
     others = {one.client: one for one in group if one.client != first.client}
-    also = f" Also in {_listed([_marked(one, first, titles) for one in others.values()])}." if others else ""
+    marks = {
+        client: "" if one.confidence == first.confidence else f" ({one.confidence})" for client, one in others.items()
+    }
+    named = [f"{titles.get(client, client)}{mark}" for client, mark in marks.items()]
+    more = f" and {len(named) - _ALSO} more" if len(named) > _ALSO else ""
+    also = f" Also in {', '.join(named[:_ALSO])}{more}." if named else ""
     title = titles.get(first.client, first.client)
     whose = "" if title in first.fact else title
     place = "" if first.location is None else _place(first.location)
@@ -221,21 +208,11 @@ def _text(group: Sequence[Finding], titles: Mapping[str, str]) -> Text:
     )
 
 
-def _marked(one: Finding, first: Finding, titles: Mapping[str, str]) -> str:
-    mark = f" ({one.confidence})" if one.confidence != first.confidence else ""
-    return f"{titles.get(one.client, one.client)}{mark}"
-
-
 def _typical(group: Sequence[Finding], titles: Mapping[str, str]) -> Finding:
     """Return the finding whose text is the most common in the group: reasons differ between clients."""
     said = [one.fact.replace(titles.get(one.client, one.client), "") for one in group]
     common, _ = Counter(said).most_common(1)[0]
     return group[said.index(common)]
-
-
-def _listed(titles: Sequence[str]) -> str:
-    shown = ", ".join(titles[:_ALSO])
-    return f"{shown} and {len(titles) - _ALSO} more" if len(titles) > _ALSO else shown
 
 
 def _place(location: Location) -> str:
@@ -250,7 +227,7 @@ def _show_end(looked: DoctorResult, groups: Sequence[list[Finding]]) -> None:
         return
     # A group counts once, as it is printed.
     counts = Counter(group[0].rule.severity for group in groups)
-    told = ", ".join(_count(counts[level], level.value) for level in Severity if counts[level])
+    told = ", ".join(count(counts[level], level.value) for level in Severity if counts[level])
     show(styled(f"{told or 'Nothing is wrong'}; nothing was changed.", "bold"))
     _show_gain(report)
 
@@ -265,7 +242,7 @@ def _show_gain(report: DoctorReport) -> None:
     worst = (own or losing)[0]
     show(
         styled(
-            f"{worst.lost:,} of {_count(worst.tools, 'tool')} can't be called from {worst.case.called}; ", "bold red"
+            f"{worst.lost:,} of {count(worst.tools, 'tool')} can't be called from {worst.case.called}; ", "bold red"
         ),
         styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
     )
@@ -281,45 +258,44 @@ def _short(path: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def document(looked: DoctorResult) -> dict[str, Any]:
+def document(looked: DoctorResult) -> dict[str, object]:
     """Return the input and the report as JSON; later versions may add keys, but never change them."""
     report = looked.report
     return {
         "schema": SCHEMA,
-        "files": [_file(found) for found in looked.intake.files],
+        "files": [
+            {
+                "path": str(found.path),
+                "client": found.file.client,
+                "scope": found.file.scope,
+                "readable": found.problem is None,
+                "servers": [one.server.key for one in found.servers],
+                "kept_names": len(found.kept),
+            }
+            for found in looked.intake.files
+        ],
         "dumps": list(dict.fromkeys(str(one.path) for one in looked.intake.listings)),
         "asked": looked.asked,
-        "not_asked": [_startable(one) for one in (*looked.unasked, *looked.of_project)],
+        "not_asked": [
+            {
+                "server": one.server.key,
+                "file": str(one.path or ""),
+                "clients": list(one.clients),
+                "would_start": would_start(one.written or one.server),
+                "project": one.of_project,
+            }
+            for one in (*looked.unasked, *looked.of_project)
+        ],
         "clients": [_client(one) for one in report.diagnoses],
         "findings": [_finding(one) for one in report.findings],
         "summary": {level.value: sum(one.rule.severity is level for one in report.findings) for level in Severity},
     }
 
 
-def _file(found: FoundFile) -> dict[str, Any]:
-    return {
-        "path": str(found.path),
-        "client": found.file.client,
-        "scope": found.file.scope,
-        "readable": found.problem is None,
-        "servers": [one.server.key for one in found.servers],
-        "kept_names": len(found.kept),
-    }
-
-
-def _startable(one: StartableServer) -> dict[str, Any]:
-    told = {"server": one.server.key, "file": str(one.path or ""), "clients": list(one.clients)}
-    return told | {"would_start": would_start(one.written or one.server), "project": one.of_project}
-
-
-def _client(diagnosis: Diagnosis) -> dict[str, Any]:
+def _client(diagnosis: Diagnosis) -> dict[str, object]:
     case = diagnosis.case
     dialect = case.dialect
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "client": case.name,
         "title": case.called,
         "dialect": dialect.name,
@@ -343,15 +319,15 @@ def _client(diagnosis: Diagnosis) -> dict[str, Any]:
     return told
 
 
-def _fate(fate: ToolFate) -> dict[str, Any]:
-    told: dict[str, Any] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
+def _fate(fate: ToolFate) -> dict[str, object]:
+    told: dict[str, object] = {"server": fate.server, "tool": fate.tool, "shown": fate.shown}
     if fate.loss:
         reached = None if fate.reaches is None else {"server": fate.reaches[0], "tool": fate.reaches[1]}
         return told | {"loss": fate.loss, "scope": fate.scope, "reaches": reached}
     return told | {"change": fate.change}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, object]:
     place = finding.location
     return {
         "code": finding.rule.code,

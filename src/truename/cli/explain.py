@@ -1,6 +1,6 @@
 """`truename explain`: show what a rule checks, why, an example, and what to write instead."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -25,7 +25,13 @@ def explain(rule: Wanted = None, /, *, as_json: JsonOutput = False) -> int:
     if as_json:
         print_json({"schema": _SCHEMA, "rule": _plain(found)})
     else:
-        _show(found)
+        severity = styled(found.severity.value, _STYLES[found.severity])
+        show(styled(f"{found.code} {found.name}", "bold"), "  ", severity)
+        show("")
+        show(found.what)
+        show("")
+        parts = {"why": found.why, "example": found.example, "instead": found.instead, "found by": _finder(found)}
+        show_hanging((styled(heading, "dim"), styled(text)) for heading, text in parts.items() if text)
     return 0
 
 
@@ -42,20 +48,11 @@ def _show_all(*, as_json: bool) -> None:
     show("`truename explain TN104` shows the details of a rule.")
 
 
-def _show(rule: Rule) -> None:
-    show(styled(f"{rule.code} {rule.name}", "bold"), "  ", styled(rule.severity.value, _STYLES[rule.severity]))
-    show("")
-    show(rule.what)
-    show("")
-    parts = (("why", rule.why), ("example", rule.example), ("instead", rule.instead), ("found by", _finder(rule)))
-    show_hanging((styled(heading, "dim"), styled(text)) for heading, text in parts if text)
-
-
 def _finder(rule: Rule) -> str:
     return found_by(rule).rstrip(",")
 
 
-def _plain(rule: Rule) -> dict[str, Any]:
+def _plain(rule: Rule) -> dict[str, object]:
     return {
         "code": rule.code,
         "name": rule.name,

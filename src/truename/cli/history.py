@@ -1,12 +1,12 @@
 """`truename history`: show the events of a name in the ledger."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput, StateOption
-from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._rendering import print_json, print_table, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import existing_state
 from truename.files.user import at_home
@@ -36,7 +36,7 @@ def history(
     path, memory = location.path, open_ledger(location, readonly=True).scoped("" if only is None else f"only/{only}")
     events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))
     if as_json:
-        told: dict[str, Any] = {"name": name, "ledger": str(path), "standing": None}
+        told: dict[str, object] = {"name": name, "ledger": str(path), "standing": None}
         if standing is not None:
             told["standing"] = _plain(standing)
         print_json(told | {"events": [event.plain() for event in events]})
@@ -50,8 +50,8 @@ def history(
     return 0 if standing is not None else EXIT_FINDINGS
 
 
-def _plain(standing: Standing) -> dict[str, Any]:
-    told = {
+def _plain(standing: Standing) -> dict[str, object]:
+    told: dict[str, object] = {
         "status": standing.status,
         "id": standing.id and str(standing.id),
         "successor": standing.successor,
@@ -79,7 +79,7 @@ def _location(source: str | None, state: str | None) -> StateLocation:
 
 
 def _row(event: Event) -> list[str]:
-    when = event.at.replace("T", " ").removesuffix("+00:00")
+    when = shown_time(event.at)
     match event:
         case Claim(name=name, id=id, table=table):
             return [when, "shown", name, table, str(id)]

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
@@ -131,7 +131,7 @@ def _summary(result: _Result, *, error: bool) -> None:
         )
 
 
-def _document(result: _Result) -> dict[str, Any]:
+def _document(result: _Result) -> dict[str, object]:
     imports, proposal, settings, findings, files, written = result
     return plain(proposal, files, written) | {
         "from": [{"file": imported.file, "kind": imported.kind} for imported in imports],

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -16,7 +16,7 @@ from truename.cli._declared_tools import DeclaredSources, is_address, read_sourc
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
 from truename.cli._options import JsonOutput
-from truename.cli._rendering import output, print_json, printable, show, show_diff, styled
+from truename.cli._rendering import count, output, print_json, printable, show, show_diff, styled
 from truename.cli._rules import rules_asked
 from truename.cli._sarif import Result, sarif_log, write_sarif
 from truename.conventions import Convention, Finding, Severity
@@ -170,22 +170,18 @@ def _show_excerpt(finding: Finding, width: int) -> None:
 
 
 def _summary(report: LintReport) -> str:
-    counts = [_count(number, level.value) for level in Severity if (number := report.count(level))]
+    counts = [count(number, level.value) for level in Severity if (number := report.count(level))]
     hidden = Counter(one.hidden for one in report.hidden)
     suppressed = [f"{number:,} suppressed {_HIDDEN[what]}" for what, number in hidden.items() if what]
-    about = f"in {_count(report.tools, 'tool')} of {_count(len(report.files), 'source')}"
+    about = f"in {count(report.tools, 'tool')} of {count(len(report.files), 'source')}"
     if not report.tools and not counts:
-        return f"No tools are declared in {_count(len(report.files), 'source')}. {_ELSE}"
+        return f"No tools are declared in {count(len(report.files), 'source')}. {_ELSE}"
     return "; ".join([f"{', '.join(counts) or 'No findings'} {about}", *suppressed]) + "."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def document(
     report: LintReport, *, failed: Sequence[str], baseline: Path | None, fixes: Sequence[Fix], convention: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the report as JSON; later versions may add keys, but never change them."""
     return {
         "schema": SCHEMA,
@@ -201,7 +197,7 @@ def document(
     }
 
 
-def _plain(weighed: WeighedFindings) -> dict[str, Any]:
+def _plain(weighed: WeighedFindings) -> dict[str, object]:
     one = weighed.finding
     place = one.location
     told = None
@@ -357,7 +353,16 @@ def lint(
     if fixes:
         report = report.without_fixed()
     if sarif is not None:
-        write_sarif(sarif_log(_results(report), RULES.values(), Path.cwd(), more=_MORE), sarif)
+        results = [
+            Result(
+                finding=one.finding,
+                fingerprint=one.fingerprint,
+                suppressed=_KINDS.get(one.hidden, ""),
+                justification=one.reason,
+            )
+            for one in (*report.shown, *report.hidden)
+        ]
+        write_sarif(sarif_log(results, RULES.values(), Path.cwd(), more=_MORE), sarif)
     if as_json:
         path = held.path if held is not None else None
         name = configured.convention.preset
@@ -405,18 +410,6 @@ def _is_renamable(finding: Finding) -> bool:
     is_here = finding.location is not None and finding.location.file.endswith(PYTHON)
     name = finding.tools[0] if finding.tools else ""
     return is_here and finding.rule.code.startswith(_SPELLED) and name.isprintable() and 0 < len(name) <= _LONGEST
-
-
-def _results(report: LintReport) -> list[Result]:
-    return [
-        Result(
-            finding=one.finding,
-            fingerprint=one.fingerprint,
-            suppressed=_KINDS.get(one.hidden, ""),
-            justification=one.reason,
-        )
-        for one in (*report.shown, *report.hidden)
-    ]
 
 
 def _status(report: LintReport, taken: DeclaredSources, *, strict: bool) -> int:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -87,7 +87,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
             temporary.chmod(_MODE)
         else:
             copy_metadata(temporary, path)
-        os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
+        temporary.replace(path)
     except OSError as error:
         raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error
     finally:
@@ -227,7 +227,7 @@ def _beside(known: Lock, wanted: Lock, *, is_told: bool) -> Iterator[str]:
 
 def _document(
     before: ExistingLock, wanted: Lock, changes: ToolChanges, known: Lock, *, is_true: bool, check: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "file": str(before.path),

@@ -1,10 +1,8 @@
 """`truename logins`: list the stored logins."""
 
-from datetime import UTC, datetime
-
 from truename.cli._logins import login_servers, open_logins
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, show
+from truename.cli._rendering import print_json, print_table, show, utc_time
 from truename.cli._sources import configuration
 
 __all__ = ["logins"]
@@ -17,7 +15,7 @@ def logins(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
     for key, (server, said) in login_servers(config).items():
         with open_logins(config, server.url or "", said) as known:
             found += [
-                {"server": key, "principal": principal, "issuer": issuer, "since": _moment(at)}
+                {"server": key, "principal": principal, "issuer": issuer, "since": utc_time(at)}
                 for principal, issuer, at in known.principals()
             ]
     if as_json:
@@ -27,7 +25,3 @@ def logins(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
     else:
         print_table(["server", "principal", "issuer", "renewed"], [list(one.values()) for one in found])
     return 0
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,35 +1,32 @@
 """`truename names`: show the name that a client gets for every tool."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from truename.catalog import Catalog, Tool
-from truename.cli._comparison import ClientOutcome, Compared, client_outcomes, collapses, in_words
+from truename.catalog import Tool
+from truename.cli._comparison import ClientOutcome, Compared, client_outcomes
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
+from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
-from truename.cli._rendering import Cell, is_wide, output, print_json, print_table, say, show, styled
+from truename.cli._rendering import Cell, count, is_wide, print_json, print_table, say, show, styled
 from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
 from truename.config.mentions import idle
 from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable
-from truename.policy import Policy
 from truename.policy.presentation import Presentation
 
-__all__ = ["default_sentence", "names", "show_names", "summary"]
+__all__ = ["names"]
 
 _PROGRAMS: Final = frozenset({"client", "framework"})
 # The URL that `truename connect` writes by default.
 _ADDRESS: Final = "http://127.0.0.1:8750/mcp/for/{}"
 _NOTES: Final = "annotations"
 _LONGEST: Final = 200
-_BESIDE = 120
 _COMPARED = 1_000
-_WITHOUT = "without Truename"
-_DITTO = "as above"
 _AS_IT_IS = NamingOptions()
 Compare = Annotated[
     bool | None,
@@ -66,16 +63,13 @@ class ClientList(NamedTuple):
 def list_for_client(workspace: ToolWorkspace, table: NameTable, *, search: bool) -> ClientList:
     """Return the list of a client; ``search``: at an address with tool search. Raises `UsageError`."""
     settings, most = workspace.settings, table.dialect.max_tools
-    why = "its address asks for it" if search else why_searched(settings, _definitions(table), most)
+    definitions = [tool.shown for tool in table.catalog.values()]
+    why = "its address asks for it" if search else why_searched(settings, definitions, most)
     if not why:
         return ClientList("", tuple(table))
     own = _own(table)
     listed, _ = pinned_tools(table.items(), len(own), settings, most)
     return ClientList(why, tuple(id for id, _ in listed), own)
-
-
-def _definitions(table: NameTable) -> list[Mapping[str, object]]:
-    return [tool.shown for tool in table.catalog.values()]
 
 
 def _own(table: NameTable) -> tuple[str, ...]:
@@ -104,8 +98,8 @@ class _DescribedChange(NamedTuple):
     """A field of a tool: the shown value, and the server's (None: missing)."""
 
     field: str
-    shown: Any
-    server: Any
+    shown: object
+    server: object
 
 
 def note_unused_settings(workspace: ToolWorkspace) -> None:
@@ -128,7 +122,7 @@ def show_presented(table: NameTable, said: Presentation) -> None:
         show("")
 
 
-def plain_presented(tool: Tool, said: Presentation) -> dict[str, Any]:
+def plain_presented(tool: Tool, said: Presentation) -> dict[str, object]:
     """Return the overridden fields of a tool as JSON; empty if there are none."""
     if not tool.presented:
         return {}
@@ -141,7 +135,7 @@ def _words(tool: Tool) -> Iterator[_DescribedChange]:
         if field != _NOTES:
             yield _DescribedChange(field, value, tool.definition.get(field))
     notes = tool.definition.get(_NOTES)
-    own: Mapping[str, Any] = notes if isinstance(notes, dict) else {}
+    own: Mapping[str, object] = notes if isinstance(notes, dict) else {}
     for name, value in tool.presented.get(_NOTES, {}).items():
         yield _DescribedChange(f"{_NOTES}.{name}", value, own.get(name))
 
@@ -183,62 +177,6 @@ def names(
     return EXIT_UPSTREAM if workspace.failed else 0
 
 
-def show_names(table: NameTable, compared: "Compared | None", *, error: bool = False) -> None:
-    """Print a table of names; with ``compared``, also the outcome for each tool without Truename."""
-    headings = ["tool", _heading(table)]
-    rows: list[list[Cell]] = [[id.short, styled(name, "bold cyan")] for id, name in table.items()]
-    told = {id: in_words(several) for id, several in (compared or {}).items()}
-    beside = compared is not None and output(error=error).width >= _BESIDE
-    if beside:
-        headings.append(_WITHOUT)
-        rows = [[*row, cell] for row, cell in zip(rows, _dittoed([told.get(id, "") for id in table]), strict=True)]
-    if rows:
-        print_table(headings, rows, whole=1, error=error)
-    if compared and not beside:
-        show("", error=error)
-        print_table(["tool", _WITHOUT], [[id.short, told[id]] for id in table if told.get(id)], error=error)
-    if compared:
-        show("", error=error)
-        for sentence in collapses(compared):
-            show(styled(f"Without Truename, {sentence}.", "yellow"), error=error)
-        note = "* from its code or documentation; the others were run. `truename names --compare --json` shows all."
-        show(styled(note, "dim"), error=error)
-
-
-def _heading(table: NameTable) -> str:
-    scope = "" if table.ledger is None else table.ledger.scope
-    if scope:
-        return f"name at /mcp/{scope}"
-    return "name" if table.dialect.name == "universal" else f"name for {table.dialect.title}"
-
-
-def _dittoed(texts: list[str]) -> list[Cell]:
-    """Return the cells of a column, with "as above" for repeated texts."""
-    return [
-        styled("-", "dim") if not text else styled(_DITTO, "dim") if text == above else text
-        for above, text in zip(["", *texts], texts, strict=False)
-    ]
-
-
-def summary(catalog: Catalog, table: NameTable) -> str:
-    """Return the last line: the numbers of tools, servers, shortened names and conflicts."""
-    servers = len({tool.origin.server_id for tool in catalog.values()})
-    shortened = sum(table.explain(id).shortened for id in table)
-    conflicts = len(catalog.conflicts())
-    return (
-        f"{_count(len(catalog), 'tool')} of {_count(servers, 'server')}; style {table.style.name}; "
-        f"{_count(shortened, 'name')} shortened; {_count(conflicts, 'name')} used by more than one server."
-    )
-
-
-def default_sentence(policy: Policy | None) -> str:
-    """Return a sentence on the policy's default for calls that no rule matches; "" without a policy."""
-    if policy is None:
-        return ""
-    outcome = {"allow": "are allowed", "ask": "need approval", "deny": "are denied"}[policy.default]
-    return f"Policy: {_count(len(tuple(policy.rules)), 'rule')}; calls that no rule matches {outcome} (policy.default)."
-
-
 def _show_list(table: NameTable, list_of: ClientList) -> None:
     """Print the short list of a client with tool search; nothing if all names are listed."""
     if not list_of.why:
@@ -259,22 +197,16 @@ def _changed_names(table: NameTable, names: tuple[str, ...]) -> str:
         return ""
     title, first = table.dialect.title, changed[0]
     key = f"for a gateway at {gateway_key(table)}" if gateway_key(table) != table.server_name else "even so"
-    return (
-        f"{title} changes {_count(len(changed), 'name')} {key}: {first} becomes {shown[first]}. Calls reach the tool."
-    )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{title} changes {count(len(changed), 'name')} {key}: {first} becomes {shown[first]}. Calls reach the tool."
 
 
 def _document(
     workspace: ToolWorkspace, table: NameTable, compared: "Compared | None", list_of: ClientList
-) -> dict[str, Any]:
+) -> dict[str, object]:
     tools, shown = [], shown_by(table, tuple(table.values()))
     for id, name in table.items():
         origin, why = workspace.catalog[id].origin, table.explain(id)
-        tool: dict[str, Any] = {
+        tool: dict[str, object] = {
             "id": str(id),
             "name": name,
             "server": origin.server,
@@ -301,8 +233,8 @@ def _document(
     }
 
 
-def _plain(fate: ClientOutcome) -> dict[str, Any]:
-    told: dict[str, Any] = {"client": fate.client, "fate": fate.kind, "confidence": fate.confidence}
+def _plain(fate: ClientOutcome) -> dict[str, object]:
+    told: dict[str, object] = {"client": fate.client, "fate": fate.kind, "confidence": fate.confidence}
     if fate.winner is not None:
         return told | {"runs": {"server": fate.winner[0], "tool": fate.winner[1]}}
     key = "shown" if fate.kind == "renamed" else "scope"

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, say, show, styled
+from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
@@ -126,7 +126,9 @@ def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
         except InvalidToolId:
             key = ""
     if key not in known:
-        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=_instead(_near(text, known)))
+        near = ", ".join(_near(text, known))
+        advice = f"Did you mean {near}?" if near else "Write it as fs@1/read@1, or server:fs."
+        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=f"{advice} {_ALL}")
     return key
 
 
@@ -144,15 +146,6 @@ def _names(one: PinnedTool) -> Iterable[str]:
     return (one.name, f"{one.server}_{one.name}", f"{one.server}/{one.name}", one.key)
 
 
-def _instead(near: Sequence[str]) -> str:
-    return f"Did you mean {', '.join(near)}? {_ALL}" if near else f"Write it as fs@1/read@1, or server:fs. {_ALL}"
-
-
-def when(at: str) -> str:
-    """Return a timestamp without ``T`` and time zone."""
-    return at.replace("T", " ").removesuffix("+00:00")
-
-
 def titled(one: PinnedTool) -> str:
     """Return the key, with the server's own tool name if it differs from the id's."""
     if one.id is None:
@@ -165,13 +158,13 @@ def pin_row(one: PinnedTool) -> list[str]:
     return [
         _word(one),
         titled(one),
-        when(one.at),
+        shown_time(one.at),
         _printable(one.by) or _BY_NOBODY[_word(one)],
         one.digest[7 : 7 + _SHOWN],
     ]
 
 
-def plain_pin(one: PinnedTool) -> dict[str, Any]:
+def plain_pin(one: PinnedTool) -> dict[str, object]:
     """Return a definition as JSON."""
     return {
         "tool": one.key,
@@ -188,7 +181,7 @@ def _word(one: PinnedTool) -> str:
     return one.word if isinstance(one, SeenDefinition) else "trusted"
 
 
-def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, Any]:
+def change_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> dict[str, object]:
     """Return a change as JSON: both definitions, the differences, and the findings about it."""
     return {
         **plain_pin(one),
@@ -211,10 +204,6 @@ def _details(one: SeenDefinition, before: PinnedTool | None) -> tuple[Any, ...]:
 def lines_of(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding] = ()) -> Iterator[str]:
     """Yield the lines that describe a change: findings, texts with changed words marked, other differences."""
     yield from (f"{found.rule.name}: {_printable(found.fact)}" for found in findings)
-    yield from _changes(one, before)
-
-
-def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     if one.content is None or (before is not None and before.content is None):
         if one.content is None or before is None or before.by != BY_LOCK:
             yield "The definition was too large to store; only its digest is known."
@@ -238,7 +227,7 @@ def _changes(one: SeenDefinition, before: PinnedTool | None) -> Iterator[str]:
     yield from _reworded(before.content, one.content)
 
 
-def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _reworded(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
     """Yield new and changed texts inside schemas and annotations in full, since models read them."""
     was = dict(_inner(old))
     for path, text in _inner(new):
@@ -246,9 +235,9 @@ def _reworded(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
             yield from _worded(path, was.get(path, ""), text)
 
 
-def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _inner(content: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the texts of several words inside schemas and annotations, with their paths, up to a limit."""
-    left: list[tuple[str, Any]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
+    left: list[tuple[str, object]] = [(key, content[key]) for key in reversed(_STRUCTURED) if key in content]
     room = _LONGEST
     while left and room > 0:
         path, value = left.pop()
@@ -261,7 +250,7 @@ def _inner(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             left += [(f"{path}[{number}]", one) for number, one in reversed([*enumerate(value)])]
 
 
-def _text(content: Mapping[str, Any], key: str) -> str:
+def _text(content: Mapping[str, object], key: str) -> str:
     value = content.get(key)
     return value if isinstance(value, str) else ""
 
@@ -364,7 +353,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
         show(f"No definition of {which} is pending." if which else "No definition is pending.")
     else:
         for one, before in found:
-            show(styled(titled(one), "bold cyan"), f", seen {when(one.at)} ({one.word})")
+            show(styled(titled(one), "bold cyan"), f", seen {shown_time(one.at)} ({one.word})")
             show(f"  {one.digest}")
             for line in lines_of(one, before, why(one)):
                 show(f"  {line}")

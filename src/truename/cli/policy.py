@@ -4,20 +4,21 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from truename.cli._errors import EXIT_FINDINGS
-from truename.cli._gateway_names import checked_url, known_tools, new_names
-from truename.cli._options import JsonOutput
-from truename.cli._rendering import print_json, say, show
-from truename.cli.connect import (
-    Dump,
-    Project,
-    Source,
-    Url,
+from truename.cli._connections import (
+    DEFAULT_URL,
+    GatewayConfig,
+    GatewayUrl,
+    ProjectDirectory,
+    ToolsDump,
     find_client,
     gateway_address,
     read_gateway_config,
     show_notes,
 )
+from truename.cli._errors import EXIT_FINDINGS
+from truename.cli._gateway_names import checked_url, known_tools, new_names
+from truename.cli._options import JsonOutput
+from truename.cli._rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by
 from truename.clients.permissions import GatewayTool, proposed_rules
@@ -42,10 +43,10 @@ def from_client(
     client: Client,
     /,
     *,
-    source: Source = None,
-    url: Url = "http://127.0.0.1:8750",
-    catalog: Dump = None,
-    project: Project = None,
+    source: GatewayConfig = None,
+    url: GatewayUrl = DEFAULT_URL,
+    catalog: ToolsDump = None,
+    project: ProjectDirectory = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Print rules with the same effect as a client's lists that deny, hide or ask about tools. Nothing is changed.

@@ -1,17 +1,16 @@
 """`truename profiles`: show the tools that each profile exposes."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
+from truename.cli._name_table import default_sentence
 from truename.cli._options import Client, JsonOutput, Source
 from truename.cli._rendering import print_json, print_table, show, styled
 from truename.cli._workspace import ProfileView, audience_of, open_workspace, profile_servers
-from truename.cli.names import default_sentence
 from truename.naming import NameTable
 from truename.policy.principal import Principal
-from truename.policy.profiles import Profile
 
 __all__ = ["profiles"]
 
@@ -47,7 +46,19 @@ def _tell_all(view: ProfileView, *, as_json: bool) -> None:
     known = view.workspace.settings.profiles
     seen = {name: view.by([name]) for name in known}
     if as_json:
-        print_json({"profiles": [_row(name, known[name], table) for name, table in seen.items()]})
+        print_json(
+            {
+                "profiles": [
+                    {
+                        "name": name,
+                        "for": audience_of(known[name]),
+                        "tools": _plain(table),
+                        **profile_servers(known[name]),
+                    }
+                    for name, table in seen.items()
+                ]
+            }
+        )
     elif not known:
         show("There are no profiles: every client sees all tools.")
     for name, table in seen.items() if not as_json else ():
@@ -58,10 +69,6 @@ def _tell_all(view: ProfileView, *, as_json: bool) -> None:
             if servers:
                 show(f"{word} of {', '.join(servers)}")
         show("")
-
-
-def _row(name: str, profile: Profile, table: NameTable) -> dict[str, Any]:
-    return {"name": name, "for": audience_of(profile), "tools": _plain(table), **profile_servers(profile)}
 
 
 def _tell(view: ProfileView, somebody: Principal, *, as_json: bool) -> None:
@@ -82,7 +89,7 @@ def _print(table: NameTable) -> None:
         print_table(["tool", "name"], [[id.short, styled(name, "bold cyan")] for id, name in table.items()], whole=1)
 
 
-def _plain(table: NameTable) -> list[dict[str, Any]]:
+def _plain(table: NameTable) -> list[dict[str, str]]:
     return [{"id": str(id), "name": name} for id, name in table.items()]
 
 

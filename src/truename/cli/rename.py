@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Aliases, JsonOutput, NamingOptions, ServerName, StateOption
 from truename.cli._project_settings import clients_here, settings_here
@@ -324,9 +325,6 @@ def _own_convention() -> Convention:
 
 
 def _declared(sources: Sequence[str]) -> RenameRequest:
-    # Imported late: OLD NEW alone does not need to read sources or start servers.
-    from truename.cli._declared_tools import read_sources  # noqa: PLC0415 - see above
-
     taken = read_sources(sources, ()).declared.declarations
     return RenameRequest(
         renames={},

@@ -1,8 +1,9 @@
 """`truename replay`: show which tools recorded calls would reach now or, with --run, run them again."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -10,10 +11,10 @@ from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._options import JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
-from truename.cli._workspace import open_workspace, with_options, without_gateway
+from truename.cli._workspace import gateway_needed, open_workspace, with_options
 from truename.config import Settings
 from truename.errors import ConfigError
-from truename.migration.recordings import ReplayedCall, read_recording, rehearse
+from truename.migration.recordings import BrokenLine, RecordedCall, ReplayedCall, read_recording, rehearse
 from truename.policy import Context, Policy
 
 __all__ = ["replay"]
@@ -64,17 +65,20 @@ def replay(
 
 
 def _rerun(
-    entries: list[Any], sources: tuple[str, ...], making: NamingOptions, where: str | None, *, go_on: bool
+    entries: Sequence[RecordedCall | BrokenLine],
+    sources: tuple[str, ...],
+    making: NamingOptions,
+    where: str | None,
+    *,
+    go_on: bool,
 ) -> tuple[list[ReplayedCall], tuple[str, ...]]:
     if len(sources) > 1:
         raise UsageError(fact="--run needs the servers of exactly one configuration", advice="Give one SOURCE.")
     config = configuration(sources[0] if sources else None)
     settings = with_options(config.settings, making)
     settings = replace(settings, state=making.state or settings.state)
-    try:
+    with gateway_needed():
         from truename.cli._rerun import run_again  # noqa: PLC0415 - starts the gateway's half of the package
-    except ModuleNotFoundError as error:
-        raise without_gateway(error) from error
     context = _context(where, settings)
     return run_again(
         replace(config, settings=settings), entries, policy=_policy(settings), context=context, go_on=go_on
@@ -100,16 +104,18 @@ def _show(found: list[ReplayedCall], missing: int) -> None:
         show("The recording holds no calls.")
         return
     rows: list[list[Cell]] = [
-        [str(one.line), styled(one.state, _COLOURS[one.state]), _recorded(one), _now(one)] for one in found
+        [
+            str(one.line),
+            styled(one.state, _COLOURS[one.state]),
+            one.recorded.id.short if one.recorded else "",
+            _now(one),
+        ]
+        for one in found
     ]
     print_table(["line", "outcome", "recorded", "now"], rows)
     if missing:
         show("")
         show(f"{missing:,} more {'was' if missing == 1 else 'were'} not run after the failure. --go-on runs them too.")
-
-
-def _recorded(one: ReplayedCall) -> str:
-    return one.recorded.id.short if one.recorded else ""
 
 
 def _now(one: ReplayedCall) -> str:
@@ -120,7 +126,7 @@ def _now(one: ReplayedCall) -> str:
     return "the same tool, with another definition" if one.is_changed else "the same tool"
 
 
-def _plain(one: ReplayedCall) -> dict[str, Any]:
+def _plain(one: ReplayedCall) -> dict[str, object]:
     return {
         "line": one.line,
         "state": one.state,

@@ -1,6 +1,6 @@
 """`truename resolve`: find the tool that a name refers to."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -62,7 +62,7 @@ def _show(found: Resolution, id: ToolId, table: NameTable, *, explain: bool) -> 
         show(f"  reason for the name: {why}")
 
 
-def _plain(found: Resolution, id: ToolId, table: NameTable) -> dict[str, Any]:
+def _plain(found: Resolution, id: ToolId, table: NameTable) -> dict[str, object]:
     origin, why = table.catalog[id].origin, table.explain(id)
     return {
         "id": str(id),

@@ -15,12 +15,12 @@ from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel
 from truename.cli._sources import configuration, reread
 from truename.cli._workspace import (
     check_option,
+    gateway_needed,
     identity_mismatch,
     ledger_settings,
     style_mismatch,
     with_options,
     with_recorded_settings,
-    without_gateway,
 )
 from truename.config import Config
 from truename.config.addresses import path_of
@@ -128,10 +128,21 @@ def serve(
         return config, path
 
     config, path = read(None)
-    logs = log_format, log_level
     watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)
     reading = Reread(lambda: read(config)[0], watched)
-    return _run(config, address, path, (only, server), reading, logs=logs, as_json=as_json, verbose=verbose)
+    with gateway_needed():
+        from truename.cli._gateway_process import run  # noqa: PLC0415 - the gateway and its web server, for this command only
+    return run(
+        config,
+        address,
+        path,
+        only=only,
+        servers=server or None,
+        reread=reading,
+        logs=(log_format, log_level),
+        as_json=as_json,
+        verbose=verbose,
+    )
 
 
 def _again(before: Config, source: str | None) -> Config:
@@ -165,28 +176,6 @@ def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
         other = ledger_settings(with_recorded_settings(config.settings, recorded), recorded.style)
         if not recorded.same(other):
             raise style_mismatch(recorded, other, [source] if source else [], making.state)
-
-
-def _run(
-    config: Config,
-    address: tuple[str, int] | None,
-    path: str,
-    asked: Asked,
-    reading: Reread,
-    *,
-    logs: tuple[LogFormat, LogLevel],
-    as_json: bool,
-    verbose: bool,
-) -> int:
-    try:
-        from truename.cli._gateway_process import run  # noqa: PLC0415 - the gateway and its web server, for this command only
-    except ModuleNotFoundError as error:
-        raise without_gateway(error) from error
-    only, several = asked
-    servers = several or None
-    return run(
-        config, address, path, only=only, servers=servers, reread=reading, logs=logs, as_json=as_json, verbose=verbose
-    )
 
 
 def _path(config: Config, client: str | None, asked_for: Asked, context: str | None, *, search: bool) -> str:

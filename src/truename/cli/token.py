@@ -20,7 +20,7 @@ from truename.auth.inbound.static_tokens import (
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, say, show, styled
+from truename.cli._rendering import print_json, print_table, say, show, styled, utc_time
 from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import excerpt
@@ -109,9 +109,11 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     if not tokens and not sessions:
         show("There are no tokens. `truename token add NAME` creates one.")
         return 0
-    rows = [[one.id, one.name, _words_of(one), "", _day(one.made), _until(one, now)] for one in tokens]
+    rows = [
+        [one.id, one.name, " ".join((*one.groups, *one.scopes)), "", _day(one.made), _until(one, now)] for one in tokens
+    ]
     rows += [
-        [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), _moment(one.until)]
+        [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), utc_time(one.until)]
         for one in sessions
     ]
     print_table(["id", "name", "groups, scopes", "client", "created", "valid until"], rows)
@@ -192,7 +194,7 @@ def _show_lines(kept: StaticToken, text: str) -> None:
         if words:
             say(f"{key} = {json.dumps(list(words))}")
     if kept.expires is not None:
-        say(f'expires = "{_moment(kept.expires)}"')
+        say(f'expires = "{utc_time(kept.expires)}"')
 
 
 def _plain(one: StaticToken) -> dict[str, Any]:
@@ -201,13 +203,9 @@ def _plain(one: StaticToken) -> dict[str, Any]:
         "name": one.name,
         "groups": list(one.groups),
         "scopes": list(one.scopes),
-        "made": _moment(one.made),
-        "expires": None if one.expires is None else _moment(one.expires),
+        "made": utc_time(one.made),
+        "expires": None if one.expires is None else utc_time(one.expires),
     }
-
-
-def _words_of(one: StaticToken) -> str:
-    return " ".join((*one.groups, *one.scopes))
 
 
 def _plain_session(one: SignInSession) -> dict[str, Any]:
@@ -219,20 +217,16 @@ def _plain_session(one: SignInSession) -> dict[str, Any]:
         "client_name": one.client_name,
         "groups": sorted(one.groups),
         "scopes": sorted(one.scopes),
-        "made": _moment(one.made),
-        "expires": _moment(one.until),
+        "made": utc_time(one.made),
+        "expires": utc_time(one.until),
     }
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 def _day(seconds: float) -> str:
-    return _moment(seconds)[:10] if seconds else "in the configuration"
+    return utc_time(seconds)[:10] if seconds else "in the configuration"
 
 
 def _until(one: StaticToken, now: float) -> str:
     if one.expires is None:
         return "no expiry"
-    return _moment(one.expires) + ("" if one.is_good(now) else " (expired)")
+    return utc_time(one.expires) + ("" if one.is_good(now) else " (expired)")

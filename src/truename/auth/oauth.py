@@ -308,7 +308,10 @@ def parse_token_response(answer: FetchedDocument, now: float) -> TokenResponse:
     """Parse the response of a token endpoint. Raises `FetchError` (`TokenRefused`)."""
     said = answer.document()
     if answer.status != 200:
-        raise TokenRefused(answer.status, _error_in(said))
+        # Only an error code is shown: other text may repeat the request.
+        error = said.get("error")
+        is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
+        raise TokenRefused(answer.status, str(error) if is_code else "")
     token, lasting, refresh = said.get("access_token"), said.get("expires_in", _ASSUMED), said.get("refresh_token", "")
     if not _is_token(token):
         message = "the authorization server sends no usable access token"
@@ -339,10 +342,3 @@ async def revoke_tokens(client: OAuthClient, had: TokenResponse, issuer_client: 
 def _is_token(token: object) -> bool:
     is_short = isinstance(token, str) and 0 < len(token) <= _LONGEST
     return is_short and isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
-
-
-def _error_in(said: Mapping[str, Any]) -> str:
-    """Return the error code of a response if it is one: other text may repeat the request."""
-    error = said.get("error")
-    is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
-    return str(error) if is_code else ""

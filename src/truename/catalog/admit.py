@@ -70,23 +70,19 @@ def admit(
         if given.setdefault(tool.id, origin) == origin:
             tools.append(tool)
         else:
-            error = _id_taken(tool, given[tool.id])
+            owner = given[tool.id]
+            error = DuplicateTool(
+                existing=f"{label_of(owner[0])!r} ({owner[1]})",
+                duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
+                name=str(tool.id),
+                remedy="Configure another integration or version for one of these servers.",
+            )
             refused.append(error)
             notices.append(AdmissionNotice("taken", tool.origin.server, tool.origin.name, str(error)))
     if refused and strict:
         message = f"{len(refused)} names can't be admitted; strict=False omits their tools and reports them"
         raise ExceptionGroup(message, refused)
     return tools, tuple(notices)
-
-
-def _id_taken(tool: Tool, owner: tuple[str, str]) -> DuplicateTool:
-    """Build the error for a tool whose id another server has: two servers share an integration and a version."""
-    return DuplicateTool(
-        existing=f"{label_of(owner[0])!r} ({owner[1]})",
-        duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
-        name=str(tool.id),
-        remedy="Configure another integration or version for one of these servers.",
-    )
 
 
 def entries_of(listing: Any) -> Iterable[Any] | None:

@@ -25,10 +25,6 @@ def _read_key(fields: Fields, name: str) -> str | None:
     return text
 
 
-def _read_hidden(fields: Fields, name: str) -> tuple[str, ...]:
-    return tuple(glob.lower() for glob in fields.texts(name))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Audit:
     """The audit log; there is none without a ``path``."""
@@ -42,7 +38,7 @@ class Audit:
     )
     hide: tuple[str, ...] = setting(
         (),
-        checked_by(_read_hidden, TEXTS),
+        checked_by(lambda fields, name: tuple(glob.lower() for glob in fields.texts(name)), TEXTS),
         "More keys of arguments that are redacted: globs, in any case.",
         live=True,
     )

@@ -76,10 +76,6 @@ def _store_path(fields: Fields, name: str) -> str | None:
     return text if text is None or text == MEMORY else str(fields.base / at_home(text))
 
 
-def _boolean(fields: Fields, name: str) -> bool | None:
-    return fields.truth(name) if name in fields else None
-
-
 def _texts(fields: Fields, name: str) -> tuple[str, ...] | None:
     return fields.texts(name) if name in fields else None
 
@@ -98,7 +94,11 @@ TEXT: Final = FieldType(name="text", read=lambda fields, name: fields.text(name)
 TEXTS: Final = FieldType(name="list of texts", read=_texts, schema=_TEXTS)
 PATH: Final = FieldType(name="path", read=_path, schema={"type": "string"})
 STORE_PATH: Final = FieldType(name="path or `memory`", read=_store_path, schema={"type": "string"})
-BOOLEAN: Final = FieldType(name="true or false", read=_boolean, schema={"type": "boolean"})
+BOOLEAN: Final = FieldType(
+    name="true or false",
+    read=lambda fields, name: fields.truth(name) if name in fields else None,
+    schema={"type": "boolean"},
+)
 SECONDS: Final = FieldType(
     name="number above 0",
     read=lambda fields, name: fields.number(name),

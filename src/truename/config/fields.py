@@ -217,10 +217,6 @@ def _kind(value: object, *, is_secret: bool) -> str:
     return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class FieldType:
     """The type of a field: its name for people, its reader, its JSON Schema, and how a value is written back.
@@ -232,7 +228,7 @@ class FieldType:
     name: str
     read: Callable[[Fields, str], Any]
     schema: Schema
-    plain: Callable[[Any], Any] = _unchanged
+    plain: Callable[[Any], Any] = lambda value: value
     rows: Mapping[str, Setting] = field(default_factory=lambda: EMPTY)
     key: str = ""
 

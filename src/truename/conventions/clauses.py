@@ -252,10 +252,6 @@ def _lower(pattern: re.Pattern[str]) -> Reader:
     return read
 
 
-def _apps(value: object, note: Note) -> tuple[str, ...] | None:
-    return None if value is None else _texts(value, note)
-
-
 def _clients(value: object, note: Note) -> tuple[str, ...] | None:
     names = []
     for number, word in enumerate(_texts(value, note) or ()):
@@ -374,7 +370,11 @@ CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
             {"type": "object", "additionalProperties": {"anyOf": [_FILLED_SCHEMA, {"const": False}]}},
             "The categories of names and their formats; false removes one of the preset.",
         ),
-        "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; omitted: any."),
+        "apps": _clause(
+            lambda value, note: None if value is None else _texts(value, note),
+            _TEXTS_SCHEMA,
+            "The apps that names may begin with; omitted: any.",
+        ),
         "platforms": _clause(_lower(_PLATFORM), _TEXTS_SCHEMA, "The platforms that names may have as a part."),
         "owners": _clause(_pairs, _PAIRS_SCHEMA, "The owners of names: a name, an app, a glob or a format -> a team."),
         "team": _clause(_text, _TEXT_SCHEMA, "The team that owns tools without an owner."),

@@ -302,11 +302,10 @@ class Convention:
         """
         front = name.partition(self.separator)[0] if self.separator else name
         plain = (self.owners.get(key, "") for key in (name, front))
-        return next(filter(None, plain), "") or self._owner_by_pattern(name, category)
-
-    def _owner_by_pattern(self, name: str, category: str) -> str:
         found = self._patterns.first(name)
-        return self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
+        return next(filter(None, plain), "") or (
+            self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
+        )
 
     @cached_property
     def _patterns(self) -> Globs:

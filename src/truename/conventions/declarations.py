@@ -85,7 +85,10 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
     >>> input_schema(scroll)["properties"]
     {'by': {'type': 'integer'}, 'to': {'anyOf': [{'type': 'string'}, {'type': 'null'}]}}
     """
-    hints = _hints(function)
+    inner = inspect.unwrap(function)
+    written = inner if inspect.isroutine(inner) else type(inner).__call__
+    scope = getattr(written, "__globals__", {})
+    hints = {name: _hint(hint, scope) for name, hint in getattr(written, "__annotations__", {}).items()}
     taken = {
         name: parameter
         for number, (name, parameter) in enumerate(inspect.signature(function).parameters.items())
@@ -96,13 +99,6 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
     required = [name for name, parameter in taken.items() if parameter.default is inspect.Parameter.empty]
     properties = {name: _schema(hints.get(name, Any)) for name in taken}
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    inner = inspect.unwrap(function)
-    written = inner if inspect.isroutine(inner) else type(inner).__call__
-    scope = getattr(written, "__globals__", {})
-    return {name: _hint(hint, scope) for name, hint in getattr(written, "__annotations__", {}).items()}
 
 
 def _hint(hint: Any, scope: dict[str, Any]) -> Any:

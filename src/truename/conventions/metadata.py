@@ -84,10 +84,6 @@ def _word_list(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_word, value)))
 
 
-def _optional_word(value: object) -> str:
-    return "" if value == "" else _word(value)
-
-
 def _label(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
         message = f"it is not a printable text of at most {_LONGEST} characters"
@@ -108,7 +104,7 @@ FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
         "is_for_llm": _truth,
         "is_recordable": _truth,
         "platforms": _word_list,
-        "app": _optional_word,
+        "app": lambda value: "" if value == "" else _word(value),
         "owner": _label,
         "family": _label,
         "parameter_platforms": _by_parameter,
@@ -186,14 +182,10 @@ def _both(one: MetadataPatch, other: MetadataPatch) -> MetadataPatch:
             values[name] = value
             continue
         try:
-            values[name] = _NARROWER.get(name, _first)(values[name], value)
+            values[name] = _NARROWER.get(name, lambda one, _: one)(values[name], value)
         except ValueError as error:
             faults[name] = str(error)
     return MetadataPatch(values=values, faults=faults)
-
-
-def _first(one: Any, _: Any) -> Any:
-    return one
 
 
 def _all(one: bool, other: bool) -> bool:

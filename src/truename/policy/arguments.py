@@ -50,10 +50,9 @@ def read_arguments(value: object) -> dict[str, Any]:
     if not isinstance(found, Mapping):
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
     try:
-        copy = _copied(found, 0, [MAX_ENTRIES])
+        copy: dict[str, Any] = _copied(found, 0, [MAX_ENTRIES])
     except _ArgumentError as error:
         raise error.call() from error.__cause__
-    assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
     if found is value and not _is_short(copy):
         _require_short(len(_JSON.encode(copy)))
     return copy

@@ -257,7 +257,7 @@ def call_of(
     return bound_call(
         name=name,
         namespace=namespace,
-        call_id=_text(payload, _source_of_id(payload)),
+        call_id=_text(payload, "id" if payload_field(payload, "type") == _REQUEST else "call_id"),
         arguments=payload_field(payload, "arguments"),
         names=names,
         caller=caller,
@@ -360,10 +360,6 @@ def _check_fields(payload: object) -> None:
     for name in given or ():
         if name not in _KNOWN:
             raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is not a field of a call")
-
-
-def _source_of_id(payload: object) -> str:
-    return "id" if payload_field(payload, "type") == _REQUEST else "call_id"
 
 
 def _text(payload: object, name: str) -> str:

@@ -195,10 +195,6 @@ def _title(value: object, where: str, faults: ConfigErrors) -> str:
     return text
 
 
-def _description(value: object, where: str, faults: ConfigErrors) -> str:
-    return _text(value, where, faults, LONGEST_DESCRIPTION)
-
-
 def _text(value: object, where: str, faults: ConfigErrors, most: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
         faults.add(where, f"it is not a text of 1 to {most:,} characters")
@@ -214,15 +210,11 @@ def _hint(value: object, where: str, faults: ConfigErrors) -> bool:
     return value is True
 
 
-def _annotations(value: object, where: str, faults: ConfigErrors) -> Words:
-    return MappingProxyType(_table(value, where, _ANNOTATIONS, faults))
-
-
 _ANNOTATIONS: Final[Mapping[str, Callable[..., Any]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
 _FIELDS: Final[Mapping[str, Callable[..., Any]]] = {
     "title": _title,
-    "description": _description,
-    _NOTES: _annotations,
+    "description": lambda value, where, faults: _text(value, where, faults, LONGEST_DESCRIPTION),
+    _NOTES: lambda value, where, faults: MappingProxyType(_table(value, where, _ANNOTATIONS, faults)),
 }
 
 

@@ -150,7 +150,11 @@ class IssuerAuthenticator:
 
     async def _admitted(self, token: str) -> Authenticated | AuthenticationFailure:
         if not is_signed(token) or self._issuer.introspection == "always":
-            return self._judged(await self._asked(token), self._clock() + _ASKED_AGAIN)
+            # The claims of a signed token count together with those of introspection.
+            signed = await self._verified(token) if is_signed(token) else {}
+            return self._judged(
+                {**signed, **await self._introspection.claims(token, self._audience)}, self._clock() + _ASKED_AGAIN
+            )
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
         known = self._good.get(key)
         if known is not None and known[0] == self._keys.changes:
@@ -159,11 +163,6 @@ class IssuerAuthenticator:
         if isinstance(found, Authenticated):
             self._good.put(key, (self._keys.changes, found), until=min(now + _KEPT, found.until or now))
         return found
-
-    async def _asked(self, token: str) -> Mapping[str, Any]:
-        # The claims of a signed token count together with those of introspection.
-        signed = await self._verified(token) if is_signed(token) else {}
-        return {**signed, **await self._introspection.claims(token, self._audience)}
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         keys = await self._keys.now()

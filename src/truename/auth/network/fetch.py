@@ -80,8 +80,14 @@ class Web:
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         networks = tuple(map(ip_network, allowed))
+        # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve
+        # another.
         self._transports = {
-            near: PinnedAddressTransport(_transport(), NetworkPolicy(near, networks)) for near in NetworkZone
+            near: PinnedAddressTransport(
+                httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0)),
+                NetworkPolicy(near, networks),
+            )
+            for near in NetworkZone
         }
 
     async def __call__(
@@ -156,11 +162,6 @@ class Within:
         # The owner of a DNS name can later point it to this machine.
         self._near = min(self._near, await self._fetch.network_zone(self._address))
         return self._near
-
-
-def _transport() -> httpx2.AsyncHTTPTransport:
-    # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve another.
-    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 class _Lasting(httpx2.AsyncBaseTransport):

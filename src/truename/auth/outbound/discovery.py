@@ -221,12 +221,9 @@ class LoginRegistrations:
     def forget_client(self, whole: Login) -> None:
         """Delete a registration that the issuer no longer knows."""
         for redirect in self.redirects(whole.issuer):
-            if self._is(whole, redirect):
+            known = self.client(whole.issuer, redirect)
+            if known is not None and known.client_id == whole.client_id:
                 self._vault.remove(_at(whole.issuer), redirect)
-
-    def _is(self, whole: Login, redirect: str) -> bool:
-        known = self.client(whole.issuer, redirect)
-        return known is not None and known.client_id == whole.client_id
 
     # Logins of people
 

@@ -104,7 +104,13 @@ def _platforms(declaration: Declaration, context: LintContext) -> list[str]:
 def _split(rule: Rule, context: LintContext, group: list[Declaration]) -> Iterator[Finding]:
     by_parameters: defaultdict[object, list[Declaration]] = defaultdict(list)
     for one in group:
-        by_parameters[_shape(one)].append(one)
+        schema = one.definition["inputSchema"]
+        required = schema.get("required")
+        needed = frozenset(map(str, required)) if isinstance(required, list) else frozenset()
+        shape = frozenset(
+            (str(name), _effective_schema(value), str(name) in needed) for name, value in one.parameters.items()
+        )
+        by_parameters[shape].append(one)
     for alike in by_parameters.values():
         own = [one for one in alike if id(one) in context.own]
         if len({one.name for one in alike}) < 2 or not own:
@@ -114,15 +120,6 @@ def _split(rule: Rule, context: LintContext, group: list[Declaration]) -> Iterat
         yield build_finding(
             rule, own[0], f"{names} take the same parameters.", "Make it one tool for all platforms.", *others
         )
-
-
-def _shape(declaration: Declaration) -> object:
-    schema = declaration.definition["inputSchema"]
-    required = schema.get("required")
-    needed = frozenset(map(str, required)) if isinstance(required, list) else frozenset()
-    return frozenset(
-        (str(name), _effective_schema(value), str(name) in needed) for name, value in declaration.parameters.items()
-    )
 
 
 def _effective_schema(value: Any, depth: int = 0, *, is_named: bool = False) -> object:

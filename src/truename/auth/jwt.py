@@ -62,7 +62,7 @@ class _SignatureRegistry(JWSRegistry):
     max_payload_length = 16_384
 
 
-def import_keys(document: Mapping[str, Any]) -> KeySet:
+def import_keys(document: Mapping[str, object]) -> KeySet:
     """Return the usable keys of a JWKS document: public, for signatures, and strong enough. Others are skipped."""
     keys = document.get("keys")
     rows = keys if isinstance(keys, list) else []

@@ -87,7 +87,7 @@ async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, Any]:
     raise FetchError(message)
 
 
-def endpoint_in(metadata: dict[str, Any], name: str, issuer: str) -> str:
+def endpoint_in(metadata: dict[str, object], name: str, issuer: str) -> str:
     """Return a URL of the metadata, which must be HTTPS unless the issuer itself is not. Raises `FetchError`."""
     url = metadata.get(name)
     plain = urlsplit(issuer).scheme == "http"
@@ -111,7 +111,7 @@ class IssuerClient:
         self.issuer = issuer
         self._fetch = fetch
         self._clock = clock
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, object] = {}
         self._until = 0.0
         self._lock = anyio.Lock()
 
@@ -196,7 +196,7 @@ class Introspection:
         self._issuer = issuer
         self._issuer_client = issuer_client
         self._clock = clock
-        self._answers: TTLCache[bytes, Mapping[str, Any]] = TTLCache(_MOST, _BELIEVED, clock)
+        self._answers: TTLCache[bytes, Mapping[str, object]] = TTLCache(_MOST, _BELIEVED, clock)
 
     async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
         """Return the claims of a valid token from the introspection response. Raises `Invalid` and `FetchError`."""
@@ -220,7 +220,7 @@ class Introspection:
         if answer.status != 200:
             message = f"introspection at {issuer.issuer} fails (HTTP {answer.status})"
             raise FetchError(message)
-        found: Mapping[str, Any] = answer.document()
+        found: Mapping[str, object] = answer.document()
         return found
 
 
@@ -234,7 +234,7 @@ def basic(client_id: str, client_secret: str) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], now: float) -> None:
+def _check(found: Mapping[str, object], issuer: Issuer, audience: frozenset[str], now: float) -> None:
     """Raise `Invalid` for a token that is not valid here, also for one without an audience (RFC 8707)."""
     if found.get("active") is not True:
         message = "its issuer reports it as inactive"
@@ -294,7 +294,7 @@ class TokenResponse:
     refresh: str = field(default="", repr=False)
 
 
-def client_authentication(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+def client_authentication(client: OAuthClient, metadata: Mapping[str, object]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the form fields and headers that authenticate a client, by a method of the metadata, else with Basic."""
     if not client.client_secret:
         return {"client_id": client.client_id}, {}

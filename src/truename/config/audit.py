@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from truename.config.field_types import BOOLEAN, COUNT, PATH, TEXT, TEXTS, checked_by, choice, whole
 from truename.config.fields import setting
@@ -62,7 +62,7 @@ class Audit:
         return Path(self.path or "")
 
 
-def check_audit(fields: Fields, found: dict[str, Any]) -> None:
+def check_audit(fields: Fields, found: dict[str, object]) -> None:
     """Note a table that requires records without a place for them."""
     if found.get("required") and "path" not in found:
         fields.add("required", "there is no audit log to write to", "Set audit.path as well.")

@@ -120,8 +120,8 @@ class _Unique:
     def __init__(self, file: str) -> None:
         self._file = file
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict[str, Any]:
+        found: dict[str, object] = {}
         for key, value in pairs:
             if key in found:
                 raise config_error(self._file, excerpt(key), "the key is there twice", "Remove or rename one.")

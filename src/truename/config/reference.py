@@ -77,7 +77,7 @@ def _inner(path: str, row: Setting) -> Iterator[str]:
             yield from _inner(f"{path}.{key}", inner)
 
 
-def _foreign(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
+def _foreign(key: str, schema: Mapping[str, object]) -> Iterator[str]:
     if key in _TABLES:
         yield f"## `[{_TABLES[key]}]`"
         yield SETTINGS[key].meaning

@@ -68,7 +68,7 @@ def render(
     return text
 
 
-def render_rules(rules: Iterable[Mapping[str, Any]]) -> str:
+def render_rules(rules: Iterable[Mapping[str, object]]) -> str:
     """Return rules of a policy as TOML, to be added to a configuration."""
     return "\n".join("\n".join(_entry(("policy", "rules"), rule)) + "\n" for rule in rules)
 
@@ -86,11 +86,11 @@ def _tables(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[list[st
             yield from (_entry((*path, key), one) for one in value)
 
 
-def _is_list_of_tables(value: Any) -> bool:
+def _is_list_of_tables(value: object) -> bool:
     return isinstance(value, tuple | list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def _entry(path: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+def _entry(path: tuple[str, ...], table: Mapping[str, object]) -> list[str]:
     return [f"[[{_header(path)}]]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
 
 

@@ -384,7 +384,7 @@ def misspelt(word: str) -> str:
 
 
 def read_servers(
-    entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: ConfigErrors
+    entries: Mapping[str, object], where: str, base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; note errors.
 
@@ -395,7 +395,7 @@ def read_servers(
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
 
 
-def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, ours: bool) -> None:
+def about_keys(entries: Mapping[str, object], where: str, faults: ConfigErrors, *, ours: bool) -> None:
     """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
@@ -408,7 +408,9 @@ def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, 
             faults.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
 
 
-def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: ConfigErrors) -> ServerConfig:
+def _tolerant(
+    key: str, entry: object, where: str, *, base: Path, sources: Sources, faults: ConfigErrors
+) -> ServerConfig:
     environ, found = sources.tolerant("${{{}}}".format), faults.apart()
     server = _server(key, entry, where, base=base, environ=environ, faults=found)
     if environ.unset and found:
@@ -422,7 +424,7 @@ def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources,
 
 
 def _server(
-    key: str, entry: Any, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
+    key: str, entry: object, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
 ) -> ServerConfig:
     where = where if where.isprintable() else ascii(where)
     if not key.strip():

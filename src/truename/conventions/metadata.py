@@ -234,7 +234,7 @@ _MOST_FIELDS: Final = 64
 _EMPTY: Final = ("", ())
 
 
-def metadata_of(definition: Mapping[str, Any]) -> Metadata:
+def metadata_of(definition: Mapping[str, object]) -> Metadata:
     """Return the metadata in a tool's definition (a tools/list entry).
 
     It is read from ``_meta``: keys such as ``dev.truename/is_for_llm``, a table ``truename`` with the fields of
@@ -251,7 +251,7 @@ def metadata_of(definition: Mapping[str, Any]) -> Metadata:
     return patch_in(definition).metadata
 
 
-def patch_in(definition: Mapping[str, Any]) -> MetadataPatch:
+def patch_in(definition: Mapping[str, object]) -> MetadataPatch:
     """Return the fields of metadata in a definition, with errors for those that can't be read."""
     patches = list(_patches(definition))
     return strictest(patches) if patches else NO_PATCH
@@ -275,7 +275,7 @@ def written_metadata(metadata: Metadata) -> dict[str, Any]:
     return {f"{META_PREFIX}{name}": _as_json(value) for name, value in changed.items()}
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return {name: list(words) for name, words in value.items()} if isinstance(value, Mapping) else value

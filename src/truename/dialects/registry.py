@@ -36,7 +36,7 @@ _COMPUTED = "Computed from all other dialects: a name that is legal in this one 
 _OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 

@@ -61,7 +61,7 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
 
 
-def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, Any]:
+def renamed(definition: Mapping[str, object], listed: ListedName) -> Mapping[str, Any]:
     """Return a tool's definition for its old name: a copy whose description begins with a note on the rename.
 
     >>> old = ListedName("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")

@@ -55,7 +55,7 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
 class Overrides:
     """The metadata that the operator declares, indexed by tool id and glob."""
 
-    def __init__(self, table: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, table: Mapping[str, Mapping[str, object]]) -> None:
         self._table = ById({glob: MetadataPatch(values=values) for glob, values in table.items()})
 
     def __bool__(self) -> bool:
@@ -132,7 +132,7 @@ class Exposure:
         contexts: Iterable[Context],
         *,
         convention: Convention | None = None,
-        metadata: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        metadata: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     ) -> Exposure:
         """Build the exposure for a setup with these contexts: a field is required if at least one of them has it."""
         known = tuple(contexts)

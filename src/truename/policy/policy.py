@@ -169,7 +169,7 @@ def _applies(
     rule: CallRule,
     id: ToolId,
     origin: Origin,
-    claims: tuple[Mapping[str, Any], ...],
+    claims: tuple[Mapping[str, object], ...],
     *,
     caller: Caller,
     formerly: tuple[ToolId, ...],
@@ -316,7 +316,7 @@ def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | 
         faults.add(where, "it is not an object")
         return None
     before = len(faults)
-    found: dict[str, Any] = {"name": where}
+    found: dict[str, object] = {"name": where}
     for key, value in entry.items():
         term = _WRITTEN.get(key)
         if term is None:

@@ -137,8 +137,8 @@ class Presentation:
 
 def _strictest(entries: Iterable[Words]) -> Words:
     """Merge entries of equal precedence: the strictest of each hint; their texts are already known to be equal."""
-    found: dict[str, Any] = {}
-    notes: dict[str, Any] = {}
+    found: dict[str, object] = {}
+    notes: dict[str, object] = {}
     for words in entries:
         found |= words
         for name, value in words.get(_NOTES, {}).items():
@@ -172,12 +172,14 @@ def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 
 
-def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: ConfigErrors) -> dict[str, Any]:
+def _table(
+    table: object, where: str, fields: Mapping[str, Callable[..., object]], faults: ConfigErrors
+) -> dict[str, Any]:
     """Read an object of these fields; null counts as omitted."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
         faults.add(where, "it is not a table of fields")
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in table.items():
         at = f"{where}.{excerpt(str(name))[1:-1]}"
         if name not in fields:

@@ -84,8 +84,8 @@ def _content(raw: bytes, file: str) -> Mapping[str, Any]:
     return content
 
 
-def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique(pairs: list[tuple[str, object]], file: str) -> dict[str, Any]:
+    found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
             _refuse(file, excerpt(key)[1:-1], "it stands twice")

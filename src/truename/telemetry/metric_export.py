@@ -175,7 +175,7 @@ class MetricConverter:
         return found
 
     def _metric(self, family: Family, since: int, now: int) -> Metric:
-        data: Any
+        data: object
         match family.type:
             case "counter":
                 samples = [sample for sample in family.samples if sample.name.endswith("_total")]

@@ -12,7 +12,7 @@ import json
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -249,7 +249,7 @@ class RegisteredClients:
     def _read(self, url: str, answer: FetchedDocument) -> RegisteredClient | None:
         if answer.status != 200 or len(answer.body) > 64 * 1024:
             return None
-        said: Mapping[str, Any] = answer.document()
+        said: Mapping[str, object] = answer.document()
         uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
         # A document that names another client id is not valid for this one, and a published secret is not a secret.
         if said.get("client_id") != url or "client_secret" in said or method not in (None, "none"):

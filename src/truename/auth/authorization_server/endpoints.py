@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
 from mcp.server.auth.handlers.register import RegistrationHandler
@@ -289,7 +289,7 @@ def _csrf(browser: str, token: str) -> str:
     return hmac.digest(browser.encode(), token.encode(), "sha256").hex()
 
 
-def _repeats(pairs: list[tuple[str, Any]]) -> bool:
+def _repeats(pairs: Sequence[tuple[str, object]]) -> bool:
     names = [name for name, _ in pairs if name != "resource"]
     return len(set(names)) < len(names)
 

@@ -108,7 +108,7 @@ class SignInSessions:
         rows = self._file.rows(_GOOD, self._clock())
         return tuple(map(self._read, rows))
 
-    def _read(self, row: tuple[Any, ...]) -> SignInSession:
+    def _read(self, row: tuple[object, ...]) -> SignInSession:
         try:
             return _session(row)
         except (ValueError, TypeError, RecursionError):

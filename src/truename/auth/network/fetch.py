@@ -58,7 +58,7 @@ class Fetch(Protocol):
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post a form or a JSON document to it.
@@ -96,7 +96,7 @@ class Web:
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post to it. A redirect is returned like any response. Raises `FetchError`."""
@@ -147,7 +147,7 @@ class Within:
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post to it. Raises `FetchError`."""

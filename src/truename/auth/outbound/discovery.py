@@ -146,7 +146,7 @@ def _read(answer: FetchedDocument, address: str, asked: str) -> DiscoveredIssuer
     return DiscoveredIssuer(issuers=issuers, resource=resource, scopes=fit[:_MOST_SCOPES])
 
 
-def _listed(said: Mapping[str, Any], name: str) -> list[Any]:
+def _listed(said: Mapping[str, object], name: str) -> list[Any]:
     found = said.get(name)
     return found if isinstance(found, list) else []
 
@@ -283,7 +283,7 @@ class LoginRegistrations:
         raw = self._vault.get(place, name)
         return None if raw is None else json.loads(raw)
 
-    def _put(self, place: str, name: str, kept: dict[str, Any]) -> None:
+    def _put(self, place: str, name: str, kept: Mapping[str, object]) -> None:
         self._vault.put(place, name, json.dumps({"schema": 1, **kept}).encode())
 
 

@@ -10,7 +10,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -301,7 +301,7 @@ class LoginPages:
     async def _agreed(self, request: Request, attempt: LoginAttempt) -> Response:
         browser = request.cookies.get(self._cookie, "")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        csrf: Any = (await request.form()).get("csrf") if kind == _FORM else None
+        csrf: object = (await request.form()).get("csrf") if kind == _FORM else None
         if not browser or not isinstance(csrf, str):
             return _fault(_GONE)
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, attempt).encode()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.conventions.findings import Severity
 from truename.conventions.rules.check import build_finding, check, listed
@@ -122,7 +122,7 @@ def _split(rule: Rule, context: LintContext, group: list[Declaration]) -> Iterat
         )
 
 
-def _effective_schema(value: Any, depth: int = 0, *, is_named: bool = False) -> object:
+def _effective_schema(value: object, depth: int = 0, *, is_named: bool = False) -> object:
     """Return the parts of a schema that restrict values, in a comparable form; too deep parts equal only themselves."""
     if depth > _DEEPEST:
         return id(value)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from truename.conventions.findings import Severity
@@ -333,8 +333,8 @@ def _about(declaration: Declaration) -> frozenset[str]:
     return frozenset((*name, *_WORD.findall(description.split("\n\n", 1)[0])))
 
 
-def _parameters(schema: Any) -> Iterator[Parameter]:
-    left: list[tuple[tuple[str, ...], Any]] = [((), schema)]
+def _parameters(schema: object) -> Iterator[Parameter]:
+    left: list[tuple[tuple[str, ...], object]] = [((), schema)]
     room = _MOST_PARAMETERS
     while left and room > 0:
         path, value = left.pop()

@@ -68,7 +68,7 @@ def well_known(issuer: str) -> tuple[str, ...]:
     return (*inserted, f"{root}{path}{_OIDC}") if path else inserted
 
 
-async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, Any]:
+async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, object]:
     """Fetch the metadata of an issuer. Raises `FetchError`.
 
     A document that names another issuer is refused: otherwise somebody who can put a file on a host could speak for its
@@ -209,7 +209,7 @@ class Introspection:
         _check(found, self._issuer, audience, now)
         return found
 
-    async def _asked(self, token: str) -> Mapping[str, Any]:
+    async def _asked(self, token: str) -> Mapping[str, object]:
         issuer = self._issuer
         answer = await self._issuer_client.ask(
             "introspection_endpoint",

@@ -97,7 +97,7 @@ def entries_of(listing: object) -> Iterable[Any] | None:
     return listing if isinstance(listing, list | tuple) else None
 
 
-def _numbered(listings: Iterable[tuple[str, object]]) -> Iterable[tuple[str, int, Any]]:
+def _numbered(listings: Iterable[tuple[str, object]]) -> Iterable[tuple[str, int, object]]:
     seen: defaultdict[str, int] = defaultdict(int)
     for label, listing in listings:
         seen[label] += 1
@@ -146,7 +146,7 @@ def _of(label: str) -> str:
     return f"{_WHERE} (server {excerpt(label)})"
 
 
-def _definition(entry: object) -> Mapping[str, Any]:
+def _definition(entry: object) -> Mapping[str, object]:
     if isinstance(entry, str):
         return {"name": entry}
     if hasattr(entry, "model_dump"):

@@ -314,7 +314,7 @@ def read_table(
     return found
 
 
-def table_schema(rows: Mapping[str, Setting]) -> dict[str, Any]:
+def table_schema(rows: Mapping[str, Setting]) -> dict[str, object]:
     """Return the JSON Schema of a table with these fields."""
     missing = [key for key, row in rows.items() if row.default is REQUIRED]
     return {
@@ -325,14 +325,14 @@ def table_schema(rows: Mapping[str, Setting]) -> dict[str, Any]:
     }
 
 
-def field_schema(row: Setting) -> dict[str, Any]:
+def field_schema(row: Setting) -> dict[str, object]:
     """Return the JSON Schema of one field, with its meaning, unit and default."""
     unit = f" Unit: {row.unit}." if row.unit else ""
     default = {"default": row.default} if isinstance(row.default, _SCALARS) else {}
     return {**row.type.schema, "description": f"{row.meaning}{unit}", **default}
 
 
-def plain_table(value: object, rows: Mapping[str, Setting]) -> dict[str, Any]:
+def plain_table(value: object, rows: Mapping[str, Setting]) -> dict[str, object]:
     """Return a table as a file writes it: by key, without fields that have their default."""
     found = ((key, row, getattr(value, row.attribute or key)) for key, row in rows.items())
     return {key: row.type.plain(one) for key, row, one in found if one != row.default}

@@ -30,7 +30,7 @@ _ADD: Final = (
 _ELSEWHERE: Final = ("lint", "migration")
 
 # At the top of a JSON file these have no effect, and an operator would believe that they restrict something.
-_GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+_GATES: Final[Mapping[str, Callable[[Mapping[str, object]], bool]]] = {
     "policy": lambda table: bool(table.keys() & {"default", "rules"}),
     "metadata": lambda table: any("/" in key for key in table),
     "tools": lambda table: any("/" in key for key in table),
@@ -112,7 +112,7 @@ def _servers(
     return tuple(servers.values())
 
 
-def _section(content: Mapping[str, object], faults: ConfigErrors, *, toml: bool) -> dict[str, Any]:
+def _section(content: Mapping[str, object], faults: ConfigErrors, *, toml: bool) -> dict[str, object]:
     """Return the settings: the ``truename`` section, and in TOML the top level too."""
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):

@@ -356,7 +356,7 @@ _APART: Final = frozenset({"disabled", "url", "type", "auth", "isolation"})
 _ALONE: Final = MappingProxyType({key: row for key, row in _DECLARED.items() if key not in _APART})
 
 
-def plain_server(server: ServerConfig) -> dict[str, Any]:
+def plain_server(server: ServerConfig) -> dict[str, object]:
     """Return an entry as a file writes it."""
     plain = plain_table(server, _DECLARED) | plain_table(server.identity, _IDENTITY)
     if server.type == "http":

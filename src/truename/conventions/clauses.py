@@ -224,7 +224,7 @@ def _filled(value: object, note: Note, where: str = "") -> str | None:
     return text
 
 
-def _entries(value: object, note: Note) -> dict[str, Any]:
+def _entries(value: object, note: Note) -> dict[str, object]:
     if not isinstance(value, Mapping) or len(value) > _MOST:
         _fault(note, f"it is not a table of at most {_MOST:,} entries")
         return {}

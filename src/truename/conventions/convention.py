@@ -440,6 +440,6 @@ def plain_convention(convention: Convention) -> dict[str, Any]:
     return found
 
 
-def _difference(table: Mapping[str, object], usual: Mapping[str, object]) -> dict[str, Any]:
+def _difference(table: Mapping[str, object], usual: Mapping[str, object]) -> dict[str, object]:
     left_out = dict.fromkeys(usual.keys() - table.keys(), False)
     return {key: value for key, value in table.items() if key not in usual or usual[key] != value} | left_out

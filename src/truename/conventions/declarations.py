@@ -101,7 +101,7 @@ def input_schema(function: Callable[..., object]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
-def _hint(hint: object, scope: dict[str, object]) -> Any:
+def _hint(hint: object, scope: dict[str, object]) -> object:
     try:
         return get_type_hints(types.SimpleNamespace(__annotations__={"it": hint}), scope)["it"]
     except (NameError, TypeError, AttributeError, SyntaxError):
@@ -109,11 +109,11 @@ def _hint(hint: object, scope: dict[str, object]) -> Any:
         return Any
 
 
-def _bare(hint: object) -> Any:
+def _bare(hint: object) -> object:
     return get_origin(hint) or hint
 
 
-def _schema(hint: object) -> dict[str, Any]:
+def _schema(hint: object) -> dict[str, object]:
     kind, parts = _bare(hint), get_args(hint)
     if kind is Literal:
         return {"enum": list(parts)}
@@ -221,7 +221,7 @@ def implementations(*sources: Callable[..., object] | ModuleType) -> Mapping[str
 
 
 def _declared_in(sources: Sequence[object]) -> Sequence[tuple[Declaration, Callable[..., Any]]]:
-    holders: dict[str, tuple[Declaration, Callable[..., object]]] = {}
+    holders: dict[str, tuple[Declaration, Callable[..., Any]]] = {}
     # A function that occurs in two modules, or is passed twice, counts once.
     for function in {id(one): one for one in _functions(sources)}.values():
         for one in declared(function):

@@ -99,7 +99,7 @@ def _by_parameter(value: object) -> Mapping[str, tuple[str, ...]]:
 
 
 # The reader of each field of `Metadata`: it returns the normalised value, or raises `ValueError` with a clause.
-FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
+FIELDS: Final[Mapping[str, Callable[[object], object]]] = MappingProxyType(
     {
         "is_for_llm": _truth,
         "is_recordable": _truth,
@@ -275,7 +275,7 @@ def written_metadata(metadata: Metadata) -> dict[str, Any]:
     return {f"{META_PREFIX}{name}": _as_json(value) for name, value in changed.items()}
 
 
-def _as_json(value: object) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
     return {name: list(words) for name, words in value.items()} if isinstance(value, Mapping) else value

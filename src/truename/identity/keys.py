@@ -72,7 +72,7 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def payload_field(payload: object, name: str) -> Any:
+def payload_field(payload: object, name: str) -> object:
     """Return a field of a payload (a mapping or an object with attributes); None if it is missing."""
     return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from truename.errors import InvalidToolId
 
@@ -279,7 +279,7 @@ class ToolId:
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name, None)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ToolId, (self.integration, self.integration_version, self.suite, self.tool, self.version)
 
     def __eq__(self, other: object) -> bool:

@@ -196,7 +196,7 @@ class RowsUnder(Mapping[Any, V]):
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(dict(self._pairs()))
 
     def __len__(self) -> int:
@@ -210,7 +210,7 @@ class RowsUnder(Mapping[Any, V]):
         """Return the values of all rows."""
         return dict(self._pairs()).values()
 
-    def _pairs(self) -> Iterator[tuple[Any, V]]:
+    def _pairs(self) -> Iterator[tuple[object, V]]:
         length = len(self._prefix)
         for key, value in self._rows.under(*self._prefix):
             rest = key[length:]

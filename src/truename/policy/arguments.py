@@ -98,7 +98,7 @@ def _parsed(source: str) -> object:
     return found
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
@@ -152,7 +152,7 @@ def _is_plain(value: object) -> bool:
     return kind is str or kind is bool or value is None or (kind is int and -_EXACT < value < _EXACT)  # type: ignore[operator]
 
 
-def _copied_table(table: Mapping[object, object], depth: int, room: list[int]) -> dict[str, Any]:
+def _copied_table(table: Mapping[object, object], depth: int, room: list[int]) -> dict[str, object]:
     copy: dict[str, object] = {}
     for key, item in table.items():
         if not isinstance(key, str):
@@ -165,7 +165,7 @@ def _copied_table(table: Mapping[object, object], depth: int, room: list[int]) -
     return copy
 
 
-def _copied_list(items: list[object] | tuple[object, ...], depth: int, room: list[int]) -> list[Any]:
+def _copied_list(items: list[object] | tuple[object, ...], depth: int, room: list[int]) -> list[object]:
     copy: list[object] = []
     for number, item in enumerate(items):
         try:

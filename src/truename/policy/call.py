@@ -321,12 +321,12 @@ def shape_of(tool: Tool) -> str:
     return definition_digest({key: value for key, value in tool.current.items() if key != "name"})
 
 
-def annotations_of(tool: Tool) -> Mapping[str, Any]:
+def annotations_of(tool: Tool) -> Mapping[str, object]:
     """Return a tool's annotations with the operator's replacements; empty if missing or not an object."""
     return claims_of(tool)[0]
 
 
-def claims_of(tool: Tool) -> tuple[Mapping[str, Any], ...]:
+def claims_of(tool: Tool) -> tuple[Mapping[str, object], ...]:
     """Return all annotations of a tool that rules check: the shown ones, and those that the server gives now."""
     definitions = (tool.shown,) if tool.offered is None else (tool.shown, overlaid(tool.offered, tool.presented))
     return tuple(found if isinstance(found := one.get("annotations"), Mapping) else {} for one in definitions)

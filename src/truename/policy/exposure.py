@@ -31,7 +31,7 @@ _MOST: Final = 10_000
 _REMEDY: Final = "Correct it; invalid metadata is not used."
 
 
-def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, Any]]:
+def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, object]]:
     """Read the ``metadata`` table of a configuration: ``[metadata."phone/ios_*"]`` with fields of `Metadata`.
 
     Reading the result again returns an equal table. Raises `ConfigError` with the file and the key, or an
@@ -67,7 +67,7 @@ class Overrides:
         return exact.over(globbed)
 
 
-def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
+def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, object] | None:
     where = f"metadata.{excerpt(str(glob))}"
     if problem := glob_error(glob) if isinstance(glob, str) else "it is not a text":
         faults.add(where, f"it can't match any tool: {problem}")

@@ -174,7 +174,7 @@ def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
 
 def _table(
     table: object, where: str, fields: Mapping[str, Callable[..., object]], faults: ConfigErrors
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Read an object of these fields; null counts as omitted."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
         faults.add(where, "it is not a table of fields")
@@ -212,8 +212,8 @@ def _hint(value: object, where: str, faults: ConfigErrors) -> bool:
     return value is True
 
 
-_ANNOTATIONS: Final[Mapping[str, Callable[..., Any]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
-_FIELDS: Final[Mapping[str, Callable[..., Any]]] = {
+_ANNOTATIONS: Final[Mapping[str, Callable[..., object]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
+_FIELDS: Final[Mapping[str, Callable[..., object]]] = {
     "title": _title,
     "description": lambda value, where, faults: _text(value, where, faults, LONGEST_DESCRIPTION),
     _NOTES: lambda value, where, faults: MappingProxyType(_table(value, where, _ANNOTATIONS, faults)),

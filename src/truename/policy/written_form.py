@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from truename.errors import InvalidToolId, StoreError, excerpt
 from truename.identity import ToolId
@@ -70,7 +70,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     return PlainBook(grants, calls)
 
 
-def _content(raw: bytes, file: str) -> Mapping[str, Any]:
+def _content(raw: bytes, file: str) -> Mapping[str, object]:
     if len(raw) > MAX_BYTES:
         _refuse(file, "", f"it is larger than {MAX_BYTES:,} bytes")
     try:
@@ -84,7 +84,7 @@ def _content(raw: bytes, file: str) -> Mapping[str, Any]:
     return content
 
 
-def _unique(pairs: list[tuple[str, object]], file: str) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]], file: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:

@@ -41,7 +41,7 @@ from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from mcp.server.auth.provider import AuthorizationParams
     from starlette.datastructures import QueryParams

@@ -220,7 +220,7 @@ class IdentityProvider:
             message = "the allow list of sign-in does not include them"
             raise NotAllowedIn(message)
 
-    async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
+    async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, object]:
         settings = self._settings
         headers = {}
         if settings.client_secret:
@@ -238,7 +238,7 @@ class IdentityProvider:
         found: Mapping[str, object] = answer.document()
         return found
 
-    async def _claims(self, tokens: Mapping[str, object], nonce: str | None) -> Mapping[str, Any]:
+    async def _claims(self, tokens: Mapping[str, object], nonce: str | None) -> Mapping[str, object]:
         """Return the claims of the person: those of the ID token, completed by userinfo."""
         if self._issuer_client is None:
             return await self._userinfo(tokens)
@@ -260,7 +260,7 @@ class IdentityProvider:
     async def _has_userinfo(self) -> bool:
         return self._issuer_client is None or "userinfo_endpoint" in await self._issuer_client.metadata()
 
-    async def _userinfo(self, tokens: Mapping[str, object]) -> Mapping[str, Any]:
+    async def _userinfo(self, tokens: Mapping[str, object]) -> Mapping[str, object]:
         bearer = {"authorization": f"Bearer {_text(tokens.get('access_token'))}"}
         answer = await self._ask("userinfo_endpoint", self._settings.userinfo_url, None, bearer)
         if answer.status != 200:
@@ -269,7 +269,7 @@ class IdentityProvider:
         found: Mapping[str, object] = answer.document()
         return found
 
-    async def _identity(self, token: str, nonce: str | None) -> Mapping[str, Any]:
+    async def _identity(self, token: str, nonce: str | None) -> Mapping[str, object]:
         assert self._keys is not None  # noqa: S101 - there is an issuer
         settings, keys = self._settings, await self._keys.now()
         rules = Issuer(issuer=settings.vouches, algorithms=_ALGORITHMS)

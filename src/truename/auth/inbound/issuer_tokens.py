@@ -166,7 +166,7 @@ class IssuerAuthenticator:
             self._good.put(key, (self._keys.changes, found), until=min(now + _KEPT, found.until or now))
         return found
 
-    async def _verified(self, token: str) -> Mapping[str, Any]:
+    async def _verified(self, token: str) -> Mapping[str, object]:
         keys = await self._keys.now()
         try:
             return verify_token(token, keys, self._issuer, self._audience, self._clock())

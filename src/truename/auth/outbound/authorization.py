@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
@@ -60,7 +60,7 @@ def redirect_uri_for(said: Login, issuer: str, address: str) -> str:
     return address if said.client_id else f"{address}/{hashlib.sha256(issuer.encode()).hexdigest()[:16]}"
 
 
-def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, Any]:
+def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, object]:
     """Return the gateway's client metadata, for its ``client_id`` URL (SEP-991) or for registration (RFC 7591)."""
     return {
         **({"client_id": client_id} if client_id else {}),

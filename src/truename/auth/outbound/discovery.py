@@ -400,7 +400,7 @@ async def _found(address: str, fetch: Fetch, pinned: DiscoveredIssuer | None, *,
     raise FetchError(message)
 
 
-async def login_metadata(issuer_client: IssuerClient) -> dict[str, Any]:
+async def login_metadata(issuer_client: IssuerClient) -> dict[str, object]:
     """Return the metadata of an issuer that supports logins with PKCE. Raises `FetchError`."""
     metadata = await issuer_client.metadata()
     methods = metadata.get("code_challenge_methods_supported")

@@ -134,7 +134,7 @@ class _TextCollector:
     names: list[str]
     values: list[str] = field(default_factory=list)
 
-    def take(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
+    def take(self, path: Path, value: Any) -> list[tuple[Path, object]]:
         """Collect the texts of a mapping or list, including keys; return the nested mappings and lists."""
         inner: list[tuple[Path, Any]] = []
         names_something = path[1] == "properties"

@@ -138,7 +138,7 @@ async def http_authentication(
             authenticators=authenticators,
             resource=resource,
             pages=partial(_page, applications),
-            is_page=partial(_has, applications),
+            is_page=lambda path: any(application.has(path) for application in applications),
             logins=logins,
         )
 
@@ -158,10 +158,6 @@ def _pending_logins(
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
     return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
-
-
-def _has(applications: Sequence[WebPages], path: str) -> bool:
-    return any(application.has(path) for application in applications)
 
 
 async def _page(applications: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:

@@ -62,7 +62,7 @@ class _SignatureRegistry(JWSRegistry):
     max_payload_length = 16_384
 
 
-def import_keys(document: Mapping[str, Any]) -> KeySet:
+def import_keys(document: Mapping[str, object]) -> KeySet:
     """Return the usable keys of a JWKS document: public, for signatures, and strong enough. Others are skipped."""
     keys = document.get("keys")
     rows = keys if isinstance(keys, list) else []
@@ -126,7 +126,13 @@ def verify_token(token: str, keys: KeySet, issuer: Issuer, audience: Iterable[st
     key = keys.key(kid, str(algorithm))
     try:
         claims = jwt.decode(token, key, registry=_registry(str(algorithm))).claims
-        _rules(issuer, audience, now).validate(claims)
+        jwt.JWTClaimsRegistry(
+            now=int(now),
+            leeway=int(issuer.leeway),
+            iss={"essential": True, "value": issuer.issuer},
+            aud={"essential": True, "values": list(audience)},
+            exp={"essential": True},
+        ).validate(claims)
     except BadSignatureError as error:
         # Without a key id, it may be signed with a new key, or be a forgery.
         raise (UnknownKey if kid is None else Invalid)(_why(error)) from error
@@ -137,16 +143,6 @@ def verify_token(token: str, keys: KeySet, issuer: Issuer, audience: Iterable[st
 
 def _registry(*algorithms: str) -> _SignatureRegistry:
     return _SignatureRegistry(algorithms=list(algorithms) or None, strict_check_header=False)
-
-
-def _rules(issuer: Issuer, audience: Iterable[str], now: float) -> jwt.JWTClaimsRegistry:
-    return jwt.JWTClaimsRegistry(
-        now=int(now),
-        leeway=int(issuer.leeway),
-        iss={"essential": True, "value": issuer.issuer},
-        aud={"essential": True, "values": list(audience)},
-        exp={"essential": True},
-    )
 
 
 _CLAIMS: Final = {

@@ -68,7 +68,7 @@ def well_known(issuer: str) -> tuple[str, ...]:
     return (*inserted, f"{root}{path}{_OIDC}") if path else inserted
 
 
-async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, Any]:
+async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, object]:
     """Fetch the metadata of an issuer. Raises `FetchError`.
 
     A document that names another issuer is refused: otherwise somebody who can put a file on a host could speak for its
@@ -87,7 +87,7 @@ async def fetch_metadata(issuer: str, fetch: Fetch) -> dict[str, Any]:
     raise FetchError(message)
 
 
-def endpoint_in(metadata: dict[str, Any], name: str, issuer: str) -> str:
+def endpoint_in(metadata: dict[str, object], name: str, issuer: str) -> str:
     """Return a URL of the metadata, which must be HTTPS unless the issuer itself is not. Raises `FetchError`."""
     url = metadata.get(name)
     plain = urlsplit(issuer).scheme == "http"
@@ -111,7 +111,7 @@ class IssuerClient:
         self.issuer = issuer
         self._fetch = fetch
         self._clock = clock
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, object] = {}
         self._until = 0.0
         self._lock = anyio.Lock()
 
@@ -196,7 +196,7 @@ class Introspection:
         self._issuer = issuer
         self._issuer_client = issuer_client
         self._clock = clock
-        self._answers: TTLCache[bytes, Mapping[str, Any]] = TTLCache(_MOST, _BELIEVED, clock)
+        self._answers: TTLCache[bytes, Mapping[str, object]] = TTLCache(_MOST, _BELIEVED, clock)
 
     async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
         """Return the claims of a valid token from the introspection response. Raises `Invalid` and `FetchError`."""
@@ -209,7 +209,7 @@ class Introspection:
         _check(found, self._issuer, audience, now)
         return found
 
-    async def _asked(self, token: str) -> Mapping[str, Any]:
+    async def _asked(self, token: str) -> Mapping[str, object]:
         issuer = self._issuer
         answer = await self._issuer_client.ask(
             "introspection_endpoint",
@@ -220,7 +220,7 @@ class Introspection:
         if answer.status != 200:
             message = f"introspection at {issuer.issuer} fails (HTTP {answer.status})"
             raise FetchError(message)
-        found: Mapping[str, Any] = answer.document()
+        found: Mapping[str, object] = answer.document()
         return found
 
 
@@ -234,7 +234,7 @@ def basic(client_id: str, client_secret: str) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-def _check(found: Mapping[str, Any], issuer: Issuer, audience: frozenset[str], now: float) -> None:
+def _check(found: Mapping[str, object], issuer: Issuer, audience: frozenset[str], now: float) -> None:
     """Raise `Invalid` for a token that is not valid here, also for one without an audience (RFC 8707)."""
     if found.get("active") is not True:
         message = "its issuer reports it as inactive"
@@ -294,7 +294,7 @@ class TokenResponse:
     refresh: str = field(default="", repr=False)
 
 
-def client_authentication(client: OAuthClient, metadata: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+def client_authentication(client: OAuthClient, metadata: Mapping[str, object]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the form fields and headers that authenticate a client, by a method of the metadata, else with Basic."""
     if not client.client_secret:
         return {"client_id": client.client_id}, {}
@@ -308,7 +308,10 @@ def parse_token_response(answer: FetchedDocument, now: float) -> TokenResponse:
     """Parse the response of a token endpoint. Raises `FetchError` (`TokenRefused`)."""
     said = answer.document()
     if answer.status != 200:
-        raise TokenRefused(answer.status, _error_in(said))
+        # Only an error code is shown: other text may repeat the request.
+        error = said.get("error")
+        is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
+        raise TokenRefused(answer.status, str(error) if is_code else "")
     token, lasting, refresh = said.get("access_token"), said.get("expires_in", _ASSUMED), said.get("refresh_token", "")
     if not _is_token(token):
         message = "the authorization server sends no usable access token"
@@ -339,10 +342,3 @@ async def revoke_tokens(client: OAuthClient, had: TokenResponse, issuer_client: 
 def _is_token(token: object) -> bool:
     is_short = isinstance(token, str) and 0 < len(token) <= _LONGEST
     return is_short and isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
-
-
-def _error_in(said: Mapping[str, Any]) -> str:
-    """Return the error code of a response if it is one: other text may repeat the request."""
-    error = said.get("error")
-    is_code = isinstance(error, str) and error.isascii() and error.replace("_", "").isalpha() and len(error) <= 40
-    return str(error) if is_code else ""

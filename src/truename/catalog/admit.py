@@ -41,7 +41,7 @@ class _IdSpace(NamedTuple):
 
 
 def admit(
-    listings: Iterable[tuple[str, Any]],
+    listings: Iterable[tuple[str, object]],
     bound: Bindings,
     identities: Mapping[str, ServerIdentity],
     *,
@@ -70,7 +70,13 @@ def admit(
         if given.setdefault(tool.id, origin) == origin:
             tools.append(tool)
         else:
-            error = _id_taken(tool, given[tool.id])
+            owner = given[tool.id]
+            error = DuplicateTool(
+                existing=f"{label_of(owner[0])!r} ({owner[1]})",
+                duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
+                name=str(tool.id),
+                remedy="Configure another integration or version for one of these servers.",
+            )
             refused.append(error)
             notices.append(AdmissionNotice("taken", tool.origin.server, tool.origin.name, str(error)))
     if refused and strict:
@@ -79,17 +85,7 @@ def admit(
     return tools, tuple(notices)
 
 
-def _id_taken(tool: Tool, owner: tuple[str, str]) -> DuplicateTool:
-    """Build the error for a tool whose id another server has: two servers share an integration and a version."""
-    return DuplicateTool(
-        existing=f"{label_of(owner[0])!r} ({owner[1]})",
-        duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
-        name=str(tool.id),
-        remedy="Configure another integration or version for one of these servers.",
-    )
-
-
-def entries_of(listing: Any) -> Iterable[Any] | None:
+def entries_of(listing: object) -> Iterable[Any] | None:
     """Return the entries of a list of tools, a tools/list result, its JSON-RPC response, or the SDK's result object.
 
     Returns None if it is none of these.
@@ -101,7 +97,7 @@ def entries_of(listing: Any) -> Iterable[Any] | None:
     return listing if isinstance(listing, list | tuple) else None
 
 
-def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, Any]]:
+def _numbered(listings: Iterable[tuple[str, object]]) -> Iterable[tuple[str, int, object]]:
     seen: defaultdict[str, int] = defaultdict(int)
     for label, listing in listings:
         seen[label] += 1
@@ -109,7 +105,7 @@ def _numbered(listings: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, int, A
 
 
 def _listing(
-    label: str, number: int, listing: Any, refused: list[TruenameError], notices: list[AdmissionNotice]
+    label: str, number: int, listing: object, refused: list[TruenameError], notices: list[AdmissionNotice]
 ) -> _AdmittedServer | None:
     def refuse(name: str, place: str, reasons: tuple[Reason, ...]) -> None:
         error = InvalidName(name=name, dialect=place, reasons=reasons)
@@ -123,7 +119,7 @@ def _listing(
     if entries is None:
         refuse(label, _of(label), (Reason("type", "its listing is not a list of tools"),))
         return None
-    tools: dict[str, Mapping[str, Any]] = {}
+    tools: dict[str, Mapping[str, object]] = {}
     for entry in entries:
         definition = _definition(entry)
         name = definition.get("name")
@@ -150,7 +146,7 @@ def _of(label: str) -> str:
     return f"{_WHERE} (server {excerpt(label)})"
 
 
-def _definition(entry: Any) -> Mapping[str, Any]:
+def _definition(entry: object) -> Mapping[str, object]:
     if isinstance(entry, str):
         return {"name": entry}
     if hasattr(entry, "model_dump"):

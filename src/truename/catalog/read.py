@@ -27,7 +27,7 @@ _CONFIGURED: Final = frozenset({"mcpServers", "servers"})
 _LABELS: Final = ("server", "name", "id")
 
 
-def read_listings(path: Path) -> list[tuple[str, Any]]:
+def read_listings(path: Path) -> list[tuple[str, object]]:
     """Return pairs of server label and listing. Raises `ConfigError` with the file and the line."""
     text = _text(path)
     try:
@@ -69,9 +69,9 @@ def _unpacked(raw: bytes) -> bytes:
     return text
 
 
-def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:
+def _lines(path: Path, lines: list[str], whole: Exception) -> list[object]:
     """Read JSONL; if its first line is not JSON either, raise the error of the whole file."""
-    content: list[Any] = []
+    content: list[object] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
@@ -83,7 +83,7 @@ def _lines(path: Path, lines: list[str], whole: Exception) -> list[Any]:
     return content
 
 
-def _pairs(content: Any, label: str) -> list[tuple[str, Any]] | None:
+def _pairs(content: object, label: str) -> list[tuple[str, object]] | None:
     if isinstance(content, Mapping):
         return _of_mapping(content, label)
     if not isinstance(content, list):
@@ -95,7 +95,7 @@ def _pairs(content: Any, label: str) -> list[tuple[str, Any]] | None:
     return None
 
 
-def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]] | None:
+def _of_mapping(content: Mapping[str, object], label: str) -> list[tuple[str, object]] | None:
     if isinstance(content.get("tools"), list) or "result" in content:
         return [(_label(content, label, ("server", "name")), content)]
     if content and all(entries_of(value) is not None for value in content.values()):
@@ -103,7 +103,7 @@ def _of_mapping(content: Mapping[str, Any], label: str) -> list[tuple[str, Any]]
     return [(label, [content])] if "name" in content else None
 
 
-def _why_no_tools(content: Any) -> tuple[str, str]:
+def _why_no_tools(content: object) -> tuple[str, str]:
     """Return the problem of a file without tools, and a remedy."""
     if isinstance(content, Mapping) and isinstance(content.get("error"), Mapping):
         return "it is an error response of a server", "Request tools/list again and save its result."

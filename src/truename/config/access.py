@@ -174,7 +174,7 @@ class SignIn:
         return self.issuer or self.authorization_url or ""
 
 
-def _check_sign_in(fields: Fields, found: dict[str, Any]) -> None:
+def _check_sign_in(fields: Fields, found: dict[str, object]) -> None:
     urls = [name for name in ("authorization_url", "token_url", "userinfo_url") if name in found]
     if "issuer" in found and urls:
         fields.add(urls[0], "it is set together with issuer", "Keep the issuer, or the three URLs.")

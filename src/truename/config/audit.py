@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from truename.config.field_types import BOOLEAN, COUNT, PATH, TEXT, TEXTS, checked_by, choice, whole
 from truename.config.fields import setting
@@ -25,10 +25,6 @@ def _read_key(fields: Fields, name: str) -> str | None:
     return text
 
 
-def _read_hidden(fields: Fields, name: str) -> tuple[str, ...]:
-    return tuple(glob.lower() for glob in fields.texts(name))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Audit:
     """The audit log; there is none without a ``path``."""
@@ -42,7 +38,7 @@ class Audit:
     )
     hide: tuple[str, ...] = setting(
         (),
-        checked_by(_read_hidden, TEXTS),
+        checked_by(lambda fields, name: tuple(glob.lower() for glob in fields.texts(name)), TEXTS),
         "More keys of arguments that are redacted: globs, in any case.",
         live=True,
     )
@@ -66,7 +62,7 @@ class Audit:
         return Path(self.path or "")
 
 
-def check_audit(fields: Fields, found: dict[str, Any]) -> None:
+def check_audit(fields: Fields, found: dict[str, object]) -> None:
     """Note a table that requires records without a place for them."""
     if found.get("required") and "path" not in found:
         fields.add("required", "there is no audit log to write to", "Set audit.path as well.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.config.files import decode, read_text
 from truename.conventions import read_convention
@@ -73,8 +73,8 @@ def convention_in(file: Path | str) -> FoundConvention | None:
     return FoundConvention(convention=read_convention(table, str(path)), file=path, section=".".join(place))
 
 
-def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> object:
-    found: Any = content
+def _table(content: Mapping[str, object], place: tuple[str, ...], path: Path) -> object:
+    found: object = content
     for key in place:
         if not isinstance(found, Mapping):
             raise config_error(str(path), ".".join(place), "it is not in a table", f"Write [{'.'.join(place)}].")
@@ -84,7 +84,7 @@ def _table(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> ob
     return found
 
 
-def _refuse_stray(content: Mapping[str, Any], place: tuple[str, ...], path: Path) -> None:
+def _refuse_stray(content: Mapping[str, object], place: tuple[str, ...], path: Path) -> None:
     """Report a convention outside its table: skipped silently, everybody would believe that it is checked."""
     found = _table(content, place[:-1], path) if len(place) > 1 else content
     above, where = found if isinstance(found, Mapping) else {}, ".".join(place)

@@ -148,22 +148,14 @@ AUTH: Final[Mapping[str, Any]] = {
 def read_auth(fields: Fields, address: str | None, headers: Mapping[str, str]) -> Auth | None:
     """Return how the gateway gets tokens for a server; a client's own ``auth``, which has no ``type``, is ignored."""
     given = fields.raw("auth")
-    if not isinstance(given, dict) or "type" not in given:
+    if not isinstance(given, dict) or "type" not in given or (table := fields.nested("auth")) is None:
         return None
-    table = fields.nested("auth")
-    assert table is not None  # noqa: S101 - it is an object
     before = len(fields.faults)
     kind = table.text("type") or ""
     if kind not in _KINDS:
         table.add("type", f"{excerpt(kind)} is not one of: {', '.join(_KINDS)}", spelling_remedy(kind, _KINDS))
         return None
     found = read_table(table, AUTH_ROWS[kind], others=("type",), wanted=f"a setting of {kind}")
-    _check(table, kind)
-    _check_target(table, address, headers)
-    return _KINDS[kind](**found) if len(fields.faults) == before else None
-
-
-def _check(table: Fields, kind: str) -> None:
     if kind in _ONE_PLACE and ("issuer" in table) == ("token_url" in table):
         table.add("issuer", "it needs either issuer or token_url", "Write one of them.")
     if kind == "login" and "client_secret" in table:
@@ -174,6 +166,8 @@ def _check(table: Fields, kind: str) -> None:
     if kind == "token_exchange" and "issuer" not in table and not table.raw("subject_issuers"):
         problem = "no issuer is named whose tokens are exchanged"
         table.add("subject_issuers", problem, "Name the issuer of your callers' tokens.")
+    _check_target(table, address, headers)
+    return _KINDS[kind](**found) if len(fields.faults) == before else None
 
 
 def _check_target(table: Fields, address: str | None, headers: Mapping[str, str]) -> None:

@@ -339,17 +339,16 @@ class Variables:
             return named.name
         spot = _spot(key, named)
         if spot not in self._names:
-            self._names[spot] = self._free(key, named, part, client)
+            own = named.label if VARIABLE.fullmatch(named.label) else variable_name(named.label)
+            longer = f"{variable_name(key)}_{own}"
+            value = part.value if isinstance(part, Hole) else None
+            candidates = [own, longer] if named.own else [longer]
+            numbered = (f"{longer}_{number}" for number in itertools.count(2))
+            asked = "" if value is not None else _asked(client, part)
+            self._names[spot] = next(
+                name for name in itertools.chain(candidates, numbered) if self._is_free(name, value, asked)
+            )
         return self._names[spot]
-
-    def _free(self, key: str, hole: Hole, part: Hole | Ref, client: str) -> str:
-        own = hole.label if VARIABLE.fullmatch(hole.label) else variable_name(hole.label)
-        longer = f"{variable_name(key)}_{own}"
-        value = part.value if isinstance(part, Hole) else None
-        candidates = [own, longer] if hole.own else [longer]
-        numbered = (f"{longer}_{number}" for number in itertools.count(2))
-        asked = "" if value is not None else _asked(client, part)
-        return next(name for name in itertools.chain(candidates, numbered) if self._is_free(name, value, asked))
 
     def _is_free(self, name: str, value: str | None, asked: str) -> bool:
         """Tell whether a variable of this name has this value, or is not used yet."""

@@ -76,10 +76,6 @@ def _store_path(fields: Fields, name: str) -> str | None:
     return text if text is None or text == MEMORY else str(fields.base / at_home(text))
 
 
-def _boolean(fields: Fields, name: str) -> bool | None:
-    return fields.truth(name) if name in fields else None
-
-
 def _texts(fields: Fields, name: str) -> tuple[str, ...] | None:
     return fields.texts(name) if name in fields else None
 
@@ -98,7 +94,11 @@ TEXT: Final = FieldType(name="text", read=lambda fields, name: fields.text(name)
 TEXTS: Final = FieldType(name="list of texts", read=_texts, schema=_TEXTS)
 PATH: Final = FieldType(name="path", read=_path, schema={"type": "string"})
 STORE_PATH: Final = FieldType(name="path or `memory`", read=_store_path, schema={"type": "string"})
-BOOLEAN: Final = FieldType(name="true or false", read=_boolean, schema={"type": "boolean"})
+BOOLEAN: Final = FieldType(
+    name="true or false",
+    read=lambda fields, name: fields.truth(name) if name in fields else None,
+    schema={"type": "boolean"},
+)
 SECONDS: Final = FieldType(
     name="number above 0",
     read=lambda fields, name: fields.number(name),
@@ -261,7 +261,7 @@ TIME: Final = FieldType(
 )
 
 
-def table(of: type[Row], check: Callable[[Fields, dict[str, Any]], None] | None = None) -> FieldType:
+def table(of: type[Row], check: Callable[[Fields, dict[str, object]], None] | None = None) -> FieldType:
     """Return the type of a table that is read into a dataclass; ``check`` notes errors between its fields."""
     rows = rows_of(of)
 
@@ -282,10 +282,10 @@ def table(of: type[Row], check: Callable[[Fields, dict[str, Any]], None] | None 
 
 def named_tables(
     rows: Mapping[str, Setting],
-    build: Callable[[str, Fields, dict[str, Any]], Any],
+    build: Callable[[str, Fields, dict[str, Any]], object],
     *,
     key: str = "NAME",
-    plain: Callable[[Any], Any] | None = None,
+    plain: Callable[[object], object] | None = None,
 ) -> FieldType:
     """Return the type of tables by name; ``build`` makes the value of one from its name and fields."""
 
@@ -310,13 +310,13 @@ def named_tables(
 
 
 def read_named(
-    fields: Fields, name: str, one: Callable[[str, Fields], Any], *, any_name: bool = False
+    fields: Fields, name: str, one: Callable[[str, Fields], object], *, any_name: bool = False
 ) -> Mapping[str, Any] | None:
     """Read tables by name, each with ``one``; a name is short and plain, unless ``any_name`` is accepted."""
     tables = fields.table(name, "an object: NAME -> object")
     if tables is None:
         return None
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key in tables:
         if not any_name and NAME.fullmatch(key) is None:
             tables.add(excerpt(key)[1:-1], f"{excerpt(key)} can't be a name", _NAME_REMEDY)
@@ -327,7 +327,7 @@ def read_named(
     return MappingProxyType(found)
 
 
-def read_elsewhere(read: Callable[[object], Any], fields: Fields, name: str) -> Any:
+def read_elsewhere(read: Callable[[object], object], fields: Fields, name: str) -> Any:
     """Return what another package's reader makes of a raw value; its errors are noted, null is left to it."""
     try:
         return read(fields.raw(name))

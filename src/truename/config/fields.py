@@ -56,7 +56,7 @@ class Fields:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         where: str,
         environ: Mapping[str, str],
         faults: ConfigErrors,
@@ -170,8 +170,13 @@ class Fields:
         value = self._values.get(name)
         if value is None:
             return None
-        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not good or value < least or (value == least and not inclusive):
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or not math.isfinite(value)
+            or value < least
+            or (value == least and not inclusive)
+        ):
             self.wrong(name, f"a number of at least {least:g}" if inclusive else f"a number above {least:g}")
             return None
         return float(value)
@@ -217,10 +222,6 @@ def _kind(value: object, *, is_secret: bool) -> str:
     return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else type(value).__name__
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class FieldType:
     """The type of a field: its name for people, its reader, its JSON Schema, and how a value is written back.
@@ -232,7 +233,7 @@ class FieldType:
     name: str
     read: Callable[[Fields, str], Any]
     schema: Schema
-    plain: Callable[[Any], Any] = _unchanged
+    plain: Callable[[Any], Any] = lambda value: value
     rows: Mapping[str, Setting] = field(default_factory=lambda: EMPTY)
     key: str = ""
 
@@ -300,7 +301,7 @@ def read_table(
                 table.add(excerpt(key)[1:-1], f"it is not {wanted}", spelling_remedy(key, known))
         elif key not in table and not accept_null:
             table.add(key, "it is null", "Leave it out, or give it a value.")
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     keys = tuple(table)
     for key, row in rows.items():
         if key not in keys:
@@ -313,7 +314,7 @@ def read_table(
     return found
 
 
-def table_schema(rows: Mapping[str, Setting]) -> dict[str, Any]:
+def table_schema(rows: Mapping[str, Setting]) -> dict[str, object]:
     """Return the JSON Schema of a table with these fields."""
     missing = [key for key, row in rows.items() if row.default is REQUIRED]
     return {
@@ -324,25 +325,25 @@ def table_schema(rows: Mapping[str, Setting]) -> dict[str, Any]:
     }
 
 
-def field_schema(row: Setting) -> dict[str, Any]:
+def field_schema(row: Setting) -> dict[str, object]:
     """Return the JSON Schema of one field, with its meaning, unit and default."""
     unit = f" Unit: {row.unit}." if row.unit else ""
     default = {"default": row.default} if isinstance(row.default, _SCALARS) else {}
     return {**row.type.schema, "description": f"{row.meaning}{unit}", **default}
 
 
-def plain_table(value: Any, rows: Mapping[str, Setting]) -> dict[str, Any]:
+def plain_table(value: object, rows: Mapping[str, Setting]) -> dict[str, object]:
     """Return a table as a file writes it: by key, without fields that have their default."""
     found = ((key, row, getattr(value, row.attribute or key)) for key, row in rows.items())
     return {key: row.type.plain(one) for key, row, one in found if one != row.default}
 
 
-def fixed_changes(before: Any, after: Any, rows: Mapping[str, Setting] | None = None) -> tuple[str, ...]:
+def fixed_changes(before: object, after: object, rows: Mapping[str, Setting] | None = None) -> tuple[str, ...]:
     """Return the keys of fields that differ, and that a running gateway can't take over; ``audit.path`` in a table."""
     return tuple(_fixed_changes(before, after, rows_of(type(before)) if rows is None else rows))
 
 
-def _fixed_changes(before: Any, after: Any, rows: Mapping[str, Setting]) -> Iterator[str]:
+def _fixed_changes(before: object, after: object, rows: Mapping[str, Setting]) -> Iterator[str]:
     for key, row in rows.items():
         old, new = (getattr(one, row.attribute or key) for one in (before, after))
         if old == new or row.live:

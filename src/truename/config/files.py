@@ -78,7 +78,7 @@ def decode(text: str, file: str, *, toml: bool) -> dict[str, Any]:
     return content
 
 
-def _toml(text: str, file: str) -> Any:
+def _toml(text: str, file: str) -> object:
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -93,7 +93,7 @@ def _toml(text: str, file: str) -> Any:
         raise config_error(file, where, f"it is not TOML ({what})", "Fix the file there.") from error
 
 
-def _json(text: str, file: str) -> Any:
+def _json(text: str, file: str) -> object:
     try:
         try:
             return json.loads(text, object_pairs_hook=_Unique(file))
@@ -120,8 +120,8 @@ class _Unique:
     def __init__(self, file: str) -> None:
         self._file = file
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found: dict[str, object] = {}
         for key, value in pairs:
             if key in found:
                 raise config_error(self._file, excerpt(key), "the key occurs twice", "Remove or rename one.")

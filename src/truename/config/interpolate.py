@@ -151,7 +151,15 @@ class Sources(Mapping[str, str]):
         except OSError as error:
             problem = f"the file {str(path)!r} can't be read ({error.strerror or error})"
             raise NoValue(problem, "Check the path and who may read it.") from error
-        return _text(path, raw)
+        try:
+            text = raw.decode().removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            problem = f"the file {str(path)!r} is not UTF-8"
+            raise NoValue(problem, "Save it as UTF-8.") from None
+        if not text or len(raw) > _LONGEST:
+            problem = f"the file {str(path)!r} is {'longer than 64 KiB' if text else 'empty'}"
+            raise NoValue(problem, "Put the secret into it, and nothing else.")
+        return text
 
 
 def _read(path: Path) -> bytes:
@@ -163,32 +171,19 @@ def _read(path: Path) -> bytes:
         return stream.read(_LONGEST + 1)
 
 
-def _text(path: Path, raw: bytes) -> str:
-    try:
-        text = raw.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        problem = f"the file {str(path)!r} is not UTF-8"
-        raise NoValue(problem, "Save it as UTF-8.") from None
-    if not text or len(raw) > _LONGEST:
-        problem = f"the file {str(path)!r} is {'longer than 64 KiB' if text else 'empty'}"
-        raise NoValue(problem, "Put the secret into it, and nothing else.")
-    return text
-
-
 def _in_keyring(what: str) -> str:
     service, _, name = what.rpartition("/")
     if not service or not name:
         problem = f"{what!r} names no entry of a keyring"
         raise _IllegalReference(problem, "Write ${keyring:SERVICE/NAME}.")
     try:
-        import keyring  # noqa: PLC0415 - an extra, and slow to import
-        from keyring.errors import KeyringError  # noqa: PLC0415
+        import keyring.errors  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
         problem = "the keyring can't be asked: the package keyring is not installed"
         raise NoValue(problem, 'Install it: pip install "truename[keyring]".') from None
     try:
         found = keyring.get_password(service, name)
-    except KeyringError as error:
+    except keyring.errors.KeyringError as error:
         problem = f"the keyring can't be asked ({type(error).__name__})"
         raise NoValue(problem, "Unlock it, or use a file or a variable.") from error
     if not found:
@@ -278,7 +273,12 @@ def env_bytes(path: Path) -> bytes:
         remedy = "Correct env_file, or write the file."
         raise config_error(str(path), "", f"the env_file can't be read ({said})", remedy) from error
     try:
-        _guard(path, os.fstat(descriptor))
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise config_error(str(path), "", "the env_file is not a regular file", "Give a file of KEY=VALUE lines.")
+        if sys.platform != "win32" and status.st_mode & _OTHERS:
+            problem = f"others may read or write it (mode {stat.S_IMODE(status.st_mode):o}), and it is for secrets"
+            raise config_error(str(path), "", problem, f"Run `chmod 600 {path}`.")
     except ConfigError:
         os.close(descriptor)
         raise
@@ -298,14 +298,6 @@ def _env_text(raw: bytes, path: Path) -> str:
         problem = f"the env_file is not UTF-8 (byte {error.start})"
         # Without the cause: it carries the bytes of the file, which a traceback would show.
         raise config_error(str(path), "", problem, "Save it as UTF-8.") from None
-
-
-def _guard(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise config_error(str(path), "", "the env_file is not a regular file", "Give a file of KEY=VALUE lines.")
-    if sys.platform != "win32" and status.st_mode & _OTHERS:
-        problem = f"others may read or write it (mode {stat.S_IMODE(status.st_mode):o}), and it is for secrets"
-        raise config_error(str(path), "", problem, f"Run `chmod 600 {path}`.")
 
 
 def _remedy(inside: str) -> str:
@@ -340,7 +332,14 @@ def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: Confi
     variable = _VARIABLE.fullmatch(match["inside"])
     kind, _, what = match["inside"].partition(":")
     if variable is None and kind in KINDS and isinstance(environ, Sources):
-        return _elsewhere(environ, kind, what, faults, key)
+        try:
+            return environ.value(kind, what)
+        except _IllegalReference as error:
+            faults.add(key, error.problem, error.remedy)
+            return ""
+        except NoValue as error:
+            reference = UnsetReference(name=f"{kind}:{what}", problem=error.problem, remedy=error.remedy)
+            return _replaced(reference, environ, faults, key)
     if variable is None:
         faults.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
         return ""
@@ -365,14 +364,3 @@ def _replaced(reference: UnsetReference, environ: Mapping[str, str], faults: Con
         return standin
     faults.add(key, reference.problem, reference.remedy)
     return ""
-
-
-def _elsewhere(sources: Sources, kind: str, what: str, faults: ConfigErrors, key: str) -> str:
-    try:
-        return sources.value(kind, what)
-    except _IllegalReference as error:
-        faults.add(key, error.problem, error.remedy)
-        return ""
-    except NoValue as error:
-        reference = UnsetReference(name=f"{kind}:{what}", problem=error.problem, remedy=error.remedy)
-        return _replaced(reference, sources, faults, key)

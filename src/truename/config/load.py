@@ -30,7 +30,7 @@ _ADD: Final = (
 _ELSEWHERE: Final = ("lint", "migration")
 
 # At the top of a JSON file these have no effect, and an operator would believe that they restrict something.
-_GATES: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+_GATES: Final[Mapping[str, Callable[[Mapping[str, object]], bool]]] = {
     "policy": lambda table: bool(table.keys() & {"default", "rules"}),
     "metadata": lambda table: any("/" in key for key in table),
     "tools": lambda table: any("/" in key for key in table),
@@ -78,7 +78,7 @@ def env_file_of(text: str, path: Path, environ: Mapping[str, str] | None = None)
     return _env_file(section, path, os.environ if environ is None else environ)
 
 
-def _env_file(section: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Path | None:
+def _env_file(section: Mapping[str, object], path: Path, environ: Mapping[str, str]) -> Path | None:
     # Its errors are reported when it is read with the rest.
     fields = Fields(section, "", environ, ConfigErrors(str(path)), path.absolute().parent)
     found = SETTINGS[_ENV_FILE].type.read(fields, _ENV_FILE)
@@ -94,7 +94,7 @@ def _decoded(text: str, path: Path, faults: ConfigErrors) -> tuple[dict[str, Any
 
 
 def _servers(
-    content: Mapping[str, Any], base: Path, sources: Sources, faults: ConfigErrors
+    content: Mapping[str, object], base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     found = [name for name in _SERVERS if name in content]
     if not found:
@@ -112,7 +112,7 @@ def _servers(
     return tuple(servers.values())
 
 
-def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) -> dict[str, Any]:
+def _section(content: Mapping[str, object], faults: ConfigErrors, *, toml: bool) -> dict[str, object]:
     """Return the settings: the ``truename`` section, and in TOML the top level too."""
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):
@@ -132,6 +132,6 @@ def _section(content: Mapping[str, Any], faults: ConfigErrors, *, toml: bool) ->
     return top | section
 
 
-def _settings(section: Mapping[str, Any], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
+def _settings(section: Mapping[str, object], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
     # JSON can write null where TOML leaves a key out.
     return Settings(**read_table(Fields(section, "", environ, faults, base), SETTINGS, accept_null=True))

@@ -49,7 +49,7 @@ def _attempt(entry: TemplatedEntry, environ: Mapping[str, str], standin: str) ->
 
     templates = dict(entry.templates())
     server = entry.seen.server
-    raw: dict[str, Any] = {
+    raw: dict[str, object] = {
         "args": [text(f"args[{i}]") for i in range(len(entry.args))],
         "env": {name: text(f"env.{name}") for name in entry.env},
         "headers": {name: text(f"headers.{name}") for name in entry.headers},

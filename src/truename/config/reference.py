@@ -77,7 +77,7 @@ def _inner(path: str, row: Setting) -> Iterator[str]:
             yield from _inner(f"{path}.{key}", inner)
 
 
-def _foreign(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
+def _foreign(key: str, schema: Mapping[str, object]) -> Iterator[str]:
     if key in _TABLES:
         yield f"## `[{_TABLES[key]}]`"
         yield SETTINGS[key].meaning
@@ -145,18 +145,14 @@ def _default(row: Setting) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return _quantity(value, row.unit)
+        if row.unit == "bytes":
+            size, name = next(((size, name) for size, name in _SIZES if value % size == 0), (1, "bytes"))
+            return f"{value / size:g} {name}"
+        return f"{value:,.15g} {row.unit}".rstrip()
     if isinstance(value, str) and value:
         return f"`{value}`"
     items = (f"{key} = {one}" for key, one in value.items()) if isinstance(value, Mapping) else value
     return ", ".join(f"`{one}`" for one in items) if isinstance(value, tuple | Mapping) else ""
-
-
-def _quantity(value: float, unit: str) -> str:
-    if unit == "bytes":
-        size, name = next(((size, name) for size, name in _SIZES if value % size == 0), (1, "bytes"))
-        return f"{value / size:g} {name}"
-    return f"{value:,.15g} {unit}".rstrip()
 
 
 if __name__ == "__main__":

@@ -59,11 +59,16 @@ def render(
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _not_unicode(str(config.path or "truename.toml")) from error
+        raise config_error(
+            str(config.path or "truename.toml"),
+            "",
+            "a text holds half a character (a lone surrogate), which TOML can't write",
+            "Correct that text.",
+        ) from error
     return text
 
 
-def render_rules(rules: Iterable[Mapping[str, Any]]) -> str:
+def render_rules(rules: Iterable[Mapping[str, object]]) -> str:
     """Return rules of a policy as TOML, to be added to a configuration."""
     return "\n".join("\n".join(_entry(("policy", "rules"), rule)) + "\n" for rule in rules)
 
@@ -81,11 +86,11 @@ def _tables(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[list[st
             yield from (_entry((*path, key), one) for one in value)
 
 
-def _is_list_of_tables(value: Any) -> bool:
+def _is_list_of_tables(value: object) -> bool:
     return isinstance(value, tuple | list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def _entry(path: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+def _entry(path: tuple[str, ...], table: Mapping[str, object]) -> list[str]:
     return [f"[[{_header(path)}]]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
 
 
@@ -114,16 +119,12 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, tuple | list):
-        return _array(value)
+        written = [_value(item) for item in value]
+        line = f"[{', '.join(written)}]"
+        if len(line) <= _WIDTH:
+            return line
+        return "\n".join(["[", *(f"    {item}," for item in written), "]"])
     return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}" if value else "{}"
-
-
-def _array(items: Iterable[Any]) -> str:
-    written = [_value(item) for item in items]
-    line = f"[{', '.join(written)}]"
-    if len(line) <= _WIDTH:
-        return line
-    return "\n".join(["[", *(f"    {item}," for item in written), "]"])
 
 
 def _key(key: str) -> str:
@@ -145,9 +146,3 @@ def _character(character: str) -> str:
 
 def _comment(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
-
-
-def _not_unicode(file: str) -> Exception:
-    return config_error(
-        file, "", "a text holds half a character (a lone surrogate), which TOML can't write", "Correct that text."
-    )

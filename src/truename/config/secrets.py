@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
     >>> is_secret_name("GITHUB_TOKEN"), is_secret_name("apiKey"), is_secret_name("KEYBOARD")
     (True, True, False)
     """
-    words = _words(name)
+    words = [word.lower() for part in _WORD.findall(name) for word in _CAMEL.split(part)]
     told = bool(_NAMES.intersection(words)) or any(word.endswith(_ENDINGS) for word in words)
     return told and words[-1] not in _PLACES
 
@@ -134,7 +134,12 @@ def in_args(templates: Iterable[Template]) -> tuple[Template, ...]:
 
 def repeated(holes: Iterable[Hole]) -> Callable[[Template], Template]:
     """Return a function that marks these secrets wherever else they occur."""
-    known = {hole.value: hole for hole in holes if hole.value is not None and _is_distinct(hole.value)}
+    # Only secrets that are too distinct to occur elsewhere by chance, unlike ``postgres``.
+    known = {
+        hole.value: hole
+        for hole in holes
+        if hole.value is not None and len(hole.value) >= _LEAST_REPEATED and not hole.value.isalpha()
+    }
     if not known:
         return lambda template: template
     wanted = sorted(known, key=len, reverse=True)[:_MOST_REPEATED]
@@ -146,15 +151,6 @@ def repeated(holes: Iterable[Hole]) -> Callable[[Template], Template]:
         return [_Span(one.start(), one.end(), known[one[0]].label, known[one[0]].own) for one in pattern.finditer(text)]
 
     return lambda template: _marked(template, find)
-
-
-def _is_distinct(value: str) -> bool:
-    """Tell whether a secret is too distinct to occur elsewhere by chance, unlike ``postgres``."""
-    return len(value) >= _LEAST_REPEATED and not value.isalpha()
-
-
-def _words(name: str) -> list[str]:
-    return [word.lower() for part in _WORD.findall(name) for word in _CAMEL.split(part)]
 
 
 def _marked(template: Template, find: Finder) -> Template:

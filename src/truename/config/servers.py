@@ -14,6 +14,7 @@ from truename.catalog import UNDECLARED, ServerIdentity, integration_error
 from truename.config.credentials import AUTH, Auth, Login, TokenExchange, plain_auth, read_auth
 from truename.config.field_types import (
     COUNT,
+    PATH,
     REFERENCE,
     SECONDS_OR_ZERO,
     TEXT,
@@ -24,7 +25,6 @@ from truename.config.field_types import (
 from truename.config.fields import EMPTY, Fields, FieldType, Setting, plain_table, read_table, rows_of, setting
 from truename.config.settings import StartMode
 from truename.errors import excerpt, spelling_remedy
-from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -106,10 +106,6 @@ def _read_command(fields: Fields, name: str) -> str | None:
     return fields.text(name)
 
 
-def _read_pairs(fields: Fields, name: str) -> Mapping[str, str]:
-    return MappingProxyType(fields.pairs(name))
-
-
 def _read_headers(fields: Fields, name: str) -> Mapping[str, str]:
     headers = fields.pairs(name)
     for header, value in headers.items():
@@ -117,11 +113,6 @@ def _read_headers(fields: Fields, name: str) -> Mapping[str, str]:
             # The value is not shown: it is a secret more often than not.
             fields.add(f"{name}.{excerpt(header)}", "it is not a legal HTTP header", "Use printable ASCII only.")
     return MappingProxyType(headers)
-
-
-def _read_directory(fields: Fields, name: str) -> str | None:
-    text = fields.text(name)
-    return None if text is None else str(fields.base / at_home(text))
 
 
 def _read_timeout(fields: Fields, name: str) -> float | None:
@@ -172,7 +163,7 @@ _COMMAND: Final = FieldType(name="text", read=_read_command, schema={"type": "st
 _ARGUMENTS: Final = FieldType(name="list of texts", read=TEXTS.read, schema={"type": "array", "items": _PLAIN})
 _ENV: Final = FieldType(
     name="table: variable -> text",
-    read=_read_pairs,
+    read=lambda fields, name: MappingProxyType(fields.pairs(name)),
     schema={"type": "object", "additionalProperties": {"type": [*_PLAIN["type"], "null"]}},
     plain=dict,
 )
@@ -239,7 +230,7 @@ class ServerConfig:
     args: tuple[str, ...] = setting((), _ARGUMENTS, "Arguments of the program.", live=True)
     cwd: str | None = setting(
         None,
-        FieldType(name="path", read=_read_directory, schema=TEXT.schema),
+        FieldType(name="path", read=PATH.read, schema=TEXT.schema),
         "Directory of the program, relative to this file.",
         live=True,
     )
@@ -365,7 +356,7 @@ _APART: Final = frozenset({"disabled", "url", "type", "auth", "isolation"})
 _ALONE: Final = MappingProxyType({key: row for key, row in _DECLARED.items() if key not in _APART})
 
 
-def plain_server(server: ServerConfig) -> dict[str, Any]:
+def plain_server(server: ServerConfig) -> dict[str, object]:
     """Return an entry as a file writes it."""
     plain = plain_table(server, _DECLARED) | plain_table(server.identity, _IDENTITY)
     if server.type == "http":
@@ -393,7 +384,7 @@ def misspelt(word: str) -> str:
 
 
 def read_servers(
-    entries: Mapping[str, Any], where: str, base: Path, sources: Sources, faults: ConfigErrors
+    entries: Mapping[str, object], where: str, base: Path, sources: Sources, faults: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; note errors.
 
@@ -404,7 +395,7 @@ def read_servers(
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
 
 
-def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, ours: bool) -> None:
+def about_keys(entries: Mapping[str, object], where: str, faults: ConfigErrors, *, ours: bool) -> None:
     """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
@@ -417,7 +408,9 @@ def about_keys(entries: Mapping[str, Any], where: str, faults: ConfigErrors, *, 
             faults.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
 
 
-def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources, faults: ConfigErrors) -> ServerConfig:
+def _tolerant(
+    key: str, entry: object, where: str, *, base: Path, sources: Sources, faults: ConfigErrors
+) -> ServerConfig:
     environ, found = sources.tolerant("${{{}}}".format), faults.apart()
     server = _server(key, entry, where, base=base, environ=environ, faults=found)
     if environ.unset and found:
@@ -431,15 +424,23 @@ def _tolerant(key: str, entry: Any, where: str, *, base: Path, sources: Sources,
 
 
 def _server(
-    key: str, entry: Any, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
+    key: str, entry: object, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
 ) -> ServerConfig:
     where = where if where.isprintable() else ascii(where)
-    _check_key(key, where, faults)
+    if not key.strip():
+        faults.add(where, "the server's key is empty", "Give the server a name.")
+    elif bad := [character for character in key if not character.isprintable()]:
+        what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which can't be seen"
+        faults.add(where, what, "Remove that character.")
+    elif len(key) > MAX_KEY:
+        faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
     if not isinstance(entry, dict):
         faults.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
         return ServerConfig(key=key)
     fields = Fields(entry, where, environ, faults, base)
-    if _is_off(fields):
+    # Some clients write ``disabled``, others ``enabled``.
+    disabled = fields.truth("disabled")
+    if disabled or ("enabled" in fields and not fields.truth("enabled")):
         return ServerConfig(key=key, disabled=True)
     url = next((fields.text(name) for name in URLS if name in fields), None)
     # Keys of clients may stand here too: `about_keys` reports those that nobody knows.
@@ -490,24 +491,8 @@ def _isolation(fields: Fields, auth: Auth | None) -> Isolation:
     return "user"
 
 
-def _is_off(fields: Fields) -> bool:
-    """Tell whether the entry is switched off: some clients write ``disabled``, others ``enabled``."""
-    disabled = fields.truth("disabled")
-    return disabled or ("enabled" in fields and not fields.truth("enabled"))
-
-
 def _has_url(fields: Fields) -> bool:
     return any(name in fields for name in URLS)
-
-
-def _check_key(key: str, where: str, faults: ConfigErrors) -> None:
-    if not key.strip():
-        faults.add(where, "the server's key is empty", "Give the server a name.")
-    elif bad := [character for character in key if not character.isprintable()]:
-        what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which can't be seen"
-        faults.add(where, what, "Remove that character.")
-    elif len(key) > MAX_KEY:
-        faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
 
 
 def _transport(fields: Fields, url: str | None) -> Transport:
@@ -533,14 +518,10 @@ def _check_target(command: str | None, url: str | None, fields: Fields) -> None:
     elif command is not None and not command.strip():
         fields.add("command", "it is empty", "Write the program to start.")
     elif url is not None:
-        _check_url(url, fields)
-
-
-def _check_url(url: str, fields: Fields) -> None:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
-    except ValueError:
-        good = False
-    if not good or not url.isprintable() or " " in url:
-        fields.add("url", f"{excerpt(url)} is not an http(s) address", "Write https://HOST/PATH.")
+        try:
+            parts = urlsplit(url)
+            good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or 1)
+        except ValueError:
+            good = False
+        if not good or not url.isprintable() or " " in url:
+            fields.add("url", f"{excerpt(url)} is not an http(s) address", "Write https://HOST/PATH.")

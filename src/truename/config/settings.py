@@ -129,10 +129,6 @@ def _read_protocol(fields: Fields, name: str) -> str | None:
     return text
 
 
-def _sorted(value: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(sorted(value.items()))
-
-
 _ALIASES: Final = FieldType(
     name="table: integration -> alias",
     read=_read_aliases,
@@ -153,7 +149,7 @@ _OVERRIDES: Final = FieldType(
             "additionalProperties": {"type": ["string", "number", "boolean"]},
         },
     },
-    plain=_sorted,
+    plain=lambda value: dict(sorted(value.items())),
 )
 _CONVENTION: Final = FieldType(
     name="table", read=partial(read_elsewhere, read_convention), schema=CONVENTION, plain=plain_convention

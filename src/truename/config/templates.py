@@ -115,7 +115,13 @@ def translate(text: str, spelling: str, base: Path | None = None) -> Template:
     for match in SPELLINGS[spelling].finditer(text):
         parts += [text[end : match.start()], _part(match, base)]
         end = match.end()
-    return _joined([*parts, text[end:]])
+    joined: list[Part] = []
+    for part in [*parts, text[end:]]:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif part != "":
+            joined.append(part)
+    return tuple(joined)
 
 
 def written(template: Template, name_of: Callable[[Hole], str]) -> str:
@@ -131,16 +137,6 @@ def written(template: Template, name_of: Callable[[Hole], str]) -> str:
         name, default = (part.name, part.default) if isinstance(part, Ref) else (name_of(part), None)
         pieces.append(f"${{{name}}}" if default is None else f"${{{name}:-{default}}}")
     return "".join(pieces)
-
-
-def _joined(parts: list[Part]) -> Template:
-    joined: list[Part] = []
-    for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += part
-        elif part != "":
-            joined.append(part)
-    return tuple(joined)
 
 
 def _part(match: re.Match[str], base: Path | None) -> Part:

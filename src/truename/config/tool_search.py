@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from truename.catalog import estimated_tokens
 from truename.catalog.globs import fits_id
@@ -18,7 +18,7 @@ __all__ = ["pinned_tools", "why_searched"]
 Listed = TypeVar("Listed")
 
 
-def why_searched(settings: Settings, definitions: Collection[Mapping[str, Any]], most: int | None) -> str:
+def why_searched(settings: Settings, definitions: Collection[Mapping[str, object]], most: int | None) -> str:
     """Return why a list of these definitions is searched and not listed whole; "" if it is listed whole.
 
     ``most`` is how many tools the client takes, None where it has no known limit.

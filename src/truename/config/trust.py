@@ -120,13 +120,9 @@ class ServerTrust:
 _OWN: Final = rows_of(ServerTrust)
 
 
-def _read_server(_: str, table: Fields) -> dict[str, Any]:
-    return read_table(table, _OWN)
-
-
-def _read_servers(fields: Fields, name: str) -> Mapping[str, Any] | None:
+def _read_servers(fields: Fields, name: str) -> Mapping[str, object] | None:
     # Each server's fields are laid over those of the whole table when that is read.
-    return read_named(fields, name, _read_server, any_name=True)
+    return read_named(fields, name, lambda _, table: read_table(table, _OWN), any_name=True)
 
 
 def _plain_servers(servers: Mapping[str, Trust]) -> dict[str, Any]:

@@ -215,7 +215,7 @@ def _servers(fields: Fields, name: str) -> tuple[str, ...] | None:
     return () if fields.raw(name) == [] else _some_texts(fields, name)
 
 
-def _globs(check: Callable[[str], str | None], problem: str, remedy: str, fields: Fields, name: str) -> Any:
+def _globs(check: Callable[[str], str | None], problem: str, remedy: str, fields: Fields, name: str) -> object:
     globs = _some_texts(fields, name)
     for index, glob in enumerate(globs or ()):
         if error := check(glob):

@@ -53,16 +53,17 @@ class Watch:
         Raises the errors of ``load``, if the files did not change. Files that were read count as seen, with or without
         errors.
         """
-        before, failure, loaded = self._stamps(), None, None
+        before = self._stamps()
         try:
             loaded = load()
-        except Exception as error:  # noqa: BLE001 - raised again, unless somebody was writing
-            failure = error
+        except Exception:
+            if self._stamps() != before:
+                return None
+            self._taken = self._seen = before
+            raise
         if self._stamps() != before:
             return None
         self._taken = self._seen = before
-        if failure is not None:
-            raise failure
         return loaded
 
     def _stamps(self) -> dict[Path, _Stamp | None]:

@@ -224,7 +224,7 @@ def _filled(value: object, note: Note, where: str = "") -> str | None:
     return text
 
 
-def _entries(value: object, note: Note) -> dict[str, Any]:
+def _entries(value: object, note: Note) -> dict[str, object]:
     if not isinstance(value, Mapping) or len(value) > _MOST:
         _fault(note, f"it is not a table of at most {_MOST:,} entries")
         return {}
@@ -250,10 +250,6 @@ def _lower(pattern: re.Pattern[str]) -> Reader:
         return found and tuple(word.lower() for word in found)
 
     return read
-
-
-def _apps(value: object, note: Note) -> tuple[str, ...] | None:
-    return None if value is None else _texts(value, note)
 
 
 def _clients(value: object, note: Note) -> tuple[str, ...] | None:
@@ -374,7 +370,11 @@ CLAUSES: Final[Mapping[str, Clause]] = MappingProxyType(
             {"type": "object", "additionalProperties": {"anyOf": [_FILLED_SCHEMA, {"const": False}]}},
             "The categories of names and their formats; false removes one of the preset.",
         ),
-        "apps": _clause(_apps, _TEXTS_SCHEMA, "The apps that names may begin with; omitted: any."),
+        "apps": _clause(
+            lambda value, note: None if value is None else _texts(value, note),
+            _TEXTS_SCHEMA,
+            "The apps that names may begin with; omitted: any.",
+        ),
         "platforms": _clause(_lower(_PLATFORM), _TEXTS_SCHEMA, "The platforms that names may have as a part."),
         "owners": _clause(_pairs, _PAIRS_SCHEMA, "The owners of names: a name, an app, a glob or a format -> a team."),
         "team": _clause(_text, _TEXT_SCHEMA, "The team that owns tools without an owner."),

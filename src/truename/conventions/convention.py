@@ -213,7 +213,7 @@ class Convention:
     file: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, preset: str, **changes: Any) -> Self:
+    def of(cls, preset: str, **changes: object) -> Self:
         """Return a preset with changes: lists and texts replace the preset's, tables are merged with the preset's.
 
         Raises the errors of the class, and `ConfigError` for an unknown preset.
@@ -302,11 +302,10 @@ class Convention:
         """
         front = name.partition(self.separator)[0] if self.separator else name
         plain = (self.owners.get(key, "") for key in (name, front))
-        return next(filter(None, plain), "") or self._owner_by_pattern(name, category)
-
-    def _owner_by_pattern(self, name: str, category: str) -> str:
         found = self._patterns.first(name)
-        return self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
+        return next(filter(None, plain), "") or (
+            self.owners.get(found, "") or self.owners.get(self.categories.get(category, ""), "")
+        )
 
     @cached_property
     def _patterns(self) -> Globs:
@@ -354,7 +353,7 @@ def _below(clause: str, faults: ConfigErrors) -> Note:
     return note
 
 
-def preset_table(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+def preset_table(name: str, changes: Mapping[str, object]) -> dict[str, Any]:
     """Merge changes into a preset's table. Raises `ConfigError` for an unknown preset."""
     if name not in PRESETS:
         raise config_error(
@@ -407,7 +406,7 @@ def read_convention(table: object, file: str = _WHERE) -> Convention:
     for key in table:
         if key not in _KEYS:
             faults.add(_WHERE + step(key), "it is not a key of a convention", spelling_remedy(key, _KEYS))
-    given: dict[str, Any] = {key: value for key, value in table.items() if key in CLAUSES}
+    given: dict[str, object] = {key: value for key, value in table.items() if key in CLAUSES}
     preset = table.get(_PRESET, "mcp")
     if not isinstance(preset, str) or preset not in PRESETS:
         faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is not a preset", spelling_remedy(preset, PRESETS))
@@ -441,6 +440,6 @@ def plain_convention(convention: Convention) -> dict[str, Any]:
     return found
 
 
-def _difference(table: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+def _difference(table: Mapping[str, object], usual: Mapping[str, object]) -> dict[str, object]:
     left_out = dict.fromkeys(usual.keys() - table.keys(), False)
     return {key: value for key, value in table.items() if key not in usual or usual[key] != value} | left_out

@@ -74,7 +74,7 @@ _BOUND: Final = frozenset({"self", "cls"})
 _VARIADIC: Final = frozenset({inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})
 
 
-def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
+def input_schema(function: Callable[..., object]) -> dict[str, Any]:
     """Build the JSON Schema of a function's arguments; an argument without a default is required.
 
     It covers texts, numbers, booleans, lists, dictionaries, `Literal`, `Enum`, unions and optional types; any other
@@ -85,7 +85,10 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
     >>> input_schema(scroll)["properties"]
     {'by': {'type': 'integer'}, 'to': {'anyOf': [{'type': 'string'}, {'type': 'null'}]}}
     """
-    hints = _hints(function)
+    inner = inspect.unwrap(function)
+    written = inner if inspect.isroutine(inner) else type(inner).__call__
+    scope = getattr(written, "__globals__", {})
+    hints = {name: _hint(hint, scope) for name, hint in getattr(written, "__annotations__", {}).items()}
     taken = {
         name: parameter
         for number, (name, parameter) in enumerate(inspect.signature(function).parameters.items())
@@ -98,14 +101,7 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    inner = inspect.unwrap(function)
-    written = inner if inspect.isroutine(inner) else type(inner).__call__
-    scope = getattr(written, "__globals__", {})
-    return {name: _hint(hint, scope) for name, hint in getattr(written, "__annotations__", {}).items()}
-
-
-def _hint(hint: Any, scope: dict[str, Any]) -> Any:
+def _hint(hint: object, scope: dict[str, object]) -> object:
     try:
         return get_type_hints(types.SimpleNamespace(__annotations__={"it": hint}), scope)["it"]
     except (NameError, TypeError, AttributeError, SyntaxError):
@@ -113,11 +109,11 @@ def _hint(hint: Any, scope: dict[str, Any]) -> Any:
         return Any
 
 
-def _bare(hint: Any) -> Any:
+def _bare(hint: object) -> object:
     return get_origin(hint) or hint
 
 
-def _schema(hint: Any) -> dict[str, Any]:
+def _schema(hint: object) -> dict[str, object]:
     kind, parts = _bare(hint), get_args(hint)
     if kind is Literal:
         return {"enum": list(parts)}
@@ -186,13 +182,13 @@ def tool(
     return declare
 
 
-def declared(function: Callable[..., Any]) -> tuple[Declaration, ...]:
+def declared(function: Callable[..., object]) -> tuple[Declaration, ...]:
     """Return the tools that a function is declared as, in source order; empty if it is not declared."""
     found: tuple[Declaration, ...] = getattr(function, "__dict__", {}).get(_ATTRIBUTE, ())
     return found
 
 
-def catalog_of(*sources: Callable[..., Any] | ModuleType, server: str = "local") -> Catalog:
+def catalog_of(*sources: Callable[..., object] | ModuleType, server: str = "local") -> Catalog:
     """Build a catalogue of all tools declared by these functions and by the functions of these modules.
 
     Raises `DuplicateTool`, with both owners, for two tools whose names have one fold, which clients could confuse, and
@@ -211,7 +207,7 @@ def catalog_of(*sources: Callable[..., Any] | ModuleType, server: str = "local")
     return Catalog.from_mcp({server: definitions})
 
 
-def implementations(*sources: Callable[..., Any] | ModuleType) -> Mapping[str, Callable[..., Any]]:
+def implementations(*sources: Callable[..., object] | ModuleType) -> Mapping[str, Callable[..., Any]]:
     """Return the functions of the declared tools by name. Raises `DuplicateTool` like `catalog_of`.
 
     >>> @tool("one")
@@ -272,7 +268,7 @@ def _declaration(
     return Declaration(name=own_name, definition=definition, metadata=found.metadata, location=_location(function))
 
 
-def _location(function: Callable[..., Any]) -> Location:
+def _location(function: Callable[..., object]) -> Location:
     inner = inspect.unwrap(function)
     key = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', type(inner).__name__)}"
     code = getattr(inner, "__code__", None)

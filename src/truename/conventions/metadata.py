@@ -84,10 +84,6 @@ def _word_list(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_word, value)))
 
 
-def _optional_word(value: object) -> str:
-    return "" if value == "" else _word(value)
-
-
 def _label(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
         message = f"it is not a printable text of at most {_LONGEST} characters"
@@ -103,12 +99,12 @@ def _by_parameter(value: object) -> Mapping[str, tuple[str, ...]]:
 
 
 # The reader of each field of `Metadata`: it returns the normalised value, or raises `ValueError` with a clause.
-FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
+FIELDS: Final[Mapping[str, Callable[[object], object]]] = MappingProxyType(
     {
         "is_for_llm": _truth,
         "is_recordable": _truth,
         "platforms": _word_list,
-        "app": _optional_word,
+        "app": lambda value: "" if value == "" else _word(value),
         "owner": _label,
         "family": _label,
         "parameter_platforms": _by_parameter,
@@ -186,14 +182,10 @@ def _both(one: MetadataPatch, other: MetadataPatch) -> MetadataPatch:
             values[name] = value
             continue
         try:
-            values[name] = _NARROWER.get(name, _first)(values[name], value)
+            values[name] = _NARROWER.get(name, lambda one, _: one)(values[name], value)
         except ValueError as error:
             faults[name] = str(error)
     return MetadataPatch(values=values, faults=faults)
-
-
-def _first(one: Any, _: Any) -> Any:
-    return one
 
 
 def _all(one: bool, other: bool) -> bool:
@@ -242,7 +234,7 @@ _MOST_FIELDS: Final = 64
 _EMPTY: Final = ("", ())
 
 
-def metadata_of(definition: Mapping[str, Any]) -> Metadata:
+def metadata_of(definition: Mapping[str, object]) -> Metadata:
     """Return the metadata in a tool's definition (a tools/list entry).
 
     It is read from ``_meta``: keys such as ``dev.truename/is_for_llm``, a table ``truename`` with the fields of
@@ -259,7 +251,7 @@ def metadata_of(definition: Mapping[str, Any]) -> Metadata:
     return patch_in(definition).metadata
 
 
-def patch_in(definition: Mapping[str, Any]) -> MetadataPatch:
+def patch_in(definition: Mapping[str, object]) -> MetadataPatch:
     """Return the fields of metadata in a definition, with errors for those that can't be read."""
     patches = list(_patches(definition))
     return strictest(patches) if patches else NO_PATCH
@@ -283,7 +275,7 @@ def written_metadata(metadata: Metadata) -> dict[str, Any]:
     return {f"{META_PREFIX}{name}": _as_json(value) for name, value in changed.items()}
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
     return {name: list(words) for name, words in value.items()} if isinstance(value, Mapping) else value

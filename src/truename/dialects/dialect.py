@@ -464,7 +464,7 @@ def simulate_lists(dialect: Dialect, entries: Sequence[SimulatedTool[K]]) -> Sim
     admitted = [entry for entry in entries if not _refused(dialect, entry, state)]
     distinct = _without_copies(rules.duplicate, admitted, state)
     if rules.joined:
-        distinct = _without_joined(rules.joined, distinct, state)
+        distinct = _one_of_each(rules.joined, distinct, lambda one: state.spell(one).raw)
     groups: dict[str, list[SimulatedTool[K]]] = {}
     for entry in distinct:
         text = None if state.failed(entry) else state.text(entry)
@@ -476,7 +476,10 @@ def simulate_lists(dialect: Dialect, entries: Sequence[SimulatedTool[K]]) -> Sim
     if rules.twins:
         _resolve_twins(rules.twins, state)
     if rules.after:
-        _apply_final_steps(state)
+        change, by_name = state.engine.after, sorted(state.reaches.values(), key=lambda one: (one.server, one.name))
+        first = {change(state.final[id(entry)]): entry for entry in reversed(by_name)}
+        state.reaches, state.seen = first, {text: [entry] for text, entry in first.items()}
+        state.final = {key: change(text) for key, text in state.final.items()}
     return _result(entries, admitted, state)
 
 
@@ -489,13 +492,6 @@ def _resolve_twins(mode: str, state: _SimulationState[K]) -> None:
         if mode.startswith("refuse-"):
             state.refuse(group, mode.removeprefix("refuse-"))
         state.reaches.update(dict.fromkeys(texts, group[-1]))
-
-
-def _apply_final_steps(state: _SimulationState[K]) -> None:
-    change, by_name = state.engine.after, sorted(state.reaches.values(), key=lambda one: (one.server, one.name))
-    first = {change(state.final[id(entry)]): entry for entry in reversed(by_name)}
-    state.reaches, state.seen = first, {text: [entry] for text, entry in first.items()}
-    state.final = {key: change(text) for key, text in state.final.items()}
 
 
 def _refused(dialect: Dialect, entry: SimulatedTool[K], state: _SimulationState[K]) -> bool:
@@ -518,10 +514,6 @@ def _without_copies(mode: str, entries: list[SimulatedTool[K]], state: _Simulati
         state.refuse([one for one in entries if counts[one.server, one.name] > 1], mode.removeprefix("refuse-"))
         return [one for one in entries if counts[one.server, one.name] == 1]
     return _one_of_each(mode, entries, lambda one: (one.server, one.name))
-
-
-def _without_joined(mode: str, entries: list[SimulatedTool[K]], state: _SimulationState[K]) -> list[SimulatedTool[K]]:
-    return _one_of_each(mode, entries, lambda one: state.spell(one).raw)
 
 
 def _one_of_each(
@@ -559,10 +551,6 @@ def _resolve_group(mode: str, text: str, group: list[SimulatedTool[K]], state: _
     state.seen[text] = group if mode in _ALL_SEEN else [one for one in (winner,) if one]
 
 
-def _same(text: str, group: list[SimulatedTool[K]]) -> SimulatedTool[K] | None:
-    return next((entry for entry in reversed(group) if entry.name == text), None)
-
-
 _WINNER: Mapping[str, Callable[[str, list[SimulatedTool[Any]]], SimulatedTool[Any] | None]] = {
     "both-first": lambda _, group: group[0],
     "both-last": lambda _, group: group[-1],
@@ -570,7 +558,7 @@ _WINNER: Mapping[str, Callable[[str, list[SimulatedTool[Any]]], SimulatedTool[An
     "greatest": lambda _, group: max(group, key=lambda entry: (entry.server, entry.name)),
     "last": lambda _, group: group[-1],
     "race": lambda _text, _group: None,
-    "same": _same,
+    "same": lambda text, group: next((entry for entry in reversed(group) if entry.name == text), None),
     "unknown": lambda _text, _group: None,
 }
 

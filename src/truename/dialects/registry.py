@@ -36,7 +36,7 @@ _COMPUTED = "Computed from all other dialects: a name that is legal in this one 
 _OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
@@ -97,11 +97,6 @@ def _universal(rows: tuple[Dialect, ...], row_of_universal: Mapping[str, Any]) -
     )
 
 
-def _native() -> Dialect:
-    title, note = "Native", "A client that asks for canonical names; any printable text is legal."
-    return replace(_OWN, name="native", title=title, aliases=("canonical", "conduit"), notes=(note,))
-
-
 def _own(universal: Dialect) -> Dialect:
     letters = frozenset(string.ascii_letters)
     return replace(
@@ -144,7 +139,13 @@ def index() -> Mapping[str, Dialect]:
     content = json.loads(Path(__file__).with_name("table.json").read_bytes())
     read = tuple(_dialect(row) for row in _rows(content))
     universal = _universal(read, content["universal"])
-    rows = (universal, _native(), _own(universal), *(_with_assumed(row, universal) for row in read))
+    title, note = "Native", "A client that asks for canonical names; any printable text is legal."
+    rows = (
+        universal,
+        replace(_OWN, name="native", title=title, aliases=("canonical", "conduit"), notes=(note,)),
+        _own(universal),
+        *(_with_assumed(row, universal) for row in read),
+    )
     return {row.name: row for row in rows}
 
 

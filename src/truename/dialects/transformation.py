@@ -41,10 +41,6 @@ def _punycode(text: str) -> str:
     return text if text.isascii() else "xn--" + text.encode("punycode", "surrogatepass").decode("ascii")
 
 
-def _replace(pattern: str, by: str) -> Change:
-    return partial(re.compile(pattern).sub, by)
-
-
 def _lead(pattern: str, prefix: str) -> Change:
     starts = re.compile(pattern).match
     return lambda text: text if starts(text) else prefix + text
@@ -73,7 +69,7 @@ STEPS: Mapping[str, Callable[..., Change]] = {
     "lower": lambda: str.lower,
     "normal": lambda form: partial(unicodedata.normalize, form),
     "punycode": lambda: _punycode,
-    "replace": _replace,
+    "replace": lambda pattern, by: partial(re.compile(pattern).sub, by),
     "shorten": _shorten,
     "snake": lambda: _snake,
     "start": lambda prefix: lambda text: text if text.startswith(prefix) else prefix + text,

@@ -50,24 +50,20 @@ def make_private(path: Path, environ: Mapping[str, str] | None = None) -> None:
     """
     missing = [one for one in (path, *path.parents) if not one.exists()]
     for directory in reversed(missing):
-        _make(directory)
+        try:
+            directory.mkdir(mode=_MODE)
+        except FileExistsError:
+            if not directory.is_dir():
+                raise
+        else:
+            # The umask may have removed the owner's own permissions from the mode.
+            directory.chmod(_MODE)
     if sys.platform == "win32":
         return
     root = state_directory(environ)
     if path.is_relative_to(root):
         for directory in (*reversed([one for one in path.parents if one.is_relative_to(root)]), path):
             _tighten(directory)
-
-
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(mode=_MODE)
-    except FileExistsError:
-        if not directory.is_dir():
-            raise
-    else:
-        # The umask may have removed the owner's own permissions from the mode.
-        directory.chmod(_MODE)
 
 
 def _tighten(directory: Path) -> None:

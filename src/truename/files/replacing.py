@@ -41,7 +41,8 @@ def find_obstacle(path: Path, expected: bytes | None) -> ReplacementObstacle | N
 
 
 def _obstacles(path: Path, expected: bytes | None) -> Iterator[ReplacementObstacle]:
-    yield from _of_directory(_nearest(path.parent))
+    directory = path.parent
+    yield from _of_directory(next((one for one in (directory, *directory.parents) if os.path.lexists(one)), directory))
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -70,23 +71,14 @@ def _of_directory(directory: Path) -> Iterator[ReplacementObstacle]:
         yield ReplacementObstacle("its directory is read-only")
 
 
-def _is_anothers(_path: Path, found: os.stat_result) -> bool:
-    return hasattr(os, "geteuid") and found.st_uid != os.geteuid()
-
-
-def _is_read_only(path: Path, found: os.stat_result) -> bool:
-    # root may write a read-only file, but somebody made it read-only on purpose: it is an obstacle for root too.
-    return not found.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK)
-
-
-def _has_names(_path: Path, found: os.stat_result) -> bool:
-    return found.st_nlink > 1
-
-
 _OF_FILE: Final[tuple[tuple[Callable[[Path, os.stat_result], bool], str], ...]] = (
-    (_is_anothers, "it belongs to another user"),
-    (_is_read_only, "it is read-only"),
-    (_has_names, "it has {count} names (hard links), and replacing it would separate them"),
+    (lambda _path, found: hasattr(os, "geteuid") and found.st_uid != os.geteuid(), "it belongs to another user"),
+    # root may write a read-only file, but somebody made it read-only on purpose: it is an obstacle for root too.
+    (lambda path, found: not found.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK), "it is read-only"),
+    (
+        lambda _path, found: found.st_nlink > 1,
+        "it has {count} names (hard links), and replacing it would separate them",
+    ),
 )
 
 
@@ -111,8 +103,4 @@ def copy_metadata(new: Path, old: Path) -> None:
 
 def absolute(path: Path) -> Path:
     """Return the absolute path without following links."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
-
-
-def _nearest(directory: Path) -> Path:
-    return next((one for one in (directory, *directory.parents) if os.path.lexists(one)), directory)
+    return Path(os.path.normpath(path.absolute()))

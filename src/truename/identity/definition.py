@@ -31,10 +31,10 @@ def definition_digest(definition: Mapping[str, Any]) -> str:
         return f"sha256-plain:{hashlib.sha256(_plain(part)).hexdigest()}"
 
 
-def _plain(part: Mapping[str, Any]) -> bytes:
+def _plain(part: Mapping[str, object]) -> bytes:
     # An explicit stack, because a hostile definition may exceed Python's recursion limit.
     tokens: list[str] = []
-    stack: list[Any] = [part]
+    stack: list[object] = [part]
     while stack:
         item = stack.pop()
         if isinstance(item, Mapping):

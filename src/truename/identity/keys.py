@@ -72,7 +72,7 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def payload_field(payload: object, name: str) -> Any:
+def payload_field(payload: object, name: str) -> object:
     """Return a field of a payload (a mapping or an object with attributes); None if it is missing."""
     return payload.get(name) if isinstance(payload, Mapping) else getattr(payload, name, None)
 
@@ -331,7 +331,7 @@ class ToolNames:
         return approval_keys(self.name, self.namespace, key=self.lookup_key, bare_alias=bare_alias)
 
 
-def normalized(names: ToolNames, payload: Mapping[str, Any]) -> dict[str, Any]:
+def normalized(names: ToolNames, payload: Mapping[str, object]) -> dict[str, Any]:
     """Copy a call for the tool itself, without a namespace that only marks deferred loading.
 
     Approvals, interruptions and traces keep the original payload.
@@ -343,7 +343,7 @@ def normalized(names: ToolNames, payload: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if not (synthetic and name == "namespace")}
 
 
-def restored(payload: Mapping[str, Any], key: LookupKey | None) -> dict[str, Any]:
+def restored(payload: Mapping[str, object], key: LookupKey | None) -> dict[str, Any]:
     """Copy a recorded call, with the namespace of its stored key if the record lost its own.
 
     >>> restored({"name": "a"}, LookupKey("deferred_top_level", "a"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from truename.errors import InvalidToolId
 
@@ -95,7 +95,7 @@ def decode(text: str) -> str:
         if bad:
             raise _invalid(text, bad.start(), "'%' is not followed by two hexadecimal digits")
         try:
-            plain = _ESCAPE.sub(_byte, text.encode("utf-8")).decode("utf-8")
+            plain = _ESCAPE.sub(lambda escape: bytes((int(escape[1], 16),)), text.encode("utf-8")).decode("utf-8")
         except UnicodeError as error:
             raise _invalid(text, text.index("%"), "its escapes are not UTF-8") from error
         if "%" in plain:
@@ -104,10 +104,6 @@ def decode(text: str) -> str:
         position = next(i for i, character in enumerate(plain) if not character.isprintable())
         raise _invalid(text, position, f"U+{ord(plain[position]):04X} can't be printed")
     return plain.replace("~", "/")
-
-
-def _byte(escape: re.Match[bytes]) -> bytes:
-    return bytes((int(escape[1], 16),))
 
 
 def percent_encode(canonical: str) -> str:
@@ -240,7 +236,14 @@ class ToolId:
         _check_versions(integration_version, version)
         dotted = f"{suite}.{tool}" if suite is not None else tool
         text = f"{integration}@{integration_version}/{dotted}@{version}"
-        _check_parts(text, integration, suite, tool)
+        if len(text) > MAX_ID_LENGTH:
+            _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
+        if not is_name(integration):
+            _fail(text, 0, f"{integration!r} is not a valid integration")
+        if suite is not None and not is_suite(suite):
+            _fail(text, text.index("/") + 1, f"{suite!r} is not a valid suite")
+        if not is_name(tool):
+            _fail(text, text.index("/") + 1, f"{tool!r} is not a valid tool")
         put = object.__setattr__
         put(self, "integration", integration)
         put(self, "integration_version", integration_version)
@@ -276,7 +279,7 @@ class ToolId:
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name, None)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ToolId, (self.integration, self.integration_version, self.suite, self.tool, self.version)
 
     def __eq__(self, other: object) -> bool:
@@ -300,14 +303,3 @@ def _check_versions(*versions: int) -> None:
         if type(version) is not int or not 0 < version < _VERSION_LIMIT:
             text = str(version) if type(version) is not int else hex(version)
             _fail(text[:MAX_ID_LENGTH], 0, "it is not a valid version: use a whole number from 1", "invalid_version")
-
-
-def _check_parts(text: str, integration: str, suite: str | None, tool: str) -> None:
-    if len(text) > MAX_ID_LENGTH:
-        _fail(text, MAX_ID_LENGTH, f"it is longer than {MAX_ID_LENGTH} characters")
-    if not is_name(integration):
-        _fail(text, 0, f"{integration!r} is not a valid integration")
-    if suite is not None and not is_suite(suite):
-        _fail(text, text.index("/") + 1, f"{suite!r} is not a valid suite")
-    if not is_name(tool):
-        _fail(text, text.index("/") + 1, f"{tool!r} is not a valid tool")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Bind", "Break", "Claim", "Event", "LedgerSettings", "Own", "Redirect", "Retire", "from_plain"]
 
 
-def _values(event: Event) -> dict[str, Any]:
+def _values(event: Event) -> dict[str, object]:
     # Written once here: the same methods made by the decorator for each class cost much of the import.
     return {field.name: getattr(event, field.name) for field in fields(event)}
 

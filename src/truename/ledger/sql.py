@@ -400,7 +400,7 @@ class _StoredRows:
             yield key, value
 
 
-def _decoded(data: Database, decode: Callable[..., Any], *columns: object) -> Any:
+def _decoded(data: Database, decode: Callable[..., object], *columns: object) -> Any:
     try:
         return decode(*columns)
     except (ValueError, TypeError) as error:

@@ -156,7 +156,7 @@ class LedgerRows(Generic[V]):
         return [row for row in rows if row[0][: len(prefix)] == prefix] if prefix else rows
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value
 
 
@@ -180,13 +180,13 @@ class RowsUnder(Mapping[Any, V]):
         self._except = without
         self._show = show
 
-    def __getitem__(self, key: Any) -> V:
+    def __getitem__(self, key: object) -> V:
         found: V | None = self.get(key)
         if found is None:
             raise KeyError(key)
         return found
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: object, default: object = None) -> Any:
         """Return the value of a row, ``default`` if there is none."""
         if key in self._except:
             return default
@@ -196,7 +196,7 @@ class RowsUnder(Mapping[Any, V]):
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(dict(self._pairs()))
 
     def __len__(self) -> int:
@@ -210,7 +210,7 @@ class RowsUnder(Mapping[Any, V]):
         """Return the values of all rows."""
         return dict(self._pairs()).values()
 
-    def _pairs(self) -> Iterator[tuple[Any, V]]:
+    def _pairs(self) -> Iterator[tuple[object, V]]:
         length = len(self._prefix)
         for key, value in self._rows.under(*self._prefix):
             rest = key[length:]

@@ -16,6 +16,7 @@ from truename.naming.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from truename.ledger import Ledger
     from truename.naming.table import NameTable
 
 __all__ = ["ListedName", "listing", "renamed", "utc_today"]
@@ -51,7 +52,7 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     """
     present = [ListedName(name, id) for id, name in names.items()]
     ledger = names.ledger
-    former = [] if ledger is None else list(_former(names, today.isoformat()))
+    former = [] if ledger is None else list(_former(names, ledger, today.isoformat()))
     if ledger is None or not former:
         return tuple(present)
     # An old name that another tool held keeps that tool's place, so that nothing else in the list moves.
@@ -60,7 +61,7 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
 
 
-def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, Any]:
+def renamed(definition: Mapping[str, object], listed: ListedName) -> Mapping[str, Any]:
     """Return a tool's definition for its old name: a copy whose description begins with a note on the rename.
 
     >>> old = ListedName("ls", ToolId.parse("files/list"), now="files_list", until="2027-02-01")
@@ -75,10 +76,10 @@ def renamed(definition: Mapping[str, Any], listed: ListedName) -> Mapping[str, A
     return {**definition, "description": text}
 
 
-def _former(names: NameTable, today: str) -> Iterator[ListedName]:
+def _former(names: NameTable, ledger: Ledger, today: str) -> Iterator[ListedName]:
     dialect, key = names.dialect, names.server_name
     taken = {fold(name) for name in names.exact}
-    for old, until in _due(names, today):
+    for old, until in _due(ledger, dialect.name, today):
         try:
             id = resolve(old, names).id
         except ResolutionError:
@@ -89,9 +90,7 @@ def _former(names: NameTable, today: str) -> Iterator[ListedName]:
         yield ListedName(old, id, names[id], until)
 
 
-def _due(names: NameTable, today: str) -> Iterator[tuple[str, str]]:
-    ledger, table = names.ledger, names.dialect.name
-    assert ledger is not None  # noqa: S101 - checked by the caller
+def _due(ledger: Ledger, table: str, today: str) -> Iterator[tuple[str, str]]:
     for name, standing in list(ledger.withdrawn.items()):
         if standing.until < today:
             continue

@@ -54,7 +54,12 @@ def project(
     preset = style_of(style)
     former = () if ledger is None else ledger.server_names
     generator = NameGenerator(catalog, chosen, preset, server_name, former)
-    fixed = _fixed(overrides or {}, chosen)
+    fixed = {
+        ToolId.parse(id) if isinstance(id, str) else id: name
+        for key, names in (overrides or {}).items()
+        if dialects.get(key) is chosen
+        for id, name in names.items()
+    }
     if ledger is None:
         assigned = Assignment(generator, None).run(fixed, {})
         return _table(generator, assigned, None)
@@ -72,15 +77,6 @@ def _table(generator: NameGenerator, assigned: dict[ToolId, AssignedName], ledge
         ledger=ledger,
         server_name=generator.server_name,
     )
-
-
-def _fixed(overrides: Mapping[str, Mapping[ToolId | str, str]], dialect: Dialect) -> dict[ToolId, str]:
-    return {
-        ToolId.parse(id) if isinstance(id, str) else id: name
-        for key, names in overrides.items()
-        if dialects.get(key) is dialect
-        for id, name in names.items()
-    }
 
 
 def _remembered(generator: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:

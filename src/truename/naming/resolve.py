@@ -91,7 +91,14 @@ class _Resolver:
             raise self._malformed(f"it is longer than {_LONGEST:,} characters")
         found = self._exactly(self.text)
         if found is None:
-            plain = self._decoded()
+            try:
+                plain = decode(self.text)
+            except InvalidToolId as error:
+                raise self._malformed(error.reason) from error
+            if plain.count("/") > 1:
+                raise self._malformed("there is more than one '/'")
+            if plain != self.text:
+                self.trail.append(f"decode: {plain!r}")
             found = (self._exactly(plain) if plain != self.text else None) or self._folded(plain)
         if found is None:
             raise self._unknown()
@@ -134,9 +141,9 @@ class _Resolver:
     def _standing(self, standing: Standing) -> Resolution:
         standing = self._followed(standing)
         self._refuse_withdrawn(standing)
-        assert standing.id is not None  # noqa: S101 - only a retired name may have none
-        self._require_present(standing.id)
-        return self._found("ledger", standing.id, standing.status)
+        id = self._held_by(standing)
+        self._require_present(id)
+        return self._found("ledger", id, standing.status)
 
     def _refuse_withdrawn(self, standing: Standing) -> None:
         if standing.status == "broken":
@@ -196,21 +203,11 @@ class _Resolver:
     def _require_present(self, id: ToolId) -> None:
         if id in self.names:
             return
-        if id in self.whole or not self._may_know_of(id):
+        ledger = self.names.ledger
+        if id in self.whole or not (ledger is not None and ledger.tells_of(id)):
             raise self._unknown()
         self.trail.append("ledger: its tool is not available now")
         raise self._absent(id)
-
-    def _decoded(self) -> str:
-        try:
-            plain = decode(self.text)
-        except InvalidToolId as error:
-            raise self._malformed(error.reason) from error
-        if plain.count("/") > 1:
-            raise self._malformed("there is more than one '/'")
-        if plain != self.text:
-            self.trail.append(f"decode: {plain!r}")
-        return plain
 
     def _canonical(self, text: str) -> Resolution | None:
         """Look the text up as an id in its exact form: lower case, versions omitted or in digits."""
@@ -367,10 +364,6 @@ class _Resolver:
 
     def _name_of(self, id: ToolId) -> str:
         return self.names.get(id, str(id))
-
-    def _may_know_of(self, id: ToolId) -> bool:
-        ledger = self.names.ledger
-        return ledger is not None and ledger.tells_of(id)
 
     def _absent(self, id: ToolId | None) -> UnknownTool:
         return UnknownTool(text=self.text, trail=tuple(self.trail), reason="absent", id=id)

@@ -325,20 +325,15 @@ class NameGenerator:
             if self._illegal is not None and self._illegal.search(text):
                 joined = self._illegal.sub("_", text) if text.isascii() else "_".join(split(text))
                 text = joined.strip("_")
-            text = self._trimmed(text)
+            first, last = self.dialect.first, self.dialect.last
+            if first is not None and text[:1] not in first:
+                text = text.lstrip(_SEPARATORS)
+            if last is not None and text[-1:] not in last:
+                text = text.rstrip(_SEPARATORS)
         return text if text.strip(_SEPARATORS) else f"{_FALLBACK}_{digest_of(str(tool.id), 4)}"
 
     def _hyphenated(self, text: str) -> str:
         return _HYPHENS.sub("-", text) if self._single_hyphens else text
-
-    def _trimmed(self, text: str) -> str:
-        """Strip separators from the ends where the dialect does not allow them."""
-        first, last = self.dialect.first, self.dialect.last
-        if first is not None and text[:1] not in first:
-            text = text.lstrip(_SEPARATORS)
-        if last is not None and text[-1:] not in last:
-            text = text.rstrip(_SEPARATORS)
-        return text
 
     @cached_property
     def _servers(self) -> ServerParts:

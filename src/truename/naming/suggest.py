@@ -55,14 +55,13 @@ class NameSuggester:
         ('dg_prism_refract',)
         """
         text = fold("_".join(words(text[:_LONGEST])) or text[:_LONGEST])
-        scored = sorted((-_likeness(text, folded), name) for folded, name in self._likely(text))
-        return tuple(name for score, name in scored[:count] if -score >= _CUTOFF)
-
-    def _likely(self, text: str) -> list[tuple[str, str]]:
-        """Return the candidates that share the most letter triples with the text, as pairs of fold and name."""
         index, grams = self._index(), _grams(text)
         pairs = ((fold(self._names[number]), self._names[number]) for number in index.candidates(text))
-        return nlargest(_SCORED, pairs, key=lambda pair: _overlap(grams, _grams(pair[0])))
+        scored = sorted(
+            (-_likeness(text, folded), name)
+            for folded, name in nlargest(_SCORED, pairs, key=lambda pair: _overlap(grams, _grams(pair[0])))
+        )
+        return tuple(name for score, name in scored[:count] if -score >= _CUTOFF)
 
     def _index(self) -> _Index:
         if self._built is None:

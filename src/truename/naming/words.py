@@ -142,16 +142,12 @@ def drop_words(words: Words, room: int, keep: frozenset[str] = frozenset()) -> W
         length -= len(words[i]) + 1
         dropped.append(i)
     if length > room:
-        return _without_end(words, room, keep)
+        # Shorten the words before the first preposition, unless a word after it must be kept.
+        place = next((i for i, word in enumerate(words) if word.lower() in _PREPOSITIONS), 0)
+        if place < _FEWEST or not keep.isdisjoint(word.lower() for word in words[place:]):
+            return None
+        return drop_words(words[:place], room, keep)
     return tuple(words[i] for i in _filled_up(words, weights, dropped, room - length))
-
-
-def _without_end(words: Words, room: int, keep: frozenset[str]) -> Words | None:
-    """Shorten the words before the first preposition; return None if a word after it must be kept."""
-    place = next((i for i, word in enumerate(words) if word.lower() in _PREPOSITIONS), 0)
-    if place < _FEWEST or not keep.isdisjoint(word.lower() for word in words[place:]):
-        return None
-    return drop_words(words[:place], room, keep)
 
 
 def _filled_up(words: Words, weights: list[int], dropped: list[int], room: int) -> list[int]:

@@ -134,7 +134,12 @@ class Approvals:
             record = self._seen(book, call)
             if record is not None and record.state != "seen":
                 raise CallRepeated(id=call.id, call=call.call_id, state=record.state)
-            self._require(self._status(book, call), call, grant)
+            verdict = self._status(book, call)
+            if verdict.state == "rejected":
+                raise NotAllowed(id=call.id, rule="rejected", decision=verdict.grant.message if verdict.grant else "")
+            if grant is not None and verdict.state != "approved":
+                reason = verdict.reason or "the approval was revoked"
+                raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=reason)
             book.put(_record(call, "running"))
 
     def finish(self, call: Call, *, failed: bool = False) -> None:
@@ -227,14 +232,6 @@ class Approvals:
             return _UNDECIDED
         now = _now()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
-
-    @staticmethod
-    def _require(verdict: Verdict, call: Call, grant: Grant | None) -> None:
-        if verdict.state == "rejected":
-            raise NotAllowed(id=call.id, rule="rejected", decision=verdict.grant.message if verdict.grant else "")
-        if grant is not None and verdict.state != "approved":
-            reason = verdict.reason or "the approval was revoked"
-            raise ApprovalRequired(id=call.id, approval_key=str(call.id), call=call.call_id, decision=reason)
 
     def _seen(self, book: Book, call: Call) -> CallRecord | None:
         """Return the record of the call, if any. Raises `CallRepeated` if its id was used for another call."""

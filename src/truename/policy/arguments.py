@@ -50,10 +50,9 @@ def read_arguments(value: object) -> dict[str, Any]:
     if not isinstance(found, Mapping):
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
     try:
-        copy = _copied(found, 0, [MAX_ENTRIES])
+        copy: dict[str, object] = _copied(found, 0, [MAX_ENTRIES])
     except _ArgumentError as error:
         raise error.call() from error.__cause__
-    assert isinstance(copy, dict)  # noqa: S101 - a copy of a mapping
     if found is value and not _is_short(copy):
         _require_short(len(_JSON.encode(copy)))
     return copy
@@ -77,7 +76,7 @@ def _require_short(length: int) -> None:
         raise InvalidCall(field=_WHERE, problem=f"has {length:,} characters, more than {MAX_ARGUMENTS:,}")
 
 
-def _is_short(flat: dict[str, Any]) -> bool:
+def _is_short(flat: dict[str, object]) -> bool:
     """Return whether all arguments are texts, as in most calls, and short even if every character is escaped."""
     length = 0
     for key, value in flat.items():
@@ -99,8 +98,8 @@ def _parsed(source: str) -> object:
     return found
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
             raise InvalidCall(field=f"{_WHERE}.{key}", problem="occurs twice")
@@ -153,8 +152,8 @@ def _is_plain(value: object) -> bool:
     return kind is str or kind is bool or value is None or (kind is int and -_EXACT < value < _EXACT)  # type: ignore[operator]
 
 
-def _copied_table(table: Mapping[Any, Any], depth: int, room: list[int]) -> dict[str, Any]:
-    copy: dict[str, Any] = {}
+def _copied_table(table: Mapping[object, object], depth: int, room: list[int]) -> dict[str, object]:
+    copy: dict[str, object] = {}
     for key, item in table.items():
         if not isinstance(key, str):
             raise _ArgumentError(f"has a key of type {type(key).__name__}, not text")
@@ -166,8 +165,8 @@ def _copied_table(table: Mapping[Any, Any], depth: int, room: list[int]) -> dict
     return copy
 
 
-def _copied_list(items: list[Any] | tuple[Any, ...], depth: int, room: list[int]) -> list[Any]:
-    copy: list[Any] = []
+def _copied_list(items: list[object] | tuple[object, ...], depth: int, room: list[int]) -> list[object]:
+    copy: list[object] = []
     for number, item in enumerate(items):
         try:
             copy.append(item if _is_plain(item) else _copied(item, depth + 1, room))

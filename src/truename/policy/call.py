@@ -257,7 +257,7 @@ def call_of(
     return bound_call(
         name=name,
         namespace=namespace,
-        call_id=_text(payload, _source_of_id(payload)),
+        call_id=_text(payload, "id" if payload_field(payload, "type") == _REQUEST else "call_id"),
         arguments=payload_field(payload, "arguments"),
         names=names,
         caller=caller,
@@ -321,12 +321,12 @@ def shape_of(tool: Tool) -> str:
     return definition_digest({key: value for key, value in tool.current.items() if key != "name"})
 
 
-def annotations_of(tool: Tool) -> Mapping[str, Any]:
+def annotations_of(tool: Tool) -> Mapping[str, object]:
     """Return a tool's annotations with the operator's replacements; empty if missing or not an object."""
     return claims_of(tool)[0]
 
 
-def claims_of(tool: Tool) -> tuple[Mapping[str, Any], ...]:
+def claims_of(tool: Tool) -> tuple[Mapping[str, object], ...]:
     """Return all annotations of a tool that rules check: the shown ones, and those that the server gives now."""
     definitions = (tool.shown,) if tool.offered is None else (tool.shown, overlaid(tool.offered, tool.presented))
     return tuple(found if isinstance(found := one.get("annotations"), Mapping) else {} for one in definitions)
@@ -360,10 +360,6 @@ def _check_fields(payload: object) -> None:
     for name in given or ():
         if name not in _KNOWN:
             raise InvalidCall(field=name if isinstance(name, str) else repr(name), problem="is not a field of a call")
-
-
-def _source_of_id(payload: object) -> str:
-    return "id" if payload_field(payload, "type") == _REQUEST else "call_id"
 
 
 def _text(payload: object, name: str) -> str:

@@ -31,7 +31,7 @@ _MOST: Final = 10_000
 _REMEDY: Final = "Correct it; invalid metadata is not used."
 
 
-def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, Any]]:
+def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping[str, object]]:
     """Read the ``metadata`` table of a configuration: ``[metadata."phone/ios_*"]`` with fields of `Metadata`.
 
     Reading the result again returns an equal table. Raises `ConfigError` with the file and the key, or an
@@ -55,7 +55,7 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
 class Overrides:
     """The metadata that the operator declares, indexed by tool id and glob."""
 
-    def __init__(self, table: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, table: Mapping[str, Mapping[str, object]]) -> None:
         self._table = ById({glob: MetadataPatch(values=values) for glob, values in table.items()})
 
     def __bool__(self) -> bool:
@@ -67,7 +67,7 @@ class Overrides:
         return exact.over(globbed)
 
 
-def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
+def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, object] | None:
     where = f"metadata.{excerpt(str(glob))}"
     if problem := glob_error(glob) if isinstance(glob, str) else "it is not a text":
         faults.add(where, f"it can't match any tool: {problem}")
@@ -132,7 +132,7 @@ class Exposure:
         contexts: Iterable[Context],
         *,
         convention: Convention | None = None,
-        metadata: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        metadata: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     ) -> Exposure:
         """Build the exposure for a setup with these contexts: a field is required if at least one of them has it."""
         known = tuple(contexts)

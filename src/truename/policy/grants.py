@@ -20,6 +20,7 @@ __all__ = [
     "SCOPES",
     "Book",
     "CallRecord",
+    "CallState",
     "Grant",
     "PlainBook",
     "Scope",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 Scope = Literal["call", "arguments", "session", "always"]
+CallState = Literal["seen", "running", "done", "failed"]
 State = Literal["approved", "rejected", "suspended", "undecided"]
 
 
@@ -177,7 +179,7 @@ class CallRecord:
     where: Where
     id: ToolId
     arguments: str
-    state: Literal["seen", "running", "done", "failed"] = "seen"
+    state: CallState = "seen"
     at: str = ""
 
 

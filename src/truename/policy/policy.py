@@ -107,7 +107,11 @@ class Policy:
         """Run the block at most once, if the call is allowed. Raises the errors of `enforce`, and `CallRepeated`."""
         decision = self.enforce(call)
         with nullcontext() if self.approvals is None else self.approvals.once(call, decision.grant):
-            self._record(call)
+            try:
+                if self.recorder is not None:
+                    self.recorder(call.copied())
+            except Exception:  # noqa: BLE001 - an error of the recorder must not stop the call
+                _log.exception("the recorder failed on %s; the call is made nevertheless", call.id)
             yield decision
 
     def visible(self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = ()) -> bool:
@@ -135,17 +139,11 @@ class Policy:
             if not (whoever_calls and (rule.principals or rule.agents))
         )
 
-    def _record(self, call: Call) -> None:
-        try:
-            if self.recorder is not None:
-                self.recorder(call.copied())
-        except Exception:  # noqa: BLE001 - an error of the recorder must not stop the call
-            _log.exception("the recorder failed on %s; the call is made nevertheless", call.id)
-
     def _ruled(self, call: Call) -> Decision:
         strictest = self._by_rules(call)
         found = [] if strictest is None else [strictest]
-        found += self._exposed(call)
+        if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
+            found.append(refusal)
         found += [decision for check in self.checks if (decision := _checked(check, call)) is not None]
         if not found:
             return Decision(outcome=self.default, rule=_DEFAULT, reason="no rule applies to it")
@@ -166,16 +164,12 @@ class Policy:
             decision = self._known[key] = _strictest(found) if found else None
             return decision
 
-    def _exposed(self, call: Call) -> Iterator[Decision]:
-        if self.exposure is not None and (refusal := self.exposure.refusal(call, call.caller.context)):
-            yield refusal
-
 
 def _applies(
     rule: CallRule,
     id: ToolId,
     origin: Origin,
-    claims: tuple[Mapping[str, Any], ...],
+    claims: tuple[Mapping[str, object], ...],
     *,
     caller: Caller,
     formerly: tuple[ToolId, ...],
@@ -322,7 +316,7 @@ def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | 
         faults.add(where, "it is not an object")
         return None
     before = len(faults)
-    found: dict[str, Any] = {"name": where}
+    found: dict[str, object] = {"name": where}
     for key, value in entry.items():
         term = _WRITTEN.get(key)
         if term is None:

@@ -137,8 +137,8 @@ class Presentation:
 
 def _strictest(entries: Iterable[Words]) -> Words:
     """Merge entries of equal precedence: the strictest of each hint; their texts are already known to be equal."""
-    found: dict[str, Any] = {}
-    notes: dict[str, Any] = {}
+    found: dict[str, object] = {}
+    notes: dict[str, object] = {}
     for words in entries:
         found |= words
         for name, value in words.get(_NOTES, {}).items():
@@ -172,12 +172,14 @@ def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 
 
-def _table(table: object, where: str, fields: Mapping[str, Callable[..., Any]], faults: ConfigErrors) -> dict[str, Any]:
+def _table(
+    table: object, where: str, fields: Mapping[str, Callable[..., object]], faults: ConfigErrors
+) -> dict[str, object]:
     """Read an object of these fields; null counts as omitted."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
         faults.add(where, "it is not a table of fields")
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in table.items():
         at = f"{where}.{excerpt(str(name))[1:-1]}"
         if name not in fields:
@@ -195,10 +197,6 @@ def _title(value: object, where: str, faults: ConfigErrors) -> str:
     return text
 
 
-def _description(value: object, where: str, faults: ConfigErrors) -> str:
-    return _text(value, where, faults, LONGEST_DESCRIPTION)
-
-
 def _text(value: object, where: str, faults: ConfigErrors, most: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
         faults.add(where, f"it is not a text of 1 to {most:,} characters")
@@ -214,15 +212,11 @@ def _hint(value: object, where: str, faults: ConfigErrors) -> bool:
     return value is True
 
 
-def _annotations(value: object, where: str, faults: ConfigErrors) -> Words:
-    return MappingProxyType(_table(value, where, _ANNOTATIONS, faults))
-
-
-_ANNOTATIONS: Final[Mapping[str, Callable[..., Any]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
-_FIELDS: Final[Mapping[str, Callable[..., Any]]] = {
+_ANNOTATIONS: Final[Mapping[str, Callable[..., object]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
+_FIELDS: Final[Mapping[str, Callable[..., object]]] = {
     "title": _title,
-    "description": _description,
-    _NOTES: _annotations,
+    "description": lambda value, where, faults: _text(value, where, faults, LONGEST_DESCRIPTION),
+    _NOTES: lambda value, where, faults: MappingProxyType(_table(value, where, _ANNOTATIONS, faults)),
 }
 
 

@@ -242,7 +242,7 @@ class _SqlBook:
         id = self._id("call", texts["tool"])
         return CallRecord(where=where, id=id, arguments=texts["arguments"], state=state, at=texts["at"])
 
-    def _texts(self, kind: str, values: dict[str, Any]) -> dict[str, str]:
+    def _texts(self, kind: str, values: dict[str, object]) -> dict[str, str]:
         try:
             return {name: _loaded(value) for name, value in values.items()}
         except (TypeError, ValueError):

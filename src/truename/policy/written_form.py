@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from truename.errors import InvalidToolId, StoreError, excerpt
 from truename.identity import ToolId
@@ -14,7 +14,11 @@ from truename.policy.grants import MAX_CALLS, MAX_GRANTS, CallRecord, Grant, Pla
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from truename.policy.grants import CallState
+
 __all__ = ["LONGEST_TEXT", "is_time", "read_book", "written_book"]
+
+_Word = TypeVar("_Word", bound=str)
 
 # The second has grants that end; a book without any is written as before, for older versions to read.
 SCHEMA: Final = 2
@@ -25,7 +29,7 @@ _REVISION: Final = "revision"
 LONGEST_TEXT: Final = 8 * 1024
 _SUBJECT: Final = ("digest", "shape", "server", "name", "endpoint")
 _TEXTS: Final = ("principal", "agent", "session", "call_id", "arguments", "message", "by", "at", "wire_name", "until")
-_STATES: Final = ("seen", "running", "done", "failed")
+_STATES: Final[tuple[CallState, ...]] = ("seen", "running", "done", "failed")
 # A limit that is missing would make a grant cover more than was decided.
 _NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
     "call": ("call_id", "arguments"),
@@ -66,7 +70,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     return PlainBook(grants, calls)
 
 
-def _content(raw: bytes, file: str) -> Mapping[str, Any]:
+def _content(raw: bytes, file: str) -> Mapping[str, object]:
     if len(raw) > MAX_BYTES:
         _refuse(file, "", f"it is larger than {MAX_BYTES:,} bytes")
     try:
@@ -80,8 +84,8 @@ def _content(raw: bytes, file: str) -> Mapping[str, Any]:
     return content
 
 
-def _unique(pairs: list[tuple[str, Any]], file: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique(pairs: list[tuple[str, object]], file: str) -> dict[str, object]:
+    found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
             _refuse(file, excerpt(key)[1:-1], "it occurs twice")
@@ -113,13 +117,18 @@ class _JsonObject:
         for number, value in enumerate(values):
             yield _JsonObject(value, f"{name}[{number}]", self._file)
 
-    def text(self, name: str, among: tuple[str, ...] = ()) -> str:
+    def text(self, name: str) -> str:
         value = self._values.get(name, "")
         if not isinstance(value, str) or len(value) > LONGEST_TEXT:
             self.wrong(name, f"it is not a text of at most {LONGEST_TEXT:,} characters")
-        if among and value not in among:
-            self.wrong(name, f"{excerpt(value)} is none of {', '.join(among)}")
         return value
+
+    def one_of(self, name: str, words: tuple[_Word, ...]) -> _Word:
+        text = self.text(name)
+        found = next((word for word in words if word == text), None)
+        if found is None:
+            self.wrong(name, f"{excerpt(text)} is not one of {', '.join(words)}")
+        return found
 
     def needed(self, name: str) -> None:
         if not self._values.get(name):
@@ -158,7 +167,7 @@ def _written_grant(grant: Grant) -> str:
 
 def _grant(entry: _JsonObject) -> Grant:
     entry.only({"key", "approved", "scope", "id", *_SUBJECT, *_TEXTS})
-    scope: Scope = entry.text("scope", get_args(Scope))  # type: ignore[assignment]
+    scope = entry.one_of("scope", tuple(_NEEDED))
     for name in ("key", "digest", *_NEEDED[scope]):
         entry.needed(name)
     if (until := entry.text("until")) and not is_time(until):
@@ -190,8 +199,8 @@ def _call(entry: _JsonObject) -> CallRecord:
     entry.only({"id", "arguments", "state", "at", *Where._fields})
     for name in ("call_id", "arguments"):
         entry.needed(name)
-    state: Any = entry.text("state", _STATES)
     where = Where(*(entry.text(name) for name in Where._fields))
+    state = entry.one_of("state", _STATES)
     return CallRecord(
         where=where, id=entry.id("id"), arguments=entry.text("arguments"), state=state, at=entry.text("at")
     )

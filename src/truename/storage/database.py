@@ -447,8 +447,7 @@ class Database:
         if self.path is None:
             return False
         try:
-            # It is asked before each look.
-            found = os.stat(self.path)  # noqa: PTH116
+            found = self.path.stat()
         except FileNotFoundError:
             return True
         return (found.st_dev, found.st_ino) != self._inode

@@ -175,10 +175,11 @@ class MetricConverter:
         return found
 
     def _metric(self, family: Family, since: int, now: int) -> Metric:
-        data: Any
+        data: object
         match family.type:
             case "counter":
-                points = self._sums(family, since, now)
+                samples = [sample for sample in family.samples if sample.name.endswith("_total")]
+                points = [_point(sample, since, now, self._new(family.name, sample)) for sample in samples]
                 data = Sum(points, self._temporality, is_monotonic=True)
             case "histogram":
                 data = Histogram(self._histograms(family, since, now), self._temporality)
@@ -187,10 +188,6 @@ class MetricConverter:
                 data = Gauge(points)
         name, unit = _named(family.name)
         return Metric(name=name, description=family.documentation, unit=unit, data=data)
-
-    def _sums(self, family: Family, since: int, now: int) -> list[NumberDataPoint]:
-        samples = [sample for sample in family.samples if sample.name.endswith("_total")]
-        return [_point(sample, since, now, self._new(family.name, sample)) for sample in samples]
 
     def _new(self, name: str, sample: Sample) -> float:
         if not self._is_delta:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from truename.policy.call import CallEvent
-    from truename.telemetry.status import GatewayStatus, StatusSource
+    from truename.telemetry.status import StatusSource
 
 __all__ = ["Metrics"]
 
@@ -210,12 +210,8 @@ class _StatusCollector(Collector):
             ]
         rows.append(("truename_audit_ok", "Whether the audit log can be written.", now.audit_ok))
         yield from (GaugeMetricFamily(name, text, value=value) for name, text, value in rows if value is not None)
-        yield from _server_metrics(now)
-
-
-def _server_metrics(now: GatewayStatus) -> Iterator[GaugeMetricFamily]:
-    for name, text, value in _OF_A_SERVER:
-        family = GaugeMetricFamily(name, text, labels=["server"])
-        for server in now.servers:
-            family.add_metric([server.key], value(server))
-        yield family
+        for name, text, value in _OF_A_SERVER:
+            family = GaugeMetricFamily(name, text, labels=["server"])
+            for server in now.servers:
+                family.add_metric([server.key], value(server))
+            yield family

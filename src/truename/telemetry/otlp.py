@@ -136,18 +136,15 @@ class SpanEncoder:
     def _attribute(self, one: tuple[str, Any]) -> bytes:
         key, value = one
         if type(value) is str:
-            return self._text(key, value)
+            # Nearly all attributes are texts; those need no message to be encoded.
+            written = self._pair(key, _sized(_TEXT, _utf8(value)))
+            return written if key in _NEW_EACH_TIME else self._kept((key, value), written)
         if type(value) is int and 0 <= value <= _LARGEST:
             return self._pair(key, _NUMBER + _varint(value))
         # Values of types that the gateway never uses are not sent, nor integers outside 64 bits.
         is_sent = type(value) is not int or -_LARGEST <= value + 1 <= _LARGEST
         field = _VALUES.get(type(value)) if is_sent else None
         return _bytes(Message(attributes=[KeyValue(key=key, value=AnyValue(**{field: value}))])) if field else b""
-
-    def _text(self, key: str, value: str) -> bytes:
-        """Encode an attribute that is a text, as nearly all are, without building a message first."""
-        written = self._pair(key, _sized(_TEXT, _utf8(value)))
-        return written if key in _NEW_EACH_TIME else self._kept((key, value), written)
 
     def _pair(self, key: str, value: bytes) -> bytes:
         return _sized(_ATTRIBUTE, (self._keys.get(key) or self._named(key)) + _sized(_VALUE, value))

@@ -54,9 +54,9 @@ class GatewaySpan(Span):
         kind: SpanKind,
         context: SpanContext,
         parent: SpanContext | None,
-        attributes: Mapping[str, Any] | None,
+        attributes: Mapping[str, object] | None,
         *,
-        end: Callable[[Any], None],
+        end: Callable[[object], None],
     ) -> None:
         self.name = name
         self.kind = kind
@@ -76,11 +76,11 @@ class GatewaySpan(Span):
         """Return whether the span has not ended."""
         return not self.ended
 
-    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+    def set_attributes(self, attributes: Mapping[str, object]) -> None:
         """Set several attributes."""
         self.attributes.update(attributes)
 
-    def set_attribute(self, key: str, value: Any) -> None:
+    def set_attribute(self, key: str, value: object) -> None:
         """Set one attribute."""
         self.attributes[key] = value
 
@@ -92,10 +92,10 @@ class GatewaySpan(Span):
         """Set the status, without its description."""
         self.status = status.status_code if isinstance(status, Status) else status
 
-    def add_event(self, *_: Any, **__: Any) -> None:
+    def add_event(self, *_: object, **__: object) -> None:
         """Ignore the event."""
 
-    def record_exception(self, *_: Any, **__: Any) -> None:
+    def record_exception(self, *_: object, **__: object) -> None:
         """Ignore the exception."""
 
     def end(self, end_time: int | None = None) -> None:
@@ -106,7 +106,7 @@ class GatewaySpan(Span):
 
 
 class _GatewayTracer(Tracer):
-    def __init__(self, provider: GatewayTracerProvider, end: Callable[[Any], None]) -> None:
+    def __init__(self, provider: GatewayTracerProvider, end: Callable[[object], None]) -> None:
         self._sampler = provider.sampler
         self._ids = provider.id_generator
         self._end = end
@@ -116,9 +116,9 @@ class _GatewayTracer(Tracer):
         name: str,
         context: Context | None = None,
         kind: SpanKind = SpanKind.INTERNAL,
-        attributes: Mapping[str, Any] | None = None,
-        *_: Any,
-        **__: Any,
+        attributes: Mapping[str, object] | None = None,
+        *_: object,
+        **__: object,
     ) -> Span:
         """Start a span as child of the one in the context, if the sampler wants it."""
         above = get_current_span(context)

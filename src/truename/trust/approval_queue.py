@@ -262,7 +262,7 @@ def decided(
     return grant
 
 
-def about_tool(subject: Subject) -> dict[str, Any]:
+def about_tool(subject: Subject) -> dict[str, object]:
     """Return which tool a decision is about, as it was then."""
     return {
         "tool": str(subject.id),
@@ -272,7 +272,7 @@ def about_tool(subject: Subject) -> dict[str, Any]:
     }
 
 
-def about_request(one: PendingCall) -> dict[str, Any]:
+def about_request(one: PendingCall) -> dict[str, object]:
     """Return which call somebody is to decide on."""
     return {
         "who": one.principal,
@@ -286,7 +286,7 @@ def about_request(one: PendingCall) -> dict[str, Any]:
     }
 
 
-def about_grant(one: Grant) -> dict[str, Any]:
+def about_grant(one: Grant) -> dict[str, object]:
     """Return what was decided, and until when it counts."""
     return {
         "who": one.principal,
@@ -299,7 +299,7 @@ def about_grant(one: Grant) -> dict[str, Any]:
     }
 
 
-def about_definition(one: PinnedTool) -> dict[str, Any]:
+def about_definition(one: PinnedTool) -> dict[str, object]:
     """Return which definition is meant: a tool's, or where there is no tool a server's instructions."""
     tool = None if one.id is None else str(one.id)
     return {"tool": tool, "server": one.server, "upstream_name": one.name, "digest": one.digest}

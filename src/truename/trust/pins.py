@@ -138,7 +138,7 @@ class PinStore:
     ) -> None:
         self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
-        self._known: dict[tuple[Any, ...], PinnedTool] = {}
+        self._known: dict[tuple[object, ...], PinnedTool] = {}
         self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
         self._seen: dict[tuple[str, str], SeenDefinition] = {}

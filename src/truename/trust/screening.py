@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Convention, Declaration, Finding, lint
 from truename.conventions.rules import CHECKS, LintContext
@@ -49,7 +49,7 @@ _SKIPPED: Final = frozenset({"data", "blob", "mimeType", "type", "uri", "_meta",
 _BREAK: Final = "\n\n"
 
 
-def texts_of(answer: Mapping[str, Any]) -> Iterator[str]:
+def texts_of(answer: Mapping[str, object]) -> Iterator[str]:
     """Yield the texts of an answer, in order: of blocks, messages, resources, structured values and their keys.
 
     >>> list(texts_of({"content": [{"type": "text", "text": "Done."}], "structuredContent": {"a": ["b", 1]}}))
@@ -57,7 +57,7 @@ def texts_of(answer: Mapping[str, Any]) -> Iterator[str]:
 
     What lies behind 20,000 places is not looked at.
     """
-    left: list[Any] = [answer[part] for part in reversed(_PARTS) if part in answer]
+    left: list[object] = [answer[part] for part in reversed(_PARTS) if part in answer]
     room = _MOST_PLACES
     while left and room > 0:
         value, room = left.pop(), room - 1
@@ -75,7 +75,7 @@ def _as_text(key: object) -> tuple[str, ...]:
     return () if key in {"text", "content", "resource", "role", "message"} else (str(key),)
 
 
-def said_in(answer: Mapping[str, Any]) -> str:
+def said_in(answer: Mapping[str, object]) -> str:
     """Return what is looked at of an answer: its texts, an empty line between any two, at most `LONGEST` characters."""
     text = _BREAK.join(texts_of(answer))
     if len(text) <= LONGEST:

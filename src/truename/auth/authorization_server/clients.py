@@ -12,7 +12,7 @@ import json
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -51,6 +51,8 @@ _MOST_DOCUMENTS: Final = 256
 _KEPT: Final = 300.0
 _AT_ONCE: Final = 32
 _AT_ONE_HOST: Final = 2
+# The authentication method of public clients, which have no secret (RFC 7591).
+_PUBLIC: Final = "none"
 
 
 class RegisteredClient(OAuthClientInformationFull):
@@ -184,7 +186,7 @@ class RegisteredClients:
         if _spelled(uris) != spelled:
             raise RegistrationError("invalid_redirect_uri", "redirect_uris are ambiguous for URL parsers")
         name = printable_name(asked.client_name)
-        asked.token_endpoint_auth_method = "none"  # noqa: S105 - there is none
+        asked.token_endpoint_auth_method = _PUBLIC
         asked.client_secret = asked.client_secret_expires_at = None
         asked.client_name = name or None
         asked.scope = " ".join(self._scopes) or None
@@ -202,7 +204,19 @@ class RegisteredClients:
     async def get(self, client_id: str) -> RegisteredClient | None:
         """Return the client with this id, or None."""
         if is_document(client_id):
-            return await self._documented(client_id)
+            if (known := self._documents.get(client_id)) is not None:
+                return known[0]
+            # Anybody may name a slow host: only the clients of that host wait for it.
+            own = self._hosts.setdefault(urlsplit(client_id).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
+            async with own, self._limit:
+                if (known := self._documents.get(client_id)) is not None:
+                    return known[0]
+                try:
+                    found = self._read(client_id, await self._fetch(client_id, named_by=NetworkZone.PUBLIC))
+                except FetchError:
+                    found = None
+            self._documents.put(client_id, (found,), until=self._clock() + (_KEPT if found is not None else _KEPT / 10))
+            return found
         try:
             said = self._issued.read("client+jwt", self._issuer, client_id)
         except Invalid:
@@ -220,7 +234,7 @@ class RegisteredClients:
                 client_id=client_id,
                 redirect_uris=[AnyUrl(uri) for uri in uris],
                 client_name=name or None,
-                token_endpoint_auth_method="none",  # noqa: S106 - there is none
+                token_endpoint_auth_method=_PUBLIC,
                 offered=self._scopes,
                 registered=(*uris, *also),
             )
@@ -232,25 +246,10 @@ class RegisteredClients:
             return f"send 1 to {_MOST_URIS} redirect_uris"
         return next((problem for uri in uris if (problem := redirect_error(uri, self._schemes))), None)
 
-    async def _documented(self, url: str) -> RegisteredClient | None:
-        if (known := self._documents.get(url)) is not None:
-            return known[0]
-        # Anybody may name a slow host: only the clients of that host wait for it.
-        own = self._hosts.setdefault(urlsplit(url).hostname or "", anyio.CapacityLimiter(_AT_ONE_HOST))
-        async with own, self._limit:
-            if (known := self._documents.get(url)) is not None:
-                return known[0]
-            try:
-                found = self._read(url, await self._fetch(url, named_by=NetworkZone.PUBLIC))
-            except FetchError:
-                found = None
-        self._documents.put(url, (found,), until=self._clock() + (_KEPT if found is not None else _KEPT / 10))
-        return found
-
     def _read(self, url: str, answer: FetchedDocument) -> RegisteredClient | None:
         if answer.status != 200 or len(answer.body) > 64 * 1024:
             return None
-        said: Mapping[str, Any] = answer.document()
+        said: Mapping[str, object] = answer.document()
         uris, name, method = said.get("redirect_uris"), said.get("client_name"), said.get("token_endpoint_auth_method")
         # A document that names another client id is not valid for this one, and a published secret is not a secret.
         if said.get("client_id") != url or "client_secret" in said or method not in (None, "none"):

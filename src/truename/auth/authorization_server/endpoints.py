@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
 from mcp.server.auth.handlers.register import RegistrationHandler
@@ -41,13 +41,12 @@ from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from mcp.server.auth.provider import AuthorizationParams
     from starlette.datastructures import QueryParams
     from starlette.types import Receive, Scope, Send
 
-    from truename.auth.authorization_server.clients import RegisteredClient
     from truename.auth.authorization_server.provider import AuthorizationState
     from truename.auth.inbound.authentication import OnAccess
     from truename.auth.network.fetch import Fetch
@@ -173,7 +172,8 @@ class AuthorizationEndpoints:
         # Without the parameter the method is "plain" (RFC 7636); such a downgrade is refused.
         if said.get("code_challenge_method") != "S256":
             return error_page("The client must use PKCE with code_challenge_method S256.")
-        if (size := _size(said.get("redirect_uri"), said.get("state"))) > _LONGEST_ASKED:
+        kept = said.get("redirect_uri"), said.get("state")
+        if (size := len(json.dumps(kept, ensure_ascii=False).encode())) > _LONGEST_ASKED:
             problem = f"The client's redirect_uri and state have {size:,} bytes, more than {_LONGEST_ASKED:,}."
             return error_page(f"{problem} Use a client that sends shorter ones.")
         # The SDK parses the URL, and many texts parse to one URL: only the registered text is valid.
@@ -245,9 +245,6 @@ class AuthorizationEndpoints:
             return error_page(_GONE)
         if answer != "allow":
             return self._back(params, error="access_denied")
-        return await self._to_provider(client, params, browser)
-
-    async def _to_provider(self, client: RegisteredClient, params: AuthorizationParams, browser: str) -> Response:
         agreed = ConsentGiven(digest_of_client(client.client_id), params)
         state, pending = self._server.authorizations.begin(_KIND, browser, agreed.packed())
         address = await self._server.provider.address(state, challenge_of(pending.verifier), pending.nonce)
@@ -292,11 +289,7 @@ def _csrf(browser: str, token: str) -> str:
     return hmac.digest(browser.encode(), token.encode(), "sha256").hex()
 
 
-def _size(*texts: str | None) -> int:
-    return len(json.dumps(texts, ensure_ascii=False).encode())
-
-
-def _repeats(pairs: list[tuple[str, Any]]) -> bool:
+def _repeats(pairs: Sequence[tuple[str, object]]) -> bool:
     names = [name for name, _ in pairs if name != "resource"]
     return len(set(names)) < len(names)
 

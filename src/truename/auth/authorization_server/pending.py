@@ -103,7 +103,7 @@ class ConsentGiven:
     client: str
     params: AuthorizationParams
 
-    def packed(self) -> Sequence[Any]:
+    def packed(self) -> Sequence[object]:
         """Return the fields needed later as short JSON values."""
         params = self.params
         return [self.client, str(params.redirect_uri), params.state, params.code_challenge, params.scopes or []]

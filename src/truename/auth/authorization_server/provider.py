@@ -77,7 +77,7 @@ class AuthorizationStates:
         # An entry requires a sign-in at the provider, so strangers cannot fill the cache.
         self._finished: SecretTTLCache[bool] = SecretTTLCache(_SECONDS, clock)
 
-    def begin(self, kind: str, browser: str, said: Sequence[Any]) -> tuple[str, AuthorizationState]:
+    def begin(self, kind: str, browser: str, said: Sequence[object]) -> tuple[str, AuthorizationState]:
         """Start an authorization: return its state parameter and its `AuthorizationState`. ``said`` is JSON."""
         id = secrets.token_bytes(_ID)
         plain = json.dumps([int(self._clock() + _SECONDS), *said], ensure_ascii=False, separators=(",", ":"))
@@ -107,7 +107,7 @@ class AuthorizationStates:
         self._finished.put(pending.id, value=True, whose=who)
         return is_first
 
-    def _visit(self, id: bytes, said: Sequence[Any]) -> AuthorizationState:
+    def _visit(self, id: bytes, said: Sequence[object]) -> AuthorizationState:
         verifier, nonce = (_text_visits(self._derived(what, id)) for what in (b"verifier", b"nonce"))
         return AuthorizationState(id=_text_visits(id), said=said, verifier=verifier, nonce=nonce)
 
@@ -199,7 +199,9 @@ class IdentityProvider:
             raise NotAllowedIn(message)
         return found
 
-    def _proof(self, tokens: Mapping[str, Any], claims: Mapping[str, Any], refresh_token: str = "") -> ProviderLogin:
+    def _proof(
+        self, tokens: Mapping[str, object], claims: Mapping[str, object], refresh_token: str = ""
+    ) -> ProviderLogin:
         settings = self._settings
         self._check_allowed(claims)
         if settings.name_claim == _EMAIL and claims.get("email_verified") is not True:
@@ -213,12 +215,12 @@ class IdentityProvider:
         )
         return ProviderLogin(principal, _text(tokens.get("refresh_token")) or refresh_token)
 
-    def _check_allowed(self, claims: Mapping[str, Any]) -> None:
+    def _check_allowed(self, claims: Mapping[str, object]) -> None:
         if not any(_fits(rule, claims, self._settings.groups_claim) for rule in self._settings.allow):
             message = "the allow list of sign-in does not include them"
             raise NotAllowedIn(message)
 
-    async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
+    async def _tokens(self, form: Mapping[str, str]) -> Mapping[str, object]:
         settings = self._settings
         headers = {}
         if settings.client_secret:
@@ -233,14 +235,14 @@ class IdentityProvider:
         if answer.status != 200:
             message = f"the provider responds with status {answer.status}"
             raise FetchError(message)
-        found: Mapping[str, Any] = answer.document()
+        found: Mapping[str, object] = answer.document()
         return found
 
-    async def _claims(self, tokens: Mapping[str, Any], nonce: str | None) -> Mapping[str, Any]:
+    async def _claims(self, tokens: Mapping[str, object], nonce: str | None) -> Mapping[str, object]:
         """Return the claims of the person: those of the ID token, completed by userinfo."""
         if self._issuer_client is None:
             return await self._userinfo(tokens)
-        said: Mapping[str, Any] = {}
+        said: Mapping[str, object] = {}
         if "id_token" in tokens:
             said = await self._identity(_text(tokens["id_token"]), nonce)
         elif nonce is not None:
@@ -258,16 +260,16 @@ class IdentityProvider:
     async def _has_userinfo(self) -> bool:
         return self._issuer_client is None or "userinfo_endpoint" in await self._issuer_client.metadata()
 
-    async def _userinfo(self, tokens: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _userinfo(self, tokens: Mapping[str, object]) -> Mapping[str, object]:
         bearer = {"authorization": f"Bearer {_text(tokens.get('access_token'))}"}
         answer = await self._ask("userinfo_endpoint", self._settings.userinfo_url, None, bearer)
         if answer.status != 200:
             message = f"the provider responds with status {answer.status}"
             raise FetchError(message)
-        found: Mapping[str, Any] = answer.document()
+        found: Mapping[str, object] = answer.document()
         return found
 
-    async def _identity(self, token: str, nonce: str | None) -> Mapping[str, Any]:
+    async def _identity(self, token: str, nonce: str | None) -> Mapping[str, object]:
         assert self._keys is not None  # noqa: S101 - there is an issuer
         settings, keys = self._settings, await self._keys.now()
         rules = Issuer(issuer=settings.vouches, algorithms=_ALGORITHMS)
@@ -301,7 +303,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _fits(rule: str, claims: Mapping[str, Any], groups_claim: str) -> bool:
+def _fits(rule: str, claims: Mapping[str, object], groups_claim: str) -> bool:
     kind, _, wanted = rule.partition(":")
     if kind == "*":
         return True

@@ -126,14 +126,11 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
 
     # End of an authorization
 
-    def _seconds(self, proof: ProviderLogin) -> float:
-        """Return the length of a session: a short one if the provider cannot be asked about the person again."""
-        longest = self.settings.session_seconds
-        return longest if proof.refresh_token else min(longest, _UNASKED_SECONDS)
-
     def code_for(self, agreed: ConsentGiven, proof: ProviderLogin) -> str:
         """Issue an authorization code for a person who returned from the provider."""
         now, who, code = int(self._clock()), proof.principal, secrets.token_urlsafe(32)
+        # A session is short if the provider cannot be asked about the person again.
+        longest = self.settings.session_seconds
         session = SignInSession(
             id=secrets.token_hex(16),
             name=who.name,
@@ -142,7 +139,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             groups=who.groups,
             scopes=frozenset(agreed.params.scopes or ()),
             made=now,
-            until=now + int(self._seconds(proof)),
+            until=now + int(longest if proof.refresh_token else min(longest, _UNASKED_SECONDS)),
         )
         params = agreed.params
         self._codes.put(

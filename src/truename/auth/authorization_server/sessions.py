@@ -85,7 +85,16 @@ class SignInSessions:
             (count,) = data.execute("SELECT count(*) FROM sign_in").fetchone()
             if count >= _MOST:
                 self._file.refuse(f"{count:,} people are signed in already", "full", "Revoke sessions.")
-            data.execute(_INSERT, _row(session))
+            said = (
+                session.id,
+                session.name,
+                session.issuer,
+                session.client,
+                session.client_name,
+                _plain(session.groups),
+                _plain(session.scopes),
+            )
+            data.execute(_INSERT, (*said, session.turn, session.made, session.until))
         return frozenset(ended)
 
     def get(self, id: str) -> SignInSession | None:
@@ -99,7 +108,7 @@ class SignInSessions:
         rows = self._file.rows(_GOOD, self._clock())
         return tuple(map(self._read, rows))
 
-    def _read(self, row: tuple[Any, ...]) -> SignInSession:
+    def _read(self, row: tuple[object, ...]) -> SignInSession:
         try:
             return _session(row)
         except (ValueError, TypeError, RecursionError):
@@ -152,11 +161,6 @@ def end_sessions(config: Config, ids: Iterable[str]) -> None:
 
 def _plain(words: frozenset[str]) -> str:
     return json.dumps(sorted(words))
-
-
-def _row(one: SignInSession) -> tuple[Any, ...]:
-    said = (one.id, one.name, one.issuer, one.client, one.client_name, _plain(one.groups), _plain(one.scopes))
-    return (*said, one.turn, one.made, one.until)
 
 
 def _session(row: tuple[Any, ...]) -> SignInSession:

@@ -61,7 +61,7 @@ class TokenIssuer:
         self._clock = clock
         self._registry = _TokenRegistry(algorithms=[_ALGORITHM])
 
-    def sign(self, kind: Kind, audience: str, claims: Mapping[str, Any], seconds: float | None) -> str:
+    def sign(self, kind: Kind, audience: str, claims: Mapping[str, object], seconds: float | None) -> str:
         """Return a token of a kind, valid for ``seconds`` (None: without expiry)."""
         now = int(self._clock())
         said = {**claims, "iss": self._issuer, "aud": audience, "iat": now}

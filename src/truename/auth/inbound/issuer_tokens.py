@@ -34,7 +34,9 @@ _SAYING: Final = ("typ", "token_use", "token_type")
 _OTHERS: Final = frozenset({"id", "id_token", "refresh", "refresh_token", "offline", "logout"})
 
 
-def principal_from_claims(claims: Mapping[str, Any], *, issuer: str, name_claim: str, groups_claim: str) -> Principal:
+def principal_from_claims(
+    claims: Mapping[str, object], *, issuer: str, name_claim: str, groups_claim: str
+) -> Principal:
     """Return the principal of a token's claims. Raises `Invalid`."""
     name = claims.get(name_claim)
     # GitHub identifies people by numbers.
@@ -55,7 +57,7 @@ def principal_from_claims(claims: Mapping[str, Any], *, issuer: str, name_claim:
     )
 
 
-def foreign_kind(claims: Mapping[str, Any]) -> str | None:
+def foreign_kind(claims: Mapping[str, object]) -> str | None:
     """Return the kind of a token that is not an access token, whatever its header; None for an access token.
 
     >>> foreign_kind({"typ": "Refresh"}), foreign_kind({"typ": "Bearer"}), foreign_kind({"at_hash": "x"})
@@ -66,7 +68,7 @@ def foreign_kind(claims: Mapping[str, Any]) -> str | None:
     return "not an access token" if marked is None and said & _OTHERS else marked
 
 
-def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
+def scopes_in(claims: Mapping[str, object]) -> frozenset[str]:
     """Return the scopes of claims: ``scope`` as in RFC 8693, or ``scp`` as some issuers use, a string or a list.
 
     >>> sorted(scopes_in({"scope": "read write"})), sorted(scopes_in({"scp": ["read"]}))
@@ -76,13 +78,13 @@ def scopes_in(claims: Mapping[str, Any]) -> frozenset[str]:
     return _words(said.split(" ") if isinstance(said, str) else said)
 
 
-def groups_in(claims: Mapping[str, Any], claim: str) -> frozenset[str]:
+def groups_in(claims: Mapping[str, object], claim: str) -> frozenset[str]:
     """Return the groups in a claim of that name, or in a nested claim to which its dots lead.
 
     >>> groups_in({"realm_access": {"roles": ["eng"]}}, "realm_access.roles")
     frozenset({'eng'})
     """
-    found: Any = claims.get(claim)
+    found: object = claims.get(claim)
     if found is None:
         found = claims
         for part in claim.split("."):
@@ -150,7 +152,11 @@ class IssuerAuthenticator:
 
     async def _admitted(self, token: str) -> Authenticated | AuthenticationFailure:
         if not is_signed(token) or self._issuer.introspection == "always":
-            return self._judged(await self._asked(token), self._clock() + _ASKED_AGAIN)
+            # The claims of a signed token count together with those of introspection.
+            signed = await self._verified(token) if is_signed(token) else {}
+            return self._judged(
+                {**signed, **await self._introspection.claims(token, self._audience)}, self._clock() + _ASKED_AGAIN
+            )
         key, now = hashlib.sha256(token.encode()).digest(), self._clock()
         known = self._good.get(key)
         if known is not None and known[0] == self._keys.changes:
@@ -160,12 +166,7 @@ class IssuerAuthenticator:
             self._good.put(key, (self._keys.changes, found), until=min(now + _KEPT, found.until or now))
         return found
 
-    async def _asked(self, token: str) -> Mapping[str, Any]:
-        # The claims of a signed token count together with those of introspection.
-        signed = await self._verified(token) if is_signed(token) else {}
-        return {**signed, **await self._introspection.claims(token, self._audience)}
-
-    async def _verified(self, token: str) -> Mapping[str, Any]:
+    async def _verified(self, token: str) -> Mapping[str, object]:
         keys = await self._keys.now()
         try:
             return verify_token(token, keys, self._issuer, self._audience, self._clock())

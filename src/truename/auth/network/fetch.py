@@ -58,7 +58,7 @@ class Fetch(Protocol):
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post a form or a JSON document to it.
@@ -80,8 +80,14 @@ class Web:
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         networks = tuple(map(ip_network, allowed))
+        # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve
+        # another.
         self._transports = {
-            near: PinnedAddressTransport(_transport(), NetworkPolicy(near, networks)) for near in NetworkZone
+            near: PinnedAddressTransport(
+                httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0)),
+                NetworkPolicy(near, networks),
+            )
+            for near in NetworkZone
         }
 
     async def __call__(
@@ -90,7 +96,7 @@ class Web:
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post to it. A redirect is returned like any response. Raises `FetchError`."""
@@ -141,7 +147,7 @@ class Within:
         *,
         named_by: NetworkZone = NetworkZone.LOOPBACK,
         form: Mapping[str, str] | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post to it. Raises `FetchError`."""
@@ -156,11 +162,6 @@ class Within:
         # The owner of a DNS name can later point it to this machine.
         self._near = min(self._near, await self._fetch.network_zone(self._address))
         return self._near
-
-
-def _transport() -> httpx2.AsyncHTTPTransport:
-    # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve another.
-    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 class _Lasting(httpx2.AsyncBaseTransport):

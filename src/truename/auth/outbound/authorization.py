@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
@@ -60,7 +60,7 @@ def redirect_uri_for(said: Login, issuer: str, address: str) -> str:
     return address if said.client_id else f"{address}/{hashlib.sha256(issuer.encode()).hexdigest()[:16]}"
 
 
-def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, Any]:
+def client_document(client_id: str, redirects: tuple[str, ...], name: str = _NAME) -> dict[str, object]:
     """Return the gateway's client metadata, for its ``client_id`` URL (SEP-991) or for registration (RFC 7591)."""
     return {
         **({"client_id": client_id} if client_id else {}),
@@ -90,7 +90,7 @@ async def with_registered_client(site: LoginSite, redirect: str) -> Login:
     return _as(said, one)
 
 
-def _registers(said: Login, metadata: Mapping[str, Any]) -> bool:
+def _registers(said: Login, metadata: Mapping[str, object]) -> bool:
     """Return whether the issuer needs a registration, because it does not accept the client id."""
     is_read = metadata.get("client_id_metadata_document_supported") is True
     is_set_up = bool(said.client_secret) or not is_document(said.client_id)
@@ -224,7 +224,7 @@ def _readable(url: str) -> str:
     return url
 
 
-def _code_in(answer: Mapping[str, str], metadata: Mapping[str, Any], issuer: str) -> str:
+def _code_in(answer: Mapping[str, str], metadata: Mapping[str, object], issuer: str) -> str:
     sender = answer.get("iss")
     is_told = metadata.get(_SAYS_WHOSE) is True
     if (sender is None and is_told) or (sender is not None and sender != issuer):

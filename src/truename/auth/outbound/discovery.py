@@ -146,7 +146,7 @@ def _read(answer: FetchedDocument, address: str, asked: str) -> DiscoveredIssuer
     return DiscoveredIssuer(issuers=issuers, resource=resource, scopes=fit[:_MOST_SCOPES])
 
 
-def _listed(said: Mapping[str, Any], name: str) -> list[Any]:
+def _listed(said: Mapping[str, object], name: str) -> list[Any]:
     found = said.get(name)
     return found if isinstance(found, list) else []
 
@@ -221,12 +221,9 @@ class LoginRegistrations:
     def forget_client(self, whole: Login) -> None:
         """Delete a registration that the issuer no longer knows."""
         for redirect in self.redirects(whole.issuer):
-            if self._is(whole, redirect):
+            known = self.client(whole.issuer, redirect)
+            if known is not None and known.client_id == whole.client_id:
                 self._vault.remove(_at(whole.issuer), redirect)
-
-    def _is(self, whole: Login, redirect: str) -> bool:
-        known = self.client(whole.issuer, redirect)
-        return known is not None and known.client_id == whole.client_id
 
     # Logins of people
 
@@ -286,7 +283,7 @@ class LoginRegistrations:
         raw = self._vault.get(place, name)
         return None if raw is None else json.loads(raw)
 
-    def _put(self, place: str, name: str, kept: dict[str, Any]) -> None:
+    def _put(self, place: str, name: str, kept: Mapping[str, object]) -> None:
         self._vault.put(place, name, json.dumps({"schema": 1, **kept}).encode())
 
 
@@ -403,7 +400,7 @@ async def _found(address: str, fetch: Fetch, pinned: DiscoveredIssuer | None, *,
     raise FetchError(message)
 
 
-async def login_metadata(issuer_client: IssuerClient) -> dict[str, Any]:
+async def login_metadata(issuer_client: IssuerClient) -> dict[str, object]:
     """Return the metadata of an issuer that supports logins with PKCE. Raises `FetchError`."""
     metadata = await issuer_client.metadata()
     methods = metadata.get("code_challenge_methods_supported")

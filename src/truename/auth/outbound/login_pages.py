@@ -10,7 +10,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -273,18 +273,15 @@ class LoginPages:
         if method == "GET" and _BACK.fullmatch(path):
             return await self._came_back(request)
         if (method, path) == ("GET", CLIENT) and self._is_secure:
-            return self._document()
+            here = self._logins.here
+            said = client_document(here + CLIENT, (here + CALLBACK, _LOOPBACK), self._name)
+            return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
         attempt = None if found is None else self._logins.at(found[1])
         if attempt is None:
             return _fault(_GONE, 404)
         if method == "POST":
             return await self._agreed(request, attempt)
         return self._asking(request, attempt) if method == "GET" else Response(status_code=405)
-
-    def _document(self) -> Response:
-        here = self._logins.here
-        said = client_document(here + CLIENT, (here + CALLBACK, _LOOPBACK), self._name)
-        return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
 
     def _asking(self, request: Request, attempt: LoginAttempt) -> Response:
         """Show the server and the person. A GET starts nothing: programs that preview links send one too."""
@@ -304,7 +301,7 @@ class LoginPages:
     async def _agreed(self, request: Request, attempt: LoginAttempt) -> Response:
         browser = request.cookies.get(self._cookie, "")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        csrf: Any = (await request.form()).get("csrf") if kind == _FORM else None
+        csrf: object = (await request.form()).get("csrf") if kind == _FORM else None
         if not browser or not isinstance(csrf, str):
             return _fault(_GONE)
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, attempt).encode()):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.auth.network.fetch import Fetch
     from truename.auth.vault import Vault
     from truename.config.credentials import Login
 
@@ -192,7 +192,12 @@ class UserTokens:
         if self._clock() < self._failed_at + _PAUSE:
             raise NoCredential(self._failure)
         try:
-            new = parse_token_response(await self._asked(had.refresh), self._clock())
+            more, headers = client_authentication(self._said, await self._issuer_client.metadata())
+            form = {"grant_type": "refresh_token", "refresh_token": had.refresh, "resource": self._resource, **more}
+            form = {name: value for name, value in form.items() if value}
+            new = parse_token_response(
+                await self._issuer_client.ask("token_endpoint", None, form, headers), self._clock()
+            )
             # A server that does not rotate its refresh token may omit it.
             new = new if new.refresh else TokenResponse(new.token, new.until, had.refresh)
             is_kept = self._logins.follow(self._principal, had, new)
@@ -223,9 +228,3 @@ class UserTokens:
             raise LoginNeeded(message) from error
         self._failure, self._failed_at = str(error), self._clock()
         raise NoCredential(self._failure) from error
-
-    async def _asked(self, refresh: str) -> FetchedDocument:
-        more, headers = client_authentication(self._said, await self._issuer_client.metadata())
-        form = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": self._resource, **more}
-        form = {name: value for name, value in form.items() if value}
-        return await self._issuer_client.ask("token_endpoint", None, form, headers)

@@ -220,7 +220,14 @@ class TokenExchanges:
             answer = await self._asked(token)
             # Only the access token is kept: a caller who is still authenticated can exchange again.
             found = replace(parse_token_response(answer, self._clock()), refresh="")
-            _check(answer, found, token)
+            # The checks of RFC 8693 section 2.2.1.
+            issued = answer.document().get("issued_token_type")
+            if not isinstance(issued, str) or issued not in _ISSUED:
+                message = "the authorization server does not declare the issued token as an access token"
+                raise FetchError(message)
+            if found.token == token:
+                message = "the authorization server returns the same token that it received"
+                raise FetchError(message)
             had.granted = found
         except FetchError as error:
             had.failure, had.failed_at = f"cannot exchange this caller's token: {error}", self._clock()
@@ -263,14 +270,3 @@ class ExchangedTokens:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
-
-
-def _check(answer: FetchedDocument, found: TokenResponse, token: str) -> None:
-    """Check the response to a token exchange (RFC 8693 section 2.2.1). Raises `FetchError`."""
-    issued = answer.document().get("issued_token_type")
-    if not isinstance(issued, str) or issued not in _ISSUED:
-        message = "the authorization server does not declare the issued token as an access token"
-        raise FetchError(message)
-    if found.token == token:
-        message = "the authorization server returns the same token that it received"
-        raise FetchError(message)

@@ -59,7 +59,11 @@ def illegal_for_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """
     for refusal in context.refusals:
         declaration, refusing = refusal.declaration, refusal.for_spelling
-        if not refusing or _is_reported(declaration, context):
+        if not refusing:
+            continue
+        faults = {fault.rule for fault in context.classes[declaration.name].faults}
+        severities = context.convention.severities
+        if any(name in faults and not _is_off(severities, name, code) for name, code in _REPORTED):
             continue
         first = next(reason for reason in refusal.reasons[refusing[0].name] if reason.code != LENGTH)
         fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."
@@ -95,12 +99,6 @@ def too_long(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 
 CHECKS: Final = (illegal_name, illegal_for_client, too_long)
-
-
-def _is_reported(declaration: Declaration, context: LintContext) -> bool:
-    faults = {fault.rule for fault in context.classes[declaration.name].faults}
-    severities = context.convention.severities
-    return any(name in faults and not _is_off(severities, name, code) for name, code in _REPORTED)
 
 
 def _is_off(severities: Mapping[str, Severity | None], name: str, code: str) -> bool:

@@ -36,7 +36,7 @@ def reserved(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """
     is_asked = context.convention.owners or context.convention.reserved
     for one in context.declarations if is_asked else ():
-        team, owner = _team(one, context.convention), _owner(one, context)
+        team, owner = one.metadata.owner or context.convention.team, _owner(one, context)
         state = f"belongs to {excerpt(owner)}" if owner else "is reserved"
         if owner and team and team != owner:
             fact = f"{excerpt(one.name)} {state}, but {excerpt(team)} declares it."
@@ -105,10 +105,6 @@ def clashing_app(rule: Rule, context: LintContext) -> Iterator[Finding]:
 CHECKS: Final = (reserved, unowned, clashing_app)
 
 _REMEDY: Final = "Give the app a unique id of letters and digits."
-
-
-def _team(declaration: Declaration, convention: Convention) -> str:
-    return declaration.metadata.owner or convention.team
 
 
 def _spellings(declaration: Declaration, context: LintContext) -> tuple[str, ...]:

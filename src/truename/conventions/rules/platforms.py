@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.conventions.findings import Severity
 from truename.conventions.rules.check import build_finding, check, listed
@@ -104,7 +104,13 @@ def _platforms(declaration: Declaration, context: LintContext) -> list[str]:
 def _split(rule: Rule, context: LintContext, group: list[Declaration]) -> Iterator[Finding]:
     by_parameters: defaultdict[object, list[Declaration]] = defaultdict(list)
     for one in group:
-        by_parameters[_shape(one)].append(one)
+        schema = one.definition["inputSchema"]
+        required = schema.get("required")
+        needed = frozenset(map(str, required)) if isinstance(required, list) else frozenset()
+        shape = frozenset(
+            (str(name), _effective_schema(value), str(name) in needed) for name, value in one.parameters.items()
+        )
+        by_parameters[shape].append(one)
     for alike in by_parameters.values():
         own = [one for one in alike if id(one) in context.own]
         if len({one.name for one in alike}) < 2 or not own:
@@ -116,16 +122,7 @@ def _split(rule: Rule, context: LintContext, group: list[Declaration]) -> Iterat
         )
 
 
-def _shape(declaration: Declaration) -> object:
-    schema = declaration.definition["inputSchema"]
-    required = schema.get("required")
-    needed = frozenset(map(str, required)) if isinstance(required, list) else frozenset()
-    return frozenset(
-        (str(name), _effective_schema(value), str(name) in needed) for name, value in declaration.parameters.items()
-    )
-
-
-def _effective_schema(value: Any, depth: int = 0, *, is_named: bool = False) -> object:
+def _effective_schema(value: object, depth: int = 0, *, is_named: bool = False) -> object:
     """Return the parts of a schema that restrict values, in a comparable form; too deep parts equal only themselves."""
     if depth > _DEEPEST:
         return id(value)

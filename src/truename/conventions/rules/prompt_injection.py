@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from truename.conventions.findings import Severity
@@ -21,7 +21,7 @@ from truename.errors import excerpt
 from truename.naming.words import words as words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from truename.conventions.declarations import Declaration
     from truename.conventions.findings import Finding, Rule
@@ -173,24 +173,12 @@ def _base64(run: str) -> Iterator[bytes]:
         yield base64.b64decode(padded)
 
 
-def _escapes(run: str) -> Iterator[bytes]:
-    yield bytes(int(code[-2:], 16) for code in run.split("\\")[1:])
-
-
-def _percent(run: str) -> Iterator[bytes]:
-    yield unquote_to_bytes(run)
-
-
-def _entities(run: str) -> Iterator[bytes]:
-    yield html.unescape(run).encode("ascii", "ignore")
-
-
 # A text that must occur before the pattern is tried, the pattern, and the decoder of its runs.
-_WAYS: Final[tuple[tuple[str, re.Pattern[str], Callable[[str], Iterator[bytes]]], ...]] = (
+_WAYS: Final[tuple[tuple[str, re.Pattern[str], Callable[[str], Iterable[bytes]]], ...]] = (
     ("", _BASE64, _digits),
-    ("\\", _ESCAPES, _escapes),
-    ("%", _PERCENT, _percent),
-    ("&#", _ENTITIES, _entities),
+    ("\\", _ESCAPES, lambda run: [bytes(int(code[-2:], 16) for code in run.split("\\")[1:])]),
+    ("%", _PERCENT, lambda run: [unquote_to_bytes(run)]),
+    ("&#", _ENTITIES, lambda run: [html.unescape(run).encode("ascii", "ignore")]),
 )
 
 
@@ -345,8 +333,8 @@ def _about(declaration: Declaration) -> frozenset[str]:
     return frozenset((*name, *_WORD.findall(description.split("\n\n", 1)[0])))
 
 
-def _parameters(schema: Any) -> Iterator[Parameter]:
-    left: list[tuple[tuple[str, ...], Any]] = [((), schema)]
+def _parameters(schema: object) -> Iterator[Parameter]:
+    left: list[tuple[tuple[str, ...], object]] = [((), schema)]
     room = _MOST_PARAMETERS
     while left and room > 0:
         path, value = left.pop()

@@ -79,7 +79,12 @@ class ToolTexts:
 
     def place(self, offset: int) -> str:
         """Return the path in the definition of the text at an offset; of a long path only the end."""
-        place = ".".join(map(str, _flat(self.places[bisect_right(self.starts, offset) - 1])))
+        path = self.places[bisect_right(self.starts, offset) - 1]
+        keys = []
+        while path:
+            path, key = path
+            keys.append(key)
+        place = ".".join(map(str, reversed(keys)))
         shown = place if len(place) <= _LONGEST_PLACE else f"...{place[-_LONGEST_PLACE:]}"
         return shown if shown.isprintable() else ascii(shown)[1:-1]
 
@@ -129,7 +134,7 @@ class _TextCollector:
     names: list[str]
     values: list[str] = field(default_factory=list)
 
-    def take(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
+    def take(self, path: Path, value: Any) -> list[tuple[Path, object]]:
         """Collect the texts of a mapping or list, including keys; return the nested mappings and lists."""
         inner: list[tuple[Path, Any]] = []
         names_something = path[1] == "properties"
@@ -165,14 +170,6 @@ def _joined(found: _TextCollector) -> ToolTexts:
     places = tuple(path for path, _ in found.texts[: len(starts)])
     names, values = tuple(found.names[:_MOST_PLACES]), tuple(found.values[:_MOST_PLACES])
     return ToolTexts(_BREAK.join(kept), tuple(starts), places, names, values)
-
-
-def _flat(path: Path) -> list[Any]:
-    keys = []
-    while path:
-        path, key = path
-        keys.append(key)
-    return keys[::-1]
 
 
 def _lowered(character: str) -> str:

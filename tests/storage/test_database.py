@@ -396,6 +396,48 @@ def test_a_start_on_a_full_disk_reads_all_and_writes_when_there_is_room(tmp_path
     assert done.stderr == ""
 
 
+_GONE_FOR_A_WHILE = """
+import os, resource, sys
+from tests.storage.test_database import SCHEMA, put, words
+from truename.errors import StoreError
+from truename.storage import Database
+
+path = sys.argv[1]
+no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, no_limit[1]))
+file = Database(path, SCHEMA)
+assert file.readonly_because
+os.rename(path, path + ".away")
+for _ in range(2):
+    try:
+        put(file, "lost")
+    except StoreError as error:
+        print(error.problem.partition(",")[0])
+os.rename(path + ".away", path)
+print(words(file), file.has_news())
+resource.setrlimit(resource.RLIMIT_FSIZE, no_limit)
+put(file, "b")
+print(words(file), bool(file.readonly_because))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of file sizes")
+@pytest.mark.parametrize("before", ["closed", "killed"])
+def test_a_try_to_write_again_that_fails_leaves_what_can_be_read(tmp_path: Path, before: str) -> None:
+    if before == "closed":
+        file = Database(tmp_path / "x", SCHEMA)
+        put(file, "whole")
+        file.close()
+    else:
+        subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "x")], check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _GONE_FOR_A_WHILE, str(tmp_path / "x")], check=False, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    gone = "it was moved"
+    assert done.stdout.splitlines() == [gone, gone, "['whole'] True", "['b', 'whole'] False"]
+
+
 def test_a_database_opened_for_reading_creates_nothing_and_refuses_changes(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
         Database(tmp_path / "x", SCHEMA, readonly=True)

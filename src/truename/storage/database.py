@@ -338,11 +338,11 @@ class Database:
             time.sleep(_PAUSE)
 
     def _began(self, *, is_last_try: bool) -> bool:
-        if self.readonly_because and not self._readonly:
-            self._reopen()
         # SQLite would go on writing into a file that has lost its name.
         if self._is_moved():
             self._refuse_moved()
+        if self.readonly_because and not self._readonly:
+            self._reopen()
         try:
             self._begin(self._data)
         except sqlite3.OperationalError as error:
@@ -361,13 +361,20 @@ class Database:
         self._before = data.total_changes
 
     def _reopen(self) -> None:
-        """Try to write again: the disk may have room now."""
-        self.readonly_because = ""
+        """Try to write again: the disk may have room now. What can be read still can if that fails."""
+        because, self.readonly_because = self.readonly_because, ""
         # A connection that has the file for itself would keep the next one out.
         self._data.close()
-        with self._reporting_path():
-            self._data = self._opened()
         self._version = -1
+        try:
+            with self._reporting_path():
+                self._data = self._opened()
+        except BaseException:
+            self.readonly_because = because
+            if self.path is not None:
+                with suppress(OSError, sqlite3.Error, StoreError):
+                    self._data = self._connected_for_reading(self.path)
+            raise
 
     @contextmanager
     def _transaction(self, data: sqlite3.Connection, patience: float) -> Iterator[None]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename.errors import StoreError
-from truename.storage import Database, Revision, Schema, StateLocation, import_tables, select
+from truename.storage import Database, Revision, Schema, StateLocation, accept_state, import_tables, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -673,3 +673,59 @@ def test_tables_of_an_earlier_database_are_imported_by_their_former_names(tmp_pa
 def test_names_of_tables_and_columns_are_checked() -> None:
     with pytest.raises(ValueError, match="is not the name of a table or column"):
         select("word; DROP TABLE word", ("text",))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+@pytest.mark.parametrize("how", ["another program's", "damaged", "with another's log", "a link", "a pipe"])
+def test_only_a_whole_state_database_is_accepted(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "x"
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "a")
+    known = (tmp_path / "x.revision").read_bytes()
+    if how == "another program's":
+        path.unlink()
+        with closing(sqlite3.connect(path)) as data:
+            data.executescript("CREATE TABLE state (id, revision); INSERT INTO state VALUES ('x', 3)")
+    elif how == "damaged":
+        path.write_bytes(path.read_bytes()[:-4096])
+    elif how == "with another's log":
+        with closing(Database(tmp_path / "y", SCHEMA)):
+            (tmp_path / "x-wal").write_bytes((tmp_path / "y-wal").read_bytes())
+    else:
+        path.rename(tmp_path / "z")
+        if how == "a link":
+            path.symlink_to(tmp_path / "z")
+        else:
+            os.mkfifo(path)
+    with pytest.raises(StoreError):
+        accept_state(StateLocation(path))
+    assert (tmp_path / "x.revision").read_bytes() == known
+
+
+def test_an_older_copy_and_another_database_can_be_accepted(tmp_path: Path) -> None:
+    path, older = tmp_path / "x", tmp_path / "older"
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "a")
+    older.write_bytes(path.read_bytes())
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "b")
+    older.replace(path)
+    found = accept_state(StateLocation(path, known=Revision("0" * 32, 9)))
+    assert found is not None
+    assert found.number == 2
+    with closing(Database(path, SCHEMA)) as file:
+        assert words(file) == ["a"]
+
+
+def test_the_log_that_a_long_reader_let_grow_is_cut_when_it_has_left(tmp_path: Path) -> None:
+    file, log = Database(tmp_path / "x", SCHEMA), tmp_path / "x-wal"
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM word").fetchall()
+        for number in range(12):
+            put(file, f"{number}" * 2_000_000)
+        assert log.stat().st_size > 20 * 1024 * 1024
+    for number in range(4):
+        put(file, f"after {number}")
+    assert log.stat().st_size <= 16 * 1024 * 1024
+    file.close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from truename.errors import StoreError
-from truename.storage import Database, Revision, Schema, StateLocation, import_tables, select
+from truename.storage import Database, Revision, Schema, StateLocation, accept_state, import_tables, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -396,6 +396,48 @@ def test_a_start_on_a_full_disk_reads_all_and_writes_when_there_is_room(tmp_path
     assert done.stderr == ""
 
 
+_GONE_FOR_A_WHILE = """
+import os, resource, sys
+from tests.storage.test_database import SCHEMA, put, words
+from truename.errors import StoreError
+from truename.storage import Database
+
+path = sys.argv[1]
+no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, no_limit[1]))
+file = Database(path, SCHEMA)
+assert file.readonly_because
+os.rename(path, path + ".away")
+for _ in range(2):
+    try:
+        put(file, "lost")
+    except StoreError as error:
+        print(error.problem.partition(",")[0])
+os.rename(path + ".away", path)
+print(words(file), file.has_news())
+resource.setrlimit(resource.RLIMIT_FSIZE, no_limit)
+put(file, "b")
+print(words(file), bool(file.readonly_because))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of file sizes")
+@pytest.mark.parametrize("before", ["closed", "killed"])
+def test_a_try_to_write_again_that_fails_leaves_what_can_be_read(tmp_path: Path, before: str) -> None:
+    if before == "closed":
+        file = Database(tmp_path / "x", SCHEMA)
+        put(file, "whole")
+        file.close()
+    else:
+        subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "x")], check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _GONE_FOR_A_WHILE, str(tmp_path / "x")], check=False, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    gone = "it was moved"
+    assert done.stdout.splitlines() == [gone, gone, "['whole'] True", "['b', 'whole'] False"]
+
+
 def test_a_database_opened_for_reading_creates_nothing_and_refuses_changes(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
         Database(tmp_path / "x", SCHEMA, readonly=True)
@@ -631,3 +673,59 @@ def test_tables_of_an_earlier_database_are_imported_by_their_former_names(tmp_pa
 def test_names_of_tables_and_columns_are_checked() -> None:
     with pytest.raises(ValueError, match="is not the name of a table or column"):
         select("word; DROP TABLE word", ("text",))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+@pytest.mark.parametrize("how", ["another program's", "damaged", "with another's log", "a link", "a pipe"])
+def test_only_a_whole_state_database_is_accepted(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "x"
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "a")
+    known = (tmp_path / "x.revision").read_bytes()
+    if how == "another program's":
+        path.unlink()
+        with closing(sqlite3.connect(path)) as data:
+            data.executescript("CREATE TABLE state (id, revision); INSERT INTO state VALUES ('x', 3)")
+    elif how == "damaged":
+        path.write_bytes(path.read_bytes()[:-4096])
+    elif how == "with another's log":
+        with closing(Database(tmp_path / "y", SCHEMA)):
+            (tmp_path / "x-wal").write_bytes((tmp_path / "y-wal").read_bytes())
+    else:
+        path.rename(tmp_path / "z")
+        if how == "a link":
+            path.symlink_to(tmp_path / "z")
+        else:
+            os.mkfifo(path)
+    with pytest.raises(StoreError):
+        accept_state(StateLocation(path))
+    assert (tmp_path / "x.revision").read_bytes() == known
+
+
+def test_an_older_copy_and_another_database_can_be_accepted(tmp_path: Path) -> None:
+    path, older = tmp_path / "x", tmp_path / "older"
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "a")
+    older.write_bytes(path.read_bytes())
+    with closing(Database(path, SCHEMA)) as file:
+        put(file, "b")
+    older.replace(path)
+    found = accept_state(StateLocation(path, known=Revision("0" * 32, 9)))
+    assert found is not None
+    assert found.number == 2
+    with closing(Database(path, SCHEMA)) as file:
+        assert words(file) == ["a"]
+
+
+def test_the_log_that_a_long_reader_let_grow_is_cut_when_it_has_left(tmp_path: Path) -> None:
+    file, log = Database(tmp_path / "x", SCHEMA), tmp_path / "x-wal"
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM word").fetchall()
+        for number in range(12):
+            put(file, f"{number}" * 2_000_000)
+        assert log.stat().st_size > 20 * 1024 * 1024
+    for number in range(4):
+        put(file, f"after {number}")
+    assert log.stat().st_size <= 16 * 1024 * 1024
+    file.close()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from truename.errors import StoreError
 from truename.storage.database import Database, Schema
+from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from truename.storage.location import StateLocation
-
 __all__ = ["StateReport", "accept_state", "check_state"]
+
+_NO_TABLES: Final = Schema("check", ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +60,17 @@ def check_state(location: StateLocation, schemas: Iterable[Schema]) -> StateRepo
 def accept_state(location: StateLocation) -> Revision | None:
     """Record the present revision of a database as the right one; None, and nothing is recorded, if there is none.
 
-    Raises `StoreError` for a file that is not a state database.
+    Raises `StoreError` for what is no state database, is damaged, or has the log of another one beside it.
     """
-    if location.path is None:
+    path = location.path
+    if path is None:
         return None
-    beside = RevisionFile(location.path)
-    if not location.path.exists() or not location.path.stat().st_size:
+    beside = RevisionFile(path)
+    if not path.is_symlink() and (not path.exists() or (path.is_file() and not path.stat().st_size)):
         beside.path.unlink(missing_ok=True)
         return None
-    try:
-        with closing(sqlite3.connect(f"{_uri(location)}?mode=ro", uri=True, isolation_level=None)) as data:
-            found = Revision(*data.execute("SELECT id, revision FROM state").fetchone())
-    except (sqlite3.Error, TypeError) as error:
-        problem, remedy = f"it is not a state database ({error})", "Move it away, or restore it from a copy."
-        raise StoreError(file=str(location.path), key="", problem=problem, remedy=remedy, code="corrupt") from error
+    with closing(Database(StateLocation(path), _NO_TABLES, readonly=True, checks_revision=False)) as data:
+        found = data.revision()
     beside.write(found)
     beside.close()
     return found

@@ -41,6 +41,7 @@ _PAUSE: Final = 0.005
 _MIN_SIZE: Final = 512
 # Checking every page takes a time that grows with the file; `truename state check` checks larger ones.
 _CHECKED_WHEN_OPENED: Final = 4 * 1024 * 1024
+_LONGEST_LOG: Final = 16 * 1024 * 1024
 _APPLICATION: Final = 0x54724E6D
 _CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 # Two threads that create a file at once: closing a descriptor of it ends the locks that SQLite has by another one.
@@ -76,6 +77,7 @@ class Database:
     reason, and `change` tries to open it for writing again.
 
     ``import_former`` fills new tables from the file that an earlier version kept, in the transaction that makes them.
+    With ``checks_revision=False`` a database that lost recorded changes is opened too.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Database:
         *,
         patience: float = PATIENCE,
         readonly: bool = False,
+        checks_revision: bool = True,
         import_former: Callable[[sqlite3.Connection, Path], object] | None = None,
     ) -> None:
         self.location = StateLocation.of(where)
@@ -96,6 +99,7 @@ class Database:
         self._schema = schema
         self._patience = patience
         self._readonly = readonly
+        self._checks_revision = checks_revision
         self._import = import_former
         self._lock = threading.RLock()
         self._depth = 0
@@ -178,6 +182,8 @@ class Database:
 
     def _known(self) -> Revision | None:
         """Return the latest revision on record: in the file beside the database, else in the audit log."""
+        if not self._checks_revision:
+            return None
         beside, audited = None if self._revision_file is None else self._revision_file.read(), self.location.known
         if beside is None or audited is None or beside.database != audited.database:
             return audited or beside
@@ -201,6 +207,8 @@ class Database:
             data.execute("PRAGMA trusted_schema = OFF")
             data.execute("PRAGMA secure_delete = ON")
             data.execute("PRAGMA synchronous = FULL")
+            # A reader that stayed long lets the log grow; it is cut when it is begun again.
+            data.execute(f"PRAGMA journal_size_limit = {_LONGEST_LOG}")
             self._prepare(data, is_writable=not is_uri)
             # Readers wait for nobody, and `_begin` waits itself.
             data.execute(f"PRAGMA busy_timeout = {round(_LOOP_PATIENCE * 1_000)}")
@@ -338,11 +346,11 @@ class Database:
             time.sleep(_PAUSE)
 
     def _began(self, *, is_last_try: bool) -> bool:
-        if self.readonly_because and not self._readonly:
-            self._reopen()
         # SQLite would go on writing into a file that has lost its name.
         if self._is_moved():
             self._refuse_moved()
+        if self.readonly_because and not self._readonly:
+            self._reopen()
         try:
             self._begin(self._data)
         except sqlite3.OperationalError as error:
@@ -361,13 +369,20 @@ class Database:
         self._before = data.total_changes
 
     def _reopen(self) -> None:
-        """Try to write again: the disk may have room now."""
-        self.readonly_because = ""
+        """Try to write again: the disk may have room now. What can be read still can if that fails."""
+        because, self.readonly_because = self.readonly_because, ""
         # A connection that has the file for itself would keep the next one out.
         self._data.close()
-        with self._reporting_path():
-            self._data = self._opened()
         self._version = -1
+        try:
+            with self._reporting_path():
+                self._data = self._opened()
+        except BaseException:
+            self.readonly_because = because
+            if self.path is not None:
+                with suppress(OSError, sqlite3.Error, StoreError):
+                    self._data = self._connected_for_reading(self.path)
+            raise
 
     @contextmanager
     def _transaction(self, data: sqlite3.Connection, patience: float) -> Iterator[None]:

@@ -150,7 +150,7 @@ _TEXTS: Final[Mapping[str, Callable[[str], dict[str, object]]]] = {"markdown": f
 
 
 class LoadedFile(NamedTuple):
-    """A file's value with its document (None for scripts and Markdown), or the problem why it can't be read."""
+    """A file's value with its document (None for scripts and Markdown), or the problem why it cannot be read."""
 
     value: object = None
     document: Document | None = None
@@ -158,7 +158,7 @@ class LoadedFile(NamedTuple):
 
 
 def load_file(path: Path, format_: str) -> LoadedFile:
-    """Return the content of a file, or the problem why it can't be read."""
+    """Return the content of a file, or the problem why it cannot be read."""
     try:
         if format_ in _TEXTS:
             return LoadedFile(_TEXTS[format_](_text(path)))
@@ -176,5 +176,5 @@ def _text(path: Path) -> str:
             return stream.read(_MOST_TEXT).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        problem = f"it can't be read ({reason})"
+        problem = f"it cannot be read ({reason})"
         raise ConfigError(file=str(path), key="", problem=problem, remedy="Check the path.") from error

@@ -14,7 +14,7 @@ _ABOUT: Final = {"name": "truename-lab", "version": "1"}
 
 
 class Session:
-    """A session with one server, begun at once. Raises `OSError` where the server can't be asked."""
+    """A session with one server, begun at once. Raises `OSError` where the server cannot be asked."""
 
     def __init__(self, url: str) -> None:
         self._url = url

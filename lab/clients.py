@@ -77,7 +77,7 @@ def _python_version(place: Path, name: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Unavailable:
-    """A client that the lab can't run, and why."""
+    """A client that the lab cannot run, and why."""
 
     name: str
     title: str
@@ -110,7 +110,7 @@ def clients() -> Mapping[str, Client]:
 
 
 def unavailable() -> tuple[Unavailable, ...]:
-    """Return the clients that were tried and can't be run."""
+    """Return the clients that were tried and cannot be run."""
     return tuple(Unavailable(name=name, **row) for name, row in _table().get("unavailable", {}).items())
 
 

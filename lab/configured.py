@@ -38,7 +38,7 @@ class Way:
     ``client`` is its name for `truename connect`, ``files`` what is in the home; ``moved`` says where its driver is to
     write instead of the home or the project, ``settle`` what then is different from what the driver wrote, ``refuse``
     writes the list, unless the client has none. A client that ``remembers`` shows, until its servers answer, the list
-    that it kept from the session before, so what changed in between can't be called in its first session.
+    that it kept from the session before, so what changed in between cannot be called in its first session.
     """
 
     client: str

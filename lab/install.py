@@ -29,7 +29,7 @@ def install(client: Client) -> None:
     try:
         _python(client) if client.kind == "python" else _node(client)
     except (subprocess.CalledProcessError, OSError) as error:
-        raise RuntimeError(f"{client.name} can't be installed: {error}. See what was said above.") from error
+        raise RuntimeError(f"{client.name} cannot be installed: {error}. See what was said above.") from error
 
 
 def _node(client: Client) -> None:

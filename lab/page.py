@@ -45,7 +45,7 @@ def main() -> int:
 
 def _results(runs: Sequence[Run]) -> str:
     parts = [_MADE, "# Can I use this tool name?", *_introduction(runs), "## All at a glance", *_matrix(runs)]
-    parts += ["## What Truename can't mend", *_rest(runs), "## Question by question"]
+    parts += ["## What Truename cannot mend", *_rest(runs), "## Question by question"]
     for question in QUESTIONS:
         parts += _section(runs, question)
     parts += ["## Real catalogues", *_drawn()]
@@ -126,7 +126,7 @@ def _rest(runs: Sequence[Run]) -> Iterator[str]:
         yield "\n".join(["| client | what |", "|---|---|", *lines]) if lines else "Nothing went wrong."
         if mode == "only":
             yield (
-                "Clients that put no server's name in front of a tool's can't tell two servers with one tool's name "
+                "Clients that put no server's name in front of a tool's cannot tell two servers with one tool's name "
                 "apart: they need the one entry for all servers, where Truename puts it there."
             )
 

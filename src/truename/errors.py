@@ -322,7 +322,7 @@ class ConfigError(TruenameError):
 
 
 _LEDGER_TEXT: Mapping[str, str] = {
-    "conflict": "{name!r} is held by {holder}, so {claimant} can't have it. A name never passes to another tool; "
+    "conflict": "{name!r} is held by {holder}, so {claimant} cannot have it. A name never passes to another tool; "
     "choose another name.",
     "corrupt": "{path}, line {line} is damaged ({reason}). Restore the file from a copy; nothing was changed.",
     "full": "Server {origin!r} needs more than {count} names, the limit for one server. "
@@ -335,11 +335,11 @@ _LEDGER_TEXT: Mapping[str, str] = {
     "not_held": "{name!r} was never shown, so there is nothing to change. See `truename history NAME`.",
     "readonly": "The ledger is open for reading only; {name!r} was not recorded. Open it for writing.",
     "busy": "{path} is locked by another process. Wait for that process, or stop it, and try again.",
-    "unusable": "{path} can't be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
+    "unusable": "{path} cannot be used as a ledger: {reason}. Check the path and the disk; nothing was recorded.",
     "bound": "{claimant} is recorded for tool {name!r} of server {origin!r}, and this catalogue gives it to another. "
     "Build the catalogue with bound=ledger.bindings() and owners=ledger.origins().",
     "invalid_day": "{wanted!r} is not a date. Write it like 2027-02-01.",
-    "withdrawn": "{name!r} was retired or redirected, so {claimant} can't have it. Choose another name.",
+    "withdrawn": "{name!r} was retired or redirected, so {claimant} cannot have it. Choose another name.",
 }
 
 
@@ -516,7 +516,7 @@ class CallRepeated(PolicyError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StoreError(ConfigError):
-    """Stored state that can't be used: ``file`` and ``key`` say where, the code says why.
+    """Stored state that cannot be used: ``file`` and ``key`` say where, the code says why.
 
     ``corrupt`` (damaged, or not a file of Truename), ``newer`` (written by a later version), ``busy`` (another process
     holds the lock), ``unusable`` (disk or path), ``full``.
@@ -527,7 +527,7 @@ class StoreError(ConfigError):
 class MigrationError(TruenameError, ValueError):
     """A change of names that was refused as a whole; nothing was changed.
 
-    The code is ``rename_refused``, or ``invalid_version`` for a protocol version that can't be incremented.
+    The code is ``rename_refused``, or ``invalid_version`` for a protocol version that cannot be incremented.
     """
 
     problem: str

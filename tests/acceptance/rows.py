@@ -1,4 +1,4 @@
-"""Reading files of rows, of either shape; whatever can't be read becomes a row that says so."""
+"""Reading files of rows, of either shape; whatever cannot be read becomes a row that says so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One row: ``shape`` tells the two vocabularies of ops apart; ``fault`` is why it can't be executed."""
+    """One row: ``shape`` tells the two vocabularies of ops apart; ``fault`` is why it cannot be executed."""
 
     id: str
     op: str
@@ -37,7 +37,7 @@ def read(path: Path) -> list[Row]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise Unreadable(f"it can't be read ({type(error).__name__}: {error})") from error
+        raise Unreadable(f"it cannot be read ({type(error).__name__}: {error})") from error
     return rows_of(content)
 
 

@@ -1,4 +1,4 @@
-"""The driver itself: it notices every wrong expectation, skips what it can't check, and survives hostile rows."""
+"""The driver itself: it notices every wrong expectation, skips what it cannot check, and survives hostile rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row(given: dict[str, Any], expect: dict[str, Any]) -> Row:
 
 
 def other(key: str, value: Any) -> Any:
-    """Return a value that can't be right if this one is."""
+    """Return a value that cannot be right if this one is."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

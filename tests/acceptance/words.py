@@ -139,5 +139,5 @@ GATES: Final[dict[str, Outcome]] = {
     "needs_approval": "ask",
 }
 
-# Ops that this driver knows of and can't execute, by the capability that they wait for.
+# Ops that this driver knows of and cannot execute, by the capability that they wait for.
 LATER: Final[dict[str, tuple[str, ...]]] = {}

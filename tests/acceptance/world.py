@@ -51,7 +51,7 @@ _SCHEMA = {"type": "object"}
 
 
 class NotChecked(Exception):
-    """A row asks for something that this driver can't check; the text says what."""
+    """A row asks for something that this driver cannot check; the text says what."""
 
 
 def catalog_of(given: Mapping[str, Any]) -> Catalog:

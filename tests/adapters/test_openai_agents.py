@@ -249,7 +249,7 @@ async def test_arguments_that_are_none_run_nothing_and_are_named(arguments: str,
             clerk = Agent(name="clerk", model=ScriptedModel([[asked], [assistant_message("done")]]), tools=tools.tools)
             ended = await Runner.run(clerk, "go", run_config=tools.run_config())
             if ended.interruptions:
-                # The SDK asks about what it can't read without asking the tool.
+                # The SDK asks about what it cannot read without asking the tool.
                 with pytest.raises(InvalidCall, match="arguments"):
                     tools.approve(ended.to_state(), ended.interruptions[0])
             else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ONE = [("call", {"tool": "git@1/push@1"})]
-POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an open file can't be moved there")
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be moved there")
 
 
 def full(most: int) -> Callable[[int, bytes], int]:

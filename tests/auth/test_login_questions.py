@@ -74,7 +74,7 @@ async def test_a_call_asks_for_the_login_that_it_needs_and_goes_on(
         assert asked.elicitation_id is None or asked.elicitation_id not in asked.url
         assert "You are logged in at far" in pages[0].text
         assert len(one.app.guarded.calls) == 2
-        # Bob is not logged in by that, and his client can't ask.
+        # Bob is not logged in by that, and his client cannot ask.
         async with one.client("bob", era) as other:
             refused = await other.call_tool(TOOL, {})
             assert refused.is_error

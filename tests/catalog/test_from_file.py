@@ -124,7 +124,7 @@ def test_what_people_take_for_a_dump_is_called_what_it_is(tmp_path: Path, conten
 
 def test_a_missing_file_and_a_folder_can_not_be_read(tmp_path: Path) -> None:
     assert "No such file" in fault(tmp_path / "missing.json", None).problem
-    assert "can't be read" in fault(tmp_path, None).problem
+    assert "cannot be read" in fault(tmp_path, None).problem
 
 
 def test_what_is_not_utf_8_is_told_with_the_byte(tmp_path: Path) -> None:

@@ -94,10 +94,10 @@ def test_versions_are_left_out_of_what_an_id_names(id: str, parts: tuple[str, ..
         ("git/" + "x" * 509, "it is longer than 512 characters"),
         ("delete_*", "it has no '/' between integration and tool"),
         ("**", "it has no '/' between integration and tool"),
-        ("a/b/c", "it can't match any tool id"),
-        ("git/push@0", "it can't match any tool id"),
-        ("git/", "it can't match any tool id"),
-        ("git /push", "it can't match any tool id"),
+        ("a/b/c", "it cannot match any tool id"),
+        ("git/push@0", "it cannot match any tool id"),
+        ("git/", "it cannot match any tool id"),
+        ("git /push", "it cannot match any tool id"),
     ],
 )
 def test_a_glob_that_fits_nothing_is_told(glob: str, fault: str) -> None:

@@ -220,7 +220,7 @@ def test_who_logs_out_is_in_the_journal_and_their_token_is_not(run: Run, house: 
     assert isinstance(server.auth, Login)
     with open_vault(config) as vault:
         Logins(server.auth, server.url or "", vault).keep("ann", TokenResponse("t0k3n", 2e9, ""))
-    # The authorization server can't be reached: the tokens were deleted here all the same.
+    # The authorization server cannot be reached: the tokens were deleted here all the same.
     assert run("logout", "far", house.file, "--for", "ann").status == 3
     (record,) = house.records("credential")
     assert (record["what"], record["who"], record["server"], record["by"]) == ("logged_out", "ann", "far", whoami())

@@ -74,7 +74,7 @@ def test_a_configuration_that_is_not_there_is_no_dump(run: Run, words: tuple[str
     done = run(*words, name)
 
     assert (done.status, done.out) == (2, "")
-    assert f"{name}: it can't be read (No such file or directory)" in " ".join(done.err.split())
+    assert f"{name}: it cannot be read (No such file or directory)" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
@@ -104,7 +104,7 @@ def test_without_a_source_the_defaults_are_named(run: Run, words: tuple[str, ...
         (("names", "{dump}", "--for", "cursr"), "Unknown client or provider: 'cursr'"),
         (("names", "{dump}", "--alias", "sf"), "'sf' is not an alias"),
         (("names", "{dump}", "--server-name", "x" * 65), "--server-name: 'xxxx"),
-        (("names", "{dump}", "--alias", "sf=\x1b[31m"), "can't be an alias"),
+        (("names", "{dump}", "--alias", "sf=\x1b[31m"), "cannot be an alias"),
         (("names", "{dump}", "--state", "none"), "no ledger found at none"),
         (("serve", "{dump}"), "is a dump of tools, not a configuration of servers"),
         (("serve", "{dump}", "--http", "nowhere"), "'nowhere' is not HOST:PORT"),

@@ -122,7 +122,7 @@ def test_a_server_name_that_no_client_could_have_is_not_recorded(run: Run, dump:
     done = run("rename", dump, "--all", "--server-name", " ", "--state", ledger)
 
     assert done.status == 2
-    assert "--server-name: ' ' can't be a server's name" in done.err
+    assert "--server-name: ' ' cannot be a server's name" in done.err
     assert ledger.read_bytes() == before
 
 

@@ -115,7 +115,7 @@ def test_a_file_that_changes_is_read_anew_and_a_wrong_one_changes_nothing(tmp_pa
 REFUSED = {
     "syntax": ('{"mcpServers": {', "line 1"),
     "a key that nobody knows": ('{"mcpServers": {}, "truename": {"max_tols": 3}}', "max_tols: it is not a setting"),
-    "the state": ('{"mcpServers": {}, "truename": {"state": "other"}}', "state: it can't change"),
+    "the state": ('{"mcpServers": {}, "truename": {"state": "other"}}', "state: it cannot change"),
     "the style": (
         '{"mcpServers": {}, "truename": {"state": "LEDGER", "style": "canonical"}}',
         "This ledger was created",

@@ -222,7 +222,7 @@ def test_a_failed_server_is_told_by_the_key_of_its_own_file(home: Path, doctor: 
     write(home, ".gemini/settings.json", {"lab": MISSING})
     (found,) = [one for one in doctor("--start", "--json").document["findings"] if one["code"] == "TN014"]
 
-    assert found["fact"].startswith("Server 'lab' of Gemini CLI can't be started")
+    assert found["fact"].startswith("Server 'lab' of Gemini CLI cannot be started")
 
 
 def on_a_terminal(home: Path, answer: str) -> tuple[int, str]:

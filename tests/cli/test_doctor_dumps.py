@@ -138,7 +138,7 @@ def test_lists_of_one_label_are_servers_of_their_own(run: Run, tmp_path: Path) -
         (("http://[",), "'http://[' is not a valid URL"),
         (("lists.json", "--for", "gemini-clu"), "Unknown client or provider: 'gemini-clu'"),
         (("lists.json", "--json", "--sarif", "-"), "--json and --sarif - both write to stdout"),
-        (("lists.json", "--sarif", "no/such/dir.sarif"), "no/such/dir.sarif can't be written"),
+        (("lists.json", "--sarif", "no/such/dir.sarif"), "no/such/dir.sarif cannot be written"),
         (("--for", "gemini-cli"), "no configuration of gemini-cli was found"),
     ],
 )

@@ -134,7 +134,7 @@ def test_what_is_there_is_not_overwritten(run: Run) -> None:
 
 REFUSED = [
     ([], "no FILE"),
-    (["absent.json"], "can't be read"),
+    (["absent.json"], "cannot be read"),
     (["plain.json"], "plain mcpServers"),
     (["plain.json", "--from", "kong"], "not a known gateway"),
     (["openapi.json"], "can be imported"),

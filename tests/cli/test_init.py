@@ -252,7 +252,7 @@ def test_an_entry_that_can_be_no_server_is_told(home: Path, run: Run) -> None:
 NOTHING: list[tuple[dict[str, Any] | None, str]] = [
     (None, "no client on this machine"),
     ({"mcpServers": {"tn": {"url": "http://127.0.0.1:8750/mcp"}}}, "Truename itself"),
-    ({"mcpServers": {"a": {"url": "ftp://x"}}}, "can't be used"),
+    ({"mcpServers": {"a": {"url": "ftp://x"}}}, "cannot be used"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What `truename init` makes of plugins, of entries that say more than a server, and of places it can't write to."""
+"""What `truename init` makes of plugins, of entries that say more than a server, and of places it cannot write to."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_only_the_rules_that_are_asked_for_are_told(shop: Path, run: Run) -> Non
         (("src", "--write-baseline", "--no-baseline"), "adds to the baseline"),
         (("src", "--for", "no-such-client"), "no-such-client"),
         (("src", "--baseline", "no.jsonl"), "no baseline found at no.jsonl"),
-        (("src", "--sarif", "no/such/dir.sarif"), "can't be written"),
+        (("src", "--sarif", "no/such/dir.sarif"), "cannot be written"),
     ],
 )
 def test_what_cant_be_done_is_said_with_status_2(shop: Path, run: Run, words: tuple[str, ...], said: str) -> None:

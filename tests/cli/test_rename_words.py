@@ -80,7 +80,7 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
         (("a", "b", "--check"), "no file or directory was named"),
         (("a", "b", "--check", ".", "--apply", "."), "--check and --apply exclude each other"),
         (("a", "b", "--apply", "nowhere"), "nowhere: it does not exist"),
-        (("--map", "nowhere.toml"), "nowhere.toml can't be read"),
+        (("--map", "nowhere.toml"), "nowhere.toml cannot be read"),
         (("--map", "x", "--style", "underscore"), "--map and --style exclude each other"),
         (("--style", "underscore"), "no SOURCE of tools was given"),
         (("x", "--style", "on-conflict"), "which applies only to all tools of a ledger"),

@@ -19,16 +19,16 @@ JOINS = {"a": ["b__c"], "a__b": ["c"]}
 @pytest.mark.parametrize(
     ("client", "servers", "told"),
     [
-        ("continue-cli", NAMESAKES, "can't call 2 of 5 tools this way: 'search' of 'jira' (a call runs 'search' of"),
-        ("continue", NAMESAKES, "Continue CLI can't call 2 of 5 tools"),
-        ("claude-code", JOINS, "can't call 2 of 2 tools this way: 'b__c' of 'a' (a call may run 'c' of 'a__b'), "),
+        ("continue-cli", NAMESAKES, "cannot call 2 of 5 tools this way: 'search' of 'jira' (a call runs 'search' of"),
+        ("continue", NAMESAKES, "Continue CLI cannot call 2 of 5 tools"),
+        ("claude-code", JOINS, "cannot call 2 of 2 tools this way: 'b__c' of 'a' (a call may run 'c' of 'a__b'), "),
         (
             "cursor",
             NAMESAKES,
             "4 of 5 tools share a name with another tool, and it is unknown which one a call runs ('search' of ",
         ),
-        ("codex-cli", JOINS, "Codex (code mode) can't call 1 of 2 tools"),
-        ("cline", JOINS, "can't call 1 of 2 tools this way: 'b__c' of 'a' (a call runs 'c' of 'a__b')"),
+        ("codex-cli", JOINS, "Codex (code mode) cannot call 1 of 2 tools"),
+        ("cline", JOINS, "cannot call 1 of 2 tools this way: 'b__c' of 'a' (a call runs 'c' of 'a__b')"),
     ],
 )
 def test_tools_that_a_client_would_lose_are_counted_and_named(client: str, servers: Any, told: str) -> None:
@@ -55,7 +55,7 @@ def test_a_long_list_is_told_in_part() -> None:
 
     (found,) = predict_losses("continue-cli", {"a": tools, "b": tools})
 
-    assert "can't call 9 of 18 tools" in found.text
+    assert "cannot call 9 of 18 tools" in found.text
     assert found.text.endswith(", and 5 more")
 
 

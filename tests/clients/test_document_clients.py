@@ -78,7 +78,7 @@ def test_a_server_comes_changes_and_goes_and_the_bytes_are_what_they_were(file: 
             assert raw.startswith(b"\xef\xbb\xbf") == changed.raw.startswith(b"\xef\xbb\xbf")
             assert (b"\r\n" in raw) == (b"\r\n" in changed.raw)
             assert changed.text.count("mine") == document.text.count("mine")
-            # A file that said nothing at all can't be told from one that says that it has nothing.
+            # A file that said nothing at all cannot be told from one that says that it has nothing.
             if raw or language in {"toml", "yaml"}:
                 assert changed.without(document.first_missing(where)).raw == raw
         if there:

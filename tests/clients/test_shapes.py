@@ -221,7 +221,7 @@ PAIRS = st.dictionaries(st.sampled_from(["A", "AB", "Authorization", "X-Key"]), 
 def servers(draw: st.DrawFn, shape: str) -> ServerConfig:
     """Make a server that entries of this shape can tell."""
     told, form = carries(shape), FORMS[shape]
-    # Where no word is written, an address can't say that it is for SSE.
+    # Where no word is written, an address cannot say that it is for SSE.
     kinds = [kind for kind, word in form.kinds.items() if kind != "sse" or word or form.bare]
     kind = draw(st.sampled_from(kinds))
     off = draw(st.booleans()) if "disabled" in told else False

@@ -1,4 +1,4 @@
-"""Contexts, protocol and recording in a configuration: what can't be read is a fault, and lifts no limit."""
+"""Contexts, protocol and recording in a configuration: what cannot be read is a fault, and lifts no limit."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_they_are_written_as_they_are_read() -> None:
         ({"context": {"app": "${UNSET}"}}, "context.app", "UNSET"),
         ({"context": {"app": "x" * 5000}}, "context.app", "it is not a text of at most"),
         ({"contexts": []}, "contexts", "it is a list"),
-        ({"contexts": {"a b": {}}}, "contexts.a b", "'a b' can't be a name"),
-        ({"contexts": {"a/b": {}}}, "contexts.a/b", "can't be a name"),
-        ({"contexts": {"": {}}}, "contexts.", "can't be a name"),
-        ({"contexts": {"x\n": {}}}, "contexts.x\\n", "can't be a name"),
-        ({"contexts": {"a=b": {}}}, "contexts.a=b", "can't be a name"),
+        ({"contexts": {"a b": {}}}, "contexts.a b", "'a b' cannot be a name"),
+        ({"contexts": {"a/b": {}}}, "contexts.a/b", "cannot be a name"),
+        ({"contexts": {"": {}}}, "contexts.", "cannot be a name"),
+        ({"contexts": {"x\n": {}}}, "contexts.x\\n", "cannot be a name"),
+        ({"contexts": {"a=b": {}}}, "contexts.a=b", "cannot be a name"),
         ({"contexts": {"phone": None}}, "contexts.phone", "not an object"),
         ({"contexts": {"phone": {"origin": 1}}}, "contexts.phone.origin", "it is 1, not a text"),
         ({"protocol": "newest"}, "protocol", "'newest' is not a protocol version"),

@@ -78,7 +78,7 @@ def test_no_word_of_them_is_no_profile() -> None:
         ('[profiles.a]\ntools = ["*"]\neveryone = "yes"', "profiles.a.everyone", "not true or false"),
         ('[profiles.a]\nannotations = {hint = true}\neveryone = true', "profiles.a.annotations.hint", "an annotation"),
         ('[profiles.a.annotations]\nreadOnlyHint = "x"', "profiles.a.annotations.readOnlyHint", "not true or false"),
-        ('[profiles."a/b"]\ntools = ["*"]\neveryone = true', "profiles.a/b", "can't be a name"),
+        ('[profiles."a/b"]\ntools = ["*"]\neveryone = true', "profiles.a/b", "cannot be a name"),
         ('[profiles.a]\nservers = [" "]\neveryone = true', "profiles.a.servers", "it does not have"),
     ],
 )  # fmt: skip

@@ -110,7 +110,7 @@ def _unset(folder: Path, header: str) -> UnsetReference:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "can't be read (No such file or directory)"),
+        (None, "cannot be read (No such file or directory)"),
         (b"", "is empty"),
         (b"\n", "is empty"),
         (b"\xff" + SECRET.encode(), "is not UTF-8"),
@@ -135,7 +135,7 @@ def test_a_file_that_comes_later_is_watched(tmp_path: Path) -> None:
 
 def test_a_file_that_a_setting_needs_is_an_error(tmp_path: Path) -> None:
     text = f'token = "${{file:{tmp_path}/token}}"\n[mcpServers.near]\ncommand = "x"\n'
-    with pytest.raises(ConfigError, match="can't be read") as caught:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
         parse(text, tmp_path / "truename.toml", {})
     assert caught.value.key == "token"
 
@@ -145,7 +145,7 @@ def test_several_references_without_a_value_are_reported_together(tmp_path: Path
     (server,) = parse(text, tmp_path / "truename.toml", {}).servers
     assert unset_problem(server.unset) == (
         "the environment variables A, B are not set, "
-        f"the file '{tmp_path}/token' can't be read (No such file or directory)"
+        f"the file '{tmp_path}/token' cannot be read (No such file or directory)"
     )
     assert unset_problem(server.unset[:1]) == "the environment variable A is not set"
 
@@ -155,7 +155,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "not a regular file" in _unset(tmp_path, f"${{file:{tmp_path}/pipe}}").problem
     assert "not a regular file" in _unset(tmp_path, "${file:/dev/zero}").problem
-    assert "can't be read" in _unset(tmp_path, f"${{file:{tmp_path}}}").problem
+    assert "cannot be read" in _unset(tmp_path, f"${{file:{tmp_path}}}").problem
 
 
 @pytest.mark.parametrize("path", ["token", "./token", "../token", "", "~nobody-of-this-name/token"])
@@ -217,7 +217,7 @@ def test_a_keyring_that_gives_nothing_refuses(ring: Ring, tmp_path: Path, monkey
     assert (unset.name, unset.problem) == ("keyring:github/you", "the keyring has no entry 'github/you'")
     assert "names no entry" in str(_refused(tmp_path, "${keyring:github}"))
     ring.failure = keyring.errors.KeyringLocked(SECRET)
-    assert "can't be asked (KeyringLocked)" in _unset(tmp_path, "${keyring:github/me}").problem
+    assert "cannot be asked (KeyringLocked)" in _unset(tmp_path, "${keyring:github/me}").problem
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "keyring", hidden)
     assert 'pip install "truename[keyring]"' in _unset(tmp_path, "${keyring:github/me}").remedy

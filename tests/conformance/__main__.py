@@ -1,7 +1,7 @@
 """`python -m tests.conformance`: the official suite against the gateway, and against the servers behind it.
 
 Exit status 0 if all passes that a revision requires, and behind the gateway all that passes without it; 1 if not, 2 if
-the suite can't be run.
+the suite cannot be run.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _downloaded(wanted: str) -> Path:
     command = [sys.executable, "-m", "pip", "download", *options, f"mcp=={wanted}"]
     archive = folder / f"mcp-{wanted}.tar.gz"
     if subprocess.run(command, check=False).returncode or not archive.exists():
-        raise SuiteMissing(f"The sources of mcp {wanted} can't be had. See what pip said above.")
+        raise SuiteMissing(f"The sources of mcp {wanted} cannot be had. See what pip said above.")
     return archive
 
 

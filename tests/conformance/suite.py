@@ -30,7 +30,7 @@ _NOT_OURS: Final = ("auth/", "sep-2640-")
 
 
 class SuiteMissing(Exception):
-    """The suite can't be run here."""
+    """The suite cannot be run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def install(package: str, version: str, home: Path) -> Path:
     command = [str(node), str(npm), "install", *options, f"{package}@{version}"]
     env = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}"}
     if subprocess.run(command, cwd=home, env=env, check=False).returncode:
-        raise SuiteMissing(f"{package} {version} can't be installed. See what npm said above.")
+        raise SuiteMissing(f"{package} {version} cannot be installed. See what npm said above.")
     return place
 
 

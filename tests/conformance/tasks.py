@@ -66,7 +66,7 @@ class _Task:
 class TaskedTools:
     """Tools, and what makes tasks of their calls: ``middleware`` for a server that lists ``tools`` and ``announces``.
 
-    ``label`` stands before what they answer; one that is ``rude`` makes tasks for who can't follow them.
+    ``label`` stands before what they answer; one that is ``rude`` makes tasks for who cannot follow them.
     """
 
     def __init__(self, label: str, *, ttl: float | None = 60_000, rude: bool = False) -> None:

@@ -37,7 +37,7 @@ def _values(scalars: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-# TOML can't say null.
+# TOML cannot say null.
 SAYABLE: Final = _values(_SCALARS)
 VALUES: Final = _values(st.one_of(st.none(), _SCALARS))
 _ENDS: Final = st.sampled_from(["\n", "\r\n"])

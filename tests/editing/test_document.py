@@ -177,11 +177,11 @@ def test_what_is_larger_than_any_configuration_is_not_read(language: str, tmp_pa
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"can't be read \(No such file"):
+    with pytest.raises(ConfigError, match=r"cannot be read \(No such file"):
         Document.read(tmp_path / "mcp.json", "json")
     with pytest.raises(ConfigError, match="it is a directory"):
         Document.read(tmp_path, "json")
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError, match="cannot be read"):
         Document.read(tmp_path / "a\0b", "json")
 
 

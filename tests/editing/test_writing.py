@@ -242,7 +242,7 @@ def test_a_full_disk_changes_nothing_and_leaves_nothing(file: Path, step: str, m
 
 def test_without_a_backup_there_is_no_change(file: Path) -> None:
     (file.parent.parent / "state").write_bytes(b"a file where the directory should be")
-    with pytest.raises(ConfigError, match="its backup can't be written") as caught:
+    with pytest.raises(ConfigError, match="its backup cannot be written") as caught:
         change(Document.read(file, "json"))
     assert caught.value.code == "left_alone"
     assert file.read_bytes() == OLD

@@ -62,7 +62,7 @@ def judged(name: str, target: Target, chance: Random) -> Finding | None:
 def _allowed(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(_allowed(one) for one in error.exceptions)
-    # An error that can't be told is no good error.
+    # An error that cannot be told is no good error.
     return isinstance(error, TruenameError) and bool(str(error)) and len(str(error)) < 20_000
 
 

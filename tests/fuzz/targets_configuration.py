@@ -98,7 +98,7 @@ def drawn_configurations(chance: Random) -> None:
     try:
         written = render(config)
     except ConfigError as error:
-        must("surrogate" in str(error) or "TOML" in str(error), "what can't be written is said")
+        must("surrogate" in str(error) or "TOML" in str(error), "what cannot be written is said")
         return
     again = parse(written, Path("/etc/truename.toml"), _ENVIRON)
     must(replace(again, path=config.path).settings == config.settings, "settings are read back as they were written")

@@ -177,7 +177,7 @@ async def _pinged(client: Speaker, _: Server) -> Any:
 
 
 ODD: Mapping[str, Any] = {"vendor": {"z": [None, 1e300]}, "_meta": {"vendor/x": {"y": None}, "traceparent": "00-1"}}
-# What is done, and the first version that has it: an older client can't be asked, an older server does not ask.
+# What is done, and the first version that has it: an older client cannot be asked, an older server does not ask.
 PRIMITIVES: Mapping[str, tuple[Any, str]] = {
     "ping": (_pinged, ""),
     "tools/list, in pages": (_listed("tools/list", "tools"), ""),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 # A server's key by its version.
 KEYS = {version: f"v{index}" for index, version in enumerate(VERSIONS)}
 # A program asks and logs over its one pipe, and over HTTP a client of the stateless era has no session: whose those are
-# can't be told.
+# cannot be told.
 _NOT_TOLD_APART = frozenset({"log messages", "sampling", "roots", "elicitation by a form", "elicitation by a URL"})
 
 

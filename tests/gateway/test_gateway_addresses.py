@@ -114,4 +114,4 @@ async def test_a_redirect_leads_to_no_other_host(place: str, kind: Any, lab: Lab
 async def test_an_allowed_network_is_gone_to(lab: Lab) -> None:
     async with lab.gateway(lab.at("far", "http://0.0.0.0:9/mcp"), allow_addresses=("0.0.0.0/32",)) as gateway:
         told = gateway.status().servers[0].error or ""
-    assert "can't be reached" in told
+    assert "cannot be reached" in told

@@ -102,7 +102,7 @@ async def test_files_that_are_damaged_later_have_all_calls_refused(
         assert await ran(client, text="x")
         office.path.write_text("{}")
         result = await client.call_tool("write", {"text": "x"})
-        assert "the approvals can't be read" in result.content[0].text
+        assert "the approvals cannot be read" in result.content[0].text
         assert str(lab.folder) not in result.content[0].text
 
 
@@ -147,7 +147,7 @@ async def test_another_configuration_keeps_what_was_decided_and_what_waits(
         office.decides()
         assert await ran(client, text="x")
         elsewhere = replace(settings, state=str(lab.folder / "other.db"))
-        with pytest.raises(Exception, match="state: it can't change"):
+        with pytest.raises(Exception, match="state: it cannot change"):
             await running.reload(replace(config, settings=elsewhere))
 
 

@@ -61,7 +61,7 @@ async def test_a_client_of_the_handshake_eras_is_asked_and_one_of_the_stateless_
         assert (await told(old, "ask"))["answer"]["content"] == {"name": "ada"}
         assert (await told(old, "sample"))["answer"]["content"]["text"] == "ada says"
         assert (await told(new, "me"))["modern"]
-        # What the server can't do in that era, it says itself, as it does without the gateway.
+        # What the server cannot do in that era, it says itself, as it does without the gateway.
         with pytest.raises(MCPError, match="no back-channel"):
             await new.call_tool("ask", {})
 

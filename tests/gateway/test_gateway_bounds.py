@@ -1,4 +1,4 @@
-"""Whatever a client sends, it harms itself only: what can't be sent on is refused, and everything has a bound."""
+"""Whatever a client sends, it harms itself only: what cannot be sent on is refused, and everything has a bound."""
 
 from __future__ import annotations
 

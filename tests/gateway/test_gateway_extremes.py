@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 UNREADABLE = frozenset({"deeper", "deepest", "longest"})
-# What JSON has no number for can't be sent on as one.
+# What JSON has no number for cannot be sent on as one.
 CHANGED = {"nan": None, "infinite": None, "half": "\N{REPLACEMENT CHARACTER}", "twice": 2}
 PROBLEM = "(a malformed response)"
 
@@ -95,4 +95,4 @@ def test_an_answer_that_can_not_be_written_is_an_error_of_its_request_alone() ->
     unasked = json.loads(_line(JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params=half)))
 
     assert (told["id"], unasked["id"]) == (7, None)
-    assert told["error"]["message"] == "The response can't be serialised as JSON."
+    assert told["error"]["message"] == "The response cannot be serialised as JSON."

@@ -192,4 +192,4 @@ async def test_what_the_transport_says_of_itself_is_told_to_no_client(
             with pytest.raises(MCPError) as caught:
                 await client.subscribe_resource("test://y")
     assert caught.value.error.data is None
-    assert caught.value.error.message.startswith("Server 'a' can't be reached")
+    assert caught.value.error.message.startswith("Server 'a' cannot be reached")

@@ -231,7 +231,7 @@ async def test_definitions_are_told_whole(lab: Lab, connect: Any, era: str) -> N
         ("describe_tools", {"names": ["twoo"]}, "Did you mean 'two'"),
         ("call_tool", {}, "name must be the name of a tool"),
         ("call_tool", {"name": ["one"]}, "name must be the name of a tool"),
-        ("call_tool", {"name": "call_tool"}, "name can't be call_tool itself"),
+        ("call_tool", {"name": "call_tool"}, "name cannot be call_tool itself"),
         ("call_tool", {"name": "one", "arguments": "{}"}, "arguments must be an object"),
     ],
 )
@@ -369,7 +369,7 @@ def test_the_page_has_the_defaults_and_the_limits() -> None:
     assert f"Cursor {dialects.get('cursor').max_tools})" in page
 
 
-# What can't be written down
+# What cannot be written down
 
 
 async def test_a_ledger_that_can_not_keep_our_names_costs_the_search_and_no_call(

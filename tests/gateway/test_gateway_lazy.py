@@ -167,7 +167,7 @@ async def test_one_that_can_not_be_started_says_so_and_is_not_tried_before_it_is
     ):
         refused = await client.call_tool("get", {})
         assert refused.is_error
-        assert "is not available now (can't be started" in said(refused)
+        assert "is not available now (cannot be started" in said(refused)
         await until(lambda: state(running) == "resting")
         assert [event.kind for event in lab.events] == ["resting", "failed"]
         script.symlink_to(str(lab.normal("w", "get").command))

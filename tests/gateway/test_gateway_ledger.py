@@ -197,7 +197,7 @@ async def test_a_list_that_cannot_be_made_ends_nothing(
             await lab.saw("changed", "c")
             assert await _call(client, "w_look") == "w:look"
 
-    assert "the tool lists can't be refreshed" in caplog.text
+    assert "the tool lists cannot be refreshed" in caplog.text
 
 
 async def test_while_another_process_writes_calls_go_on_and_only_new_names_wait(

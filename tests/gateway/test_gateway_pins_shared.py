@@ -205,7 +205,7 @@ def test_what_is_forgotten_is_new_to_all(fleet: Callable[..., Fleet]) -> None:
     assert both.shown()[0] is None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file can't be removed there")
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
 def test_a_book_that_is_taken_away_is_told_and_what_was_trusted_goes_on(
     fleet: Callable[..., Fleet], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 POLICY = {
     "default": "allow",
     "rules": [
-        {"name": "no deleting", "outcome": "deny", "tools": ["files/delete*"], "reason": "it can't be undone"},
+        {"name": "no deleting", "outcome": "deny", "tools": ["files/delete*"], "reason": "it cannot be undone"},
         {"name": "look first", "outcome": "ask", "tools": ["files/write"]},
         {"name": "not from cursor", "outcome": "deny", "tools": ["files/read"], "clients": ["cursor"]},
     ],

@@ -110,7 +110,7 @@ async def test_what_may_have_run_is_recorded_and_what_did_not_is_not(
         ):
             with pytest.raises(MCPError):
                 await client.call_tool("w_boom", {})
-            # A client that can't be asked: the server has begun all the same.
+            # A client that cannot be asked: the server has begun all the same.
             assert (await client.call_tool("far_ask", {})).is_error
             await stop()
             assert (await client.call_tool("far_later", {})).is_error

@@ -314,7 +314,7 @@ async def test_recording_goes_on_by_the_new_rules(lab: Lab, tmp_path: Path, conn
         await gateway.reload(another(gateway, metadata={}))
         await client.call_tool("get", {})
         assert recording.read_text().count("\n") == 1
-        with pytest.raises(ConfigError, match="recording: it can't change"):
+        with pytest.raises(ConfigError, match="recording: it cannot change"):
             await gateway.reload(another(gateway, recording=None))
 
 

@@ -35,13 +35,13 @@ async def test_nothing_changes_where_nothing_is_otherwise(lab: Lab) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "the ledger": ({"state": "/nowhere/x.db"}, ConfigError, "state: it can't change while the gateway runs"),
-    "the address": ({"names": "detect"}, ConfigError, "names: it can't change while the gateway runs"),
-    "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it can't change"),
+    "the ledger": ({"state": "/nowhere/x.db"}, ConfigError, "state: it cannot change while the gateway runs"),
+    "the address": ({"names": "detect"}, ConfigError, "names: it cannot change while the gateway runs"),
+    "sessions": ({"max_sessions": 3}, ConfigError, "max_sessions: it cannot change"),
     "the style": ({"style": "server-prefix"}, LedgerError, "This ledger was created with"),
     "aliases": ({"aliases": {"w": "x"}}, LedgerError, "This ledger was created with"),
     "the server's name": ({"server_name": "other"}, LedgerError, "This ledger was created with"),
-    "what no file may have": ({"token": "a b"}, ConfigError, "it can't be sent as a bearer token"),
+    "what no file may have": ({"token": "a b"}, ConfigError, "it cannot be sent as a bearer token"),
     "no name": ({"overrides": {"cursor": {"w@1/get@1": "a b"}}}, InvalidName, "'a b'"),
     "two of one name": (
         {"overrides": {"cursor": {"w@1/get@1": "same", "w@1/put@1": "same"}}},
@@ -150,7 +150,7 @@ async def test_a_fixed_field_of_a_table_is_refused_by_its_key(lab: Lab, changes:
     async with lab.gateway(lab.normal("w", "get")) as gateway:
         with pytest.raises(ConfigError) as caught:
             await gateway.reload(another(gateway, **changes))
-    assert (caught.value.key, caught.value.problem) == (key, "it can't change while the gateway runs")
+    assert (caught.value.key, caught.value.problem) == (key, "it cannot change while the gateway runs")
 
 
 async def test_an_address_that_others_reach_keeps_its_token(lab: Lab) -> None:

@@ -209,7 +209,7 @@ async def test_owners_that_can_not_be_kept_cost_nothing_else(
     monkeypatch.setattr(Ledger, "own", full)
     async with upstreams.serve(Shelf("a", uris=("test://x",)).server) as url, lab.gateway(lab.at("a", url)) as gateway:
         assert [shown.uri for shown in gateway.hub.resources.view(None).resources] == ["test://x"]
-    assert "the servers of resources can't be recorded" in caplog.text
+    assert "the servers of resources cannot be recorded" in caplog.text
 
 
 def test_what_a_server_lists_no_more_is_not_read_from_one_whose_template_it_fits() -> None:

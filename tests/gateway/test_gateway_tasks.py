@@ -191,7 +191,7 @@ async def test_a_task_of_a_tool_whose_server_has_none_is_refused(lab: Lab, upstr
         speaking(V1, address) as client,
         speaking(V1, address, "/mcp/only/b") as alone,
     ):
-        with pytest.raises(MCPError, match="can't be run as a task") as caught:
+        with pytest.raises(MCPError, match="cannot be run as a task") as caught:
             await client.call("b_slow_compute")
         assert caught.value.code == -32601
         assert b.asked == []

@@ -52,7 +52,7 @@ def client_of_all(lab: Lab, era: str, connect: Callable[..., Any]) -> Callable[.
     return partial(client_of, lab, era, connect)
 
 
-# What is done about a definition that changed, and what clients read then; what they can't read, they can't call.
+# What is done about a definition that changed, and what clients read then; what they cannot read, they cannot call.
 CASES = pytest.mark.parametrize(
     ("trust", "shown"),
     [

@@ -1,4 +1,4 @@
-"""What a profile hides can't be measured: two gateways that differ only in that answer the same, word for word."""
+"""What a profile hides cannot be measured: two gateways that differ only in that answer the same, word for word."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ pytestmark = pytest.mark.anyio
 
 FAULTS = [
     ("missing", "cannot find the program 'no-such-program-anywhere'", "Install it"),
-    ("nowhere", "can't be started: No such file or directory", "Check command, cwd"),
+    ("nowhere", "cannot be started: No such file or directory", "Check command, cwd"),
     ("hanging", "did not answer within", "Its last output: thinking"),
     ("dying", "exited with status 7", "Its last output: no database \\x1b[31mhere"),
     ("crashing", "exited with status 1", "Its last output: bye"),
     ("error", "answers tools/list with error -32603: database \\x1b[31mdown", ""),
     ("shape", "answers tools/list without a list of tools", ""),
-    ("down", "can't be reached (ConnectError", "Check that it runs"),
-    ("sse", "can't be reached (ConnectError", "Check that it runs"),
+    ("down", "cannot be reached (ConnectError", "Check that it runs"),
+    ("sse", "cannot be reached (ConnectError", "Check that it runs"),
 ]
 
 

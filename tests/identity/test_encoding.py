@@ -40,10 +40,10 @@ def test_an_encoded_name_is_decoded(text: str, expected: str) -> None:
         ("ab%ED%A0%80", 2, "its escapes are not UTF-8"),
         ("%80", 0, "its escapes are not UTF-8"),
         ("salesforce%2540", 10, "it is encoded twice"),
-        ("a%00b", 1, "U+0000 can't be printed"),
-        ("a\x7f", 1, "U+007F can't be printed"),
-        ("a\u202eb", 1, "U+202E can't be printed"),
-        ("\ud800", 0, "U+D800 can't be printed"),
+        ("a%00b", 1, "U+0000 cannot be printed"),
+        ("a\x7f", 1, "U+007F cannot be printed"),
+        ("a\u202eb", 1, "U+202E cannot be printed"),
+        ("\ud800", 0, "U+D800 cannot be printed"),
     ],
 )
 def test_what_is_wrongly_encoded_is_refused(text: str, position: int, reason: str) -> None:

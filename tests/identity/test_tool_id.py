@@ -116,9 +116,9 @@ def test_the_parts_are_as_they_were_given() -> None:
 def test_nothing_of_an_id_can_be_set_or_deleted(name: str) -> None:
     id = ToolId.parse("a/b")
 
-    with pytest.raises(AttributeError, match="can't be changed"):
+    with pytest.raises(AttributeError, match="cannot be changed"):
         setattr(id, name, "x")
-    with pytest.raises(AttributeError, match="can't be changed"):
+    with pytest.raises(AttributeError, match="cannot be changed"):
         delattr(id, name)
 
     assert str(id) == "a@1/b@1"

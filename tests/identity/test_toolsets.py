@@ -1,4 +1,4 @@
-"""Sets of tools that a model sees together: what can't stand side by side, and who loses where that is allowed."""
+"""Sets of tools that a model sees together: what cannot stand side by side, and who loses where that is allowed."""
 
 from __future__ import annotations
 

@@ -368,7 +368,7 @@ class Oracle:
             return found
         plain = _decoded(text)
         if plain is None or plain.count("/") > 1:
-            # Whether a verbatim text that can't be decoded is still compared by its fold, the rules leave open.
+            # Whether a verbatim text that cannot be decoded is still compared by its fold, the rules leave open.
             inside = None if plain is None else self._exact(plain)
             allowed = self._folded(text, text).allowed | (inside.allowed if inside is not None else frozenset())
             return Verdict("step 5: a bad escape, what is encoded twice, or two slashes", allowed)

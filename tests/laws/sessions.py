@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class Impossible(Exception):
-    """The step can't be done: no legal name, say. It says nothing about the law."""
+    """The step cannot be done: no legal name, say. It says nothing about the law."""
 
 
 @dataclass(frozen=True)

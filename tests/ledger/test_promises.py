@@ -32,7 +32,7 @@ def test_a_name_belongs_to_the_first_tool_that_it_was_shown_for(ledger: Ledger) 
 
     assert (error.code, error.name, error.holder, error.claimant) == ("conflict", "get_data", AB, AC)
     assert str(error) == (
-        "'get_data' is held by a@1/b@1, so a@1/c@1 can't have it. "
+        "'get_data' is held by a@1/b@1, so a@1/c@1 cannot have it. "
         "A name never passes to another tool; choose another name."
     )
 

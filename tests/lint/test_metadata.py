@@ -1,4 +1,4 @@
-"""Metadata of declared tools: what the operator's table says, and what can't be read."""
+"""Metadata of declared tools: what the operator's table says, and what cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and directories: what is read, what is left out, and what can't be read is told with its line."""
+"""Files and directories: what is read, what is left out, and what cannot be read is told with its line."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Crowd:
 
 
 def gathered(wanted: Iterable[Member], work: Path) -> Crowd:
-    """Install all of them, several at once. Those that can't be are named, with the reason."""
+    """Install all of them, several at once. Those that cannot be are named, with the reason."""
     homes = {member.home or member.key: member for member in wanted}
     HOME.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:

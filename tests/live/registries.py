@@ -25,7 +25,7 @@ _PATIENCE: Final = 300.0
 
 
 class NotInstalled(Exception):
-    """A package can't be had here; the text says why."""
+    """A package cannot be had here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

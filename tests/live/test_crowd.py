@@ -1,6 +1,6 @@
 """Thirty real servers behind one gateway: legal names for every client, and calls whose answers are known.
 
-`make live SHORT=1` runs the ten that install quickly. A server that can't be had, or does not start, is told by name
+`make live SHORT=1` runs the ten that install quickly. A server that cannot be had, or does not start, is told by name
 and reason, and the test fails after all that can be seen of the others has been.
 """
 
@@ -83,7 +83,7 @@ async def street(wanted: Iterable[Member], work: Path) -> AsyncIterator[Street]:
 
 
 def wrong_with(table: NameTable, dialect: Dialect) -> list[str]:
-    """Say what a client can't say, drops, merges or refuses."""
+    """Say what a client cannot say, drops, merges or refuses."""
     server, names = table.server_name, list(table.values())
     seen = dialect.simulate(server, names)
     illegal = [f"{dialect.name}: {name!r}: {why}" for name in names if (why := dialect.check(name, server))]

@@ -1,4 +1,4 @@
-"""Looking through files: which are read, which are history, what is reported of those that can't be changed."""
+"""Looking through files: which are read, which are history, what is reported of those that cannot be changed."""
 
 from __future__ import annotations
 

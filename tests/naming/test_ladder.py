@@ -284,7 +284,7 @@ def test_a_gateway_key_that_leaves_no_room_is_told_of_each_tool(style: str, leng
         for error in caught.value.exceptions
         if isinstance(error, NoLegalName)
     ] == [(id, "cursor", style, [text]) for id in ("a@1/b@1", "a@1/b@2")]
-    assert caught.value.message == "2 tools can't be named"
+    assert caught.value.message == "2 tools cannot be named"
 
 
 def test_a_tool_that_is_called_like_the_gateway_is_told_apart_behind_a_word() -> None:

@@ -34,7 +34,7 @@ LONG = "create_confluence_page_for_whole_space"
             ["@acme/git", "@b/git", "acme-git"], ["acme_git", "b_git", "acme_git"], id="keys that are words alike"
         ),
         pytest.param(["@BlackSand/hubspot", "@b/hubspot"], ["blacksand_hubspot", "b_hubspot"], id="firms are one word"),
-        pytest.param(["21st/git"], ["git"], id="a part that can't begin a name"),
+        pytest.param(["21st/git"], ["git"], id="a part that cannot begin a name"),
     ],
 )
 def test_a_key_is_spelled_as_short_as_tells_it_apart(keys: list[str], expected: list[str]) -> None:

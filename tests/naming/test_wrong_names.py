@@ -84,14 +84,14 @@ def said(text: str) -> str:
         (
             "sf_get_leads\n",
             (
-                r"'sf_get_leads\n' is not a valid tool name: U+000A can't be printed; nothing was run. "
+                r"'sf_get_leads\n' is not a valid tool name: U+000A cannot be printed; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),
         (
             "sf\u202eget_leads",
             (
-                r"'sf\u202eget_leads' is not a valid tool name: U+202E can't be printed; nothing was run. "
+                r"'sf\u202eget_leads' is not a valid tool name: U+202E cannot be printed; nothing was run. "
                 "List the tools and call one of them exactly."
             ),
         ),

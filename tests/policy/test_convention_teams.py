@@ -110,8 +110,8 @@ SLIPS: list[tuple[dict[str, Any], str, str]] = [
     ({"preset": "provider-safe", "separator": "-", "casing": "kebab"}, "characters", "'a-z0-9_' lacks '-'"),
     ({"characters": "a-z_", "separator": "_", "version_suffix": "_v{n}"}, "characters", "lacks digits"),
     ({"separator": "_", "version_suffix": "-v{n}"}, "version_suffix", "'-' is not allowed elsewhere in names"),
-    ({"preset": "trailblaze", "platforms": ["ios", "android_tv"]}, "platforms[1]", "'android_tv' can't be a part"),
-    ({"preset": "trailblaze", "platforms": ["apple-tv"]}, "platforms[0]", "'apple-tv' can't be a part"),
+    ({"preset": "trailblaze", "platforms": ["ios", "android_tv"]}, "platforms[1]", "'android_tv' cannot be a part"),
+    ({"preset": "trailblaze", "platforms": ["apple-tv"]}, "platforms[0]", "'apple-tv' cannot be a part"),
 ]
 
 

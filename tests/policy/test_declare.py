@@ -154,7 +154,7 @@ def test_a_declaration_that_is_not_understood_is_refused_where_it_is_written(sai
 
 @pytest.mark.parametrize("thing", [len, type, dict.fromkeys, Tree, 7])
 def test_what_can_not_be_declared_is_refused(thing: Any) -> None:
-    with pytest.raises(ConfigError, match="can't be declared"):
+    with pytest.raises(ConfigError, match="cannot be declared"):
         tool("thing")(thing)
 
 

@@ -199,7 +199,7 @@ REFUSED: list[tuple[str, Context, str, str]] = [
     ("clear", Context(), "platform", "it works on ios, and this session has no platform or app"),
     ("pay", Context(app="shop"), "app", "it is for the app payments, and this session is for shop"),
     ("old", IOS, "not_for_llm", "it is not for models, but for replays and programs"),
-    ("odd", IOS, "metadata", "its metadata can't be read (platforms: it is not a list of at most 64 words)"),
+    ("odd", IOS, "metadata", "its metadata cannot be read (platforms: it is not a list of at most 64 words)"),
 ]
 
 

@@ -249,7 +249,7 @@ def test_a_fault_in_a_rule_is_told_in_a_sentence() -> None:
         CallRule(name="r", outcome="deny", tools=("delete_*",))
 
     assert str(caught.value) == (
-        "policy: r.tools: 'delete_*' can't match any tool: it has no '/' between integration and tool. Fix the rule."
+        "policy: r.tools: 'delete_*' cannot match any tool: it has no '/' between integration and tool. Fix the rule."
     )
 
 

@@ -42,8 +42,8 @@ def said(table: dict[str, Any], id: str) -> Any:
     ("table", "key", "problem"),
     [
         (None, "tools", "not a table"),
-        ({"tidy": {}}, "tools.'tidy'", "it can't match any tool"),
-        ({3: {}}, "tools.'3'", "it can't match any tool"),
+        ({"tidy": {}}, "tools.'tidy'", "it cannot match any tool"),
+        ({3: {}}, "tools.'3'", "it cannot match any tool"),
         ({"disk/tidy": []}, "tools.'disk/tidy'", "not a table of fields"),
         ({"disk/tidy": {"name": "x"}}, "tools.'disk/tidy'.name", "not a field of a tool's presentation"),
         ({"disk/tidy": {"titel": "x"}}, "tools.'disk/tidy'.titel", "not a field of a tool's presentation"),

@@ -74,12 +74,12 @@ FAULTS: list[tuple[Any, str, str]] = [
     (
         [{"outcome": "deny", "tools": ["delete_*"]}],
         "policy.rules[0].tools",
-        "'delete_*' can't match any tool: it has no '/' between integration and tool",
+        "'delete_*' cannot match any tool: it has no '/' between integration and tool",
     ),
     (
         [{"outcome": "deny", "except": ["git/ü"]}],
         "policy.rules[0].except",
-        "'git/ü' can't match any tool: it can't match any tool id",
+        "'git/ü' cannot match any tool: it cannot match any tool id",
     ),
     ([{"outcome": "deny", "apps": [""]}], "policy.rules[0].apps", "it is not a text of 1 to 1,024 characters"),
     ([{"outcome": "deny", "name": 7}], "policy.rules[0].name", "it is not a text of 1 to 1,024 characters"),

@@ -66,7 +66,7 @@ def written_beforehand(half: str) -> list[tuple[str, str, bool]]:
 
 
 def is_found(text: str) -> bool:
-    """Tell whether a rule about orders flags a description; alone, it can't be judged for the tools that it names."""
+    """Tell whether a rule about orders flags a description; alone, it cannot be judged for the tools that it names."""
     found = findings(LintContext((declared("do_it", text),), Convention()))
     return flagged(one for one in found if one.rule.code != "TN180")
 

@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_what_was_and_what_comes_when_there_is_room_is_kept(t
     file.close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file can't be moved there")
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be moved there")
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_another_file_in_its_place_is_told_and_not_taken_for_it(tmp_path: Path, how: str) -> None:
     path = tmp_path / "x"

@@ -63,7 +63,7 @@ class HttpAuthentication:
         fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
         faults = ConfigErrors(str(after.path or "settings"))
         for key in fixed:
-            faults.add(key, "it can't change while the gateway runs", "Restart the gateway, or change it back.")
+            faults.add(key, "it cannot change while the gateway runs", "Restart the gateway, or change it back.")
         faults.raise_any()
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)

@@ -1,6 +1,6 @@
 """Admit the tools that MCP servers list, and give each one identity.
 
-All input is untrusted: labels and names that can't be printed or are too long are refused, a name listed twice is
+All input is untrusted: labels and names that cannot be printed or are too long are refused, a name listed twice is
 admitted once, and names that fold to one identity get a digest each, except one.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Bindings", "admit", "entries_of", "label_of"]
 
 _WHERE: Final = "a catalogue"
-# Labels can't contain this character, so the id of a second server with one label equals no other label.
+# Labels cannot contain this character, so the id of a second server with one label equals no other label.
 _REPEATED: Final = "\x1f"
 
 
@@ -74,7 +74,7 @@ def admit(
             refused.append(error)
             notices.append(AdmissionNotice("taken", tool.origin.server, tool.origin.name, str(error)))
     if refused and strict:
-        message = f"{len(refused)} names can't be admitted; strict=False omits their tools and reports them"
+        message = f"{len(refused)} names cannot be admitted; strict=False omits their tools and reports them"
         raise ExceptionGroup(message, refused)
     return tools, tuple(notices)
 
@@ -166,7 +166,7 @@ def _reasons_against(text: object) -> tuple[Reason, ...]:
     if len(text) > MAX_FOREIGN:
         return (Reason("length", f"it has {len(text):,} characters, more than {MAX_FOREIGN:,}"),)
     bad = [i for i, character in enumerate(text) if not character.isprintable()]
-    return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} can't be printed") for i in bad[:5])
+    return tuple(Reason("character", f"U+{ord(text[i]):04X} at {i} cannot be printed") for i in bad[:5])
 
 
 def _id_spaces(

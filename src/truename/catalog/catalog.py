@@ -30,7 +30,7 @@ BUILT_IN_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def checked_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
-    """Return the aliases by integration. Raises `InvalidName` for an alias with characters that names can't have.
+    """Return the aliases by integration. Raises `InvalidName` for an alias with characters that names cannot have.
 
     >>> checked_aliases({"Salesforce": "sf"})
     {'salesforce': 'sf'}
@@ -119,7 +119,7 @@ class Catalog(Mapping[ToolId, Tool]):
         `truename rename --ids`; none of these ids is given to another tool. ``identities`` are those that the operator
         declares, by server key.
 
-        Names that can't be admitted (empty, not printable, over 1,024 characters) and tools whose id another server has
+        Names that cannot be admitted (empty, not printable, over 1,024 characters) and tools whose id another server has
         raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`; with ``strict=False``, as in the gateway and the
         commands, they are omitted and reported in `notices`. Ids on record that differ from the declared ones raise
         `LedgerError` (``identity_mismatch``); with ``strict=False`` the recorded ids are kept.
@@ -139,7 +139,7 @@ class Catalog(Mapping[ToolId, Tool]):
     def from_file(cls, path: str | Path, aliases: Mapping[str, str] | None = None, *, strict: bool = True) -> Self:
         """Read a dump: JSON or JSONL, also gzipped, of one server's tools or of many servers.
 
-        Raises `ConfigError` for a file that can't be read, and the errors of `from_mcp` for its content.
+        Raises `ConfigError` for a file that cannot be read, and the errors of `from_mcp` for its content.
         """
         return cls.from_mcp(read_listings(Path(path)), aliases, strict=strict)
 

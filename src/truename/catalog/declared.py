@@ -70,7 +70,7 @@ UNDECLARED: Final = ServerIdentity()
 
 
 def integration_error(text: str) -> str:
-    """Return the reason why a text can't be an integration; "" if it can.
+    """Return the reason why a text cannot be an integration; "" if it can.
 
     >>> integration_error("data-grout"), integration_error("My Server")
     ('', "an integration has letters, digits, '_' and '-' only, and 200 characters at most")

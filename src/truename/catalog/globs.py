@@ -108,7 +108,7 @@ _LEGAL: Final = re.compile(rf"\*|{_NAME}{_VERSION}/{_NAME}{_VERSION}")
 
 
 def glob_error(glob: str) -> str:
-    """Return the error of a glob on ids, "" if it is valid; a glob that can't match any id is an error.
+    """Return the error of a glob on ids, "" if it is valid; a glob that cannot match any id is an error.
 
     >>> glob_error("github/*"), glob_error("delete_*")
     ('', "it has no '/' between integration and tool")
@@ -117,7 +117,7 @@ def glob_error(glob: str) -> str:
         return f"it is longer than {MAX_ID_LENGTH} characters"
     if _LEGAL.fullmatch(lower_ascii(glob)):
         return ""
-    return "it can't match any tool id" if "/" in glob else "it has no '/' between integration and tool"
+    return "it cannot match any tool id" if "/" in glob else "it has no '/' between integration and tool"
 
 
 def fits_id(glob: str, id: ToolId | Unfolded) -> bool:
@@ -279,6 +279,6 @@ def _fits_part(glob: str, name: str, version: int) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _compiled(glob: str) -> re.Pattern[str]:
-    # The patterns of `translate` never backtrack over a star, so a hostile name can't make matching slow. "[" is
+    # The patterns of `translate` never backtrack over a star, so a hostile name cannot make matching slow. "[" is
     # escaped, because it has no special meaning in these globs.
     return re.compile(translate(glob.replace("[", "[[]")))

@@ -51,7 +51,7 @@ def _text(path: Path) -> str:
     except zlib.error as error:
         raise _error(path, "", "its gzip data is damaged", "Fetch the file again.") from error
     except OSError as error:
-        raise _error(path, "", f"it can't be read ({error.strerror or error})", "Check the path.") from error
+        raise _error(path, "", f"it cannot be read ({error.strerror or error})", "Check the path.") from error
     except UnicodeDecodeError as error:
         raise _error(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.") from error
 

@@ -23,7 +23,7 @@ def audited(
 ) -> Iterator[list[dict[str, Any]]]:
     """Record in the audit log what the block does, by the current user; yield the records so that fields can be added.
 
-    Raises `StoreError` if the log is set to refuse what it can't record, and the record can't be written.
+    Raises `StoreError` if the log is set to refuse what it cannot record, and the record cannot be written.
     """
     records = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
     with CommandAudit(config.settings.audit, _warn).deciding(kind, records):

@@ -149,7 +149,7 @@ def collapses(compared: Mapping[ToolId, Sequence[ClientOutcome]], most: int = 5)
             if fate.kind == "fails" and fate.what != "tool":
                 grouped[fate.what].setdefault(fate.client, fate)
     told = {
-        "request": "{clients} can't be used at all: the whole request fails",
+        "request": "{clients} cannot be used at all: the whole request fails",
         "server": "a whole server is lost in {clients}",
     }
     by_scope = {scope: list(clients.values()) for scope, clients in grouped.items()}

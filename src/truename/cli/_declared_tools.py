@@ -129,7 +129,7 @@ def _unpack(files: Sequence[_File], content: bytes, base: Path, source: str) -> 
                 target.write_bytes(content[start : start + one.size])
             except OSError as error:
                 fact = (
-                    f"{one.place!r} of {source} can't be written to a temporary directory ({error.strerror or error})"
+                    f"{one.place!r} of {source} cannot be written to a temporary directory ({error.strerror or error})"
                 )
                 raise UsageError(fact=fact, advice="Name a smaller part of it.") from error
         start += one.size + 1

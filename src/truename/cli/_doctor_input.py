@@ -186,7 +186,7 @@ def _is_entry(tool: object) -> bool:
 
 
 def _with_unique_keys(listings: Sequence[ToolDump]) -> Sequence[ToolDump]:
-    """Append a number to keys that several lists share: a client can't have two servers with one key."""
+    """Append a number to keys that several lists share: a client cannot have two servers with one key."""
     seen: dict[str, int] = {}
     unique: list[ToolDump] = []
     for one in listings:

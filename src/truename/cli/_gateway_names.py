@@ -117,7 +117,7 @@ def new_names(config: Config, dump: str | None, *, client: str, url: str | None)
     """Return the tool names at the gateway by server, as far as they can be determined.
 
     ``client`` is the client's dialect, ``url`` the URL of a running gateway. Raises `ConfigError` for a dump that
-    can't be read, `LedgerError` for such a ledger.
+    cannot be read, `LedgerError` for such a ledger.
     """
     keys = [server.key for server in config.enabled]
     ledger = _ledger(config)
@@ -137,7 +137,7 @@ def new_names(config: Config, dump: str | None, *, client: str, url: str | None)
 def known_tools(config: Config, dump: str | None) -> Mapping[str, Sequence[str]]:
     """Return the servers' own tool names, by server, from a dump or the ledger.
 
-    Raises `ConfigError` for a dump that can't be read, `LedgerError` for such a ledger.
+    Raises `ConfigError` for a dump that cannot be read, `LedgerError` for such a ledger.
     """
     return _listed_in(dump, _ledger(config), [server.key for server in config.enabled])
 

@@ -17,7 +17,7 @@ _FILES: Final = (("truename.toml", ()), ("pyproject.toml", ("tool", "truename"))
 def settings_here() -> MigrationSettings:
     """Return the migration settings of the nearest file in this directory or its parents.
 
-    Raises `ConfigError` for a file that can't be read, and for an unknown setting.
+    Raises `ConfigError` for a file that cannot be read, and for an unknown setting.
     """
     for directory in (Path.cwd(), *Path.cwd().parents):
         for name, section in _FILES:

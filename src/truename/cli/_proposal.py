@@ -174,7 +174,7 @@ def _allow(files: ProposedFiles) -> None:
     if files.values is None and files.env.exists():
         # The env_file existed before, so its variables need the user's consent.
         return
-    # If consent can't be stored, the user is asked later.
+    # If consent cannot be stored, the user is asked later.
     with suppress(TruenameError, ExceptionGroup, OSError):
         written = files_at(files.out)
         if written.text(files.out) == files.text:
@@ -203,7 +203,7 @@ def show_servers(proposal: Proposal, *, error: bool) -> None:
 
 
 def show_refused(proposal: Proposal) -> None:
-    """Print the entries that can't become a server."""
+    """Print the entries that cannot become a server."""
     for refused in proposal.refused[:_MOST_TOLD]:
         say_error(f"{refused.seen.place} was left out: {refused.problem}", refused.remedy)
     if (more := len(proposal.refused) - _MOST_TOLD) > 0:

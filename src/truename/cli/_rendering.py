@@ -155,7 +155,7 @@ def say_json(document: Any) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a JSON document on stdout, in ASCII, so that names can't contain control sequences."""
+    """Print a JSON document on stdout, in ASCII, so that names cannot contain control sequences."""
     sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=True)}\n")
 
 

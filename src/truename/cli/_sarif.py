@@ -44,7 +44,7 @@ def result_of(finding: Finding) -> Result:
 
 
 def write_sarif(log: dict[str, Any], target: str) -> None:
-    """Write the log to a file, or to stdout for ``-``. Raises `UsageError` for a file that can't be written."""
+    """Write the log to a file, or to stdout for ``-``. Raises `UsageError` for a file that cannot be written."""
     text = json.dumps(log, indent=2, ensure_ascii=True) + "\n"
     if target == _STDOUT:
         sys.stdout.write(text)
@@ -53,7 +53,7 @@ def write_sarif(log: dict[str, Any], target: str) -> None:
         at_home(target).write_text(text, "utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(fact=f"{target} can't be written ({reason})", advice="Give another file.") from error
+        raise UsageError(fact=f"{target} cannot be written ({reason})", advice="Give another file.") from error
 
 
 def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, more: str = "") -> dict[str, Any]:

@@ -53,7 +53,7 @@ _COMMANDS: Final = (
     ("replay", "Show which tools recorded calls would reach now, or run them again."),
     ("demo", "Show how real clients change tool names, without and with Truename."),
 )
-# Python keywords can't name a function or a module.
+# Python keywords cannot name a function or a module.
 _MODULES: Final = {"import": "import_"}
 _EPILOGUES: Final = {
     "login": "The server's entry must set auth.type = login. The browser is redirected here; tokens are stored "
@@ -68,7 +68,7 @@ _EPILOGUES: Final = {
     "Without --config, ./truename.toml, ./.mcp.json or ./mcp.json is used.",
     "disconnect": "Files that are unchanged since `truename connect` are restored byte for byte; "
     "in others only its edits are reverted.",
-    "import": "Its rename tables become overrides; everything that can't be imported is listed.",
+    "import": "Its rename tables become overrides; everything that cannot be imported is listed.",
     "clients": "Without a NAME, all are listed.",
     "allow": "Without a FILE, ./truename.toml, ./.mcp.json or ./mcp.json is allowed, with a truename.toml beside it "
     "and its env_file, in their present state. A configuration that is named on the command line needs no consent.",

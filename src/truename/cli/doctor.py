@@ -85,7 +85,7 @@ def _show_files(files: Sequence[FoundFile], most: int | None) -> None:
 
 def _state(found: FoundFile) -> Text:
     if found.problem is not None:
-        return styled("can't be read", "bold red")
+        return styled("cannot be read", "bold red")
     keys = ", ".join(shortened(one.server.key, _KEY) for one in found.servers[:4])
     more = len(found.servers) - 4
     return styled(f"{keys} and {more} more" if more > 0 else keys or "-")
@@ -124,7 +124,7 @@ def _show_clients(report: DoctorReport, *, everything: bool) -> None:
         rest += of_kind[most:]
     if not rows:
         return
-    print_table(["client", "can't be called", "through Truename", "known by"], rows)
+    print_table(["client", "cannot be called", "through Truename", "known by"], rows)
     if rest:
         losing = sum(bool(one.lost) for one in rest)
         lost = f", {losing} of them with losses" if losing else ", nothing lost"
@@ -265,7 +265,7 @@ def _show_gain(report: DoctorReport) -> None:
     worst = (own or losing)[0]
     show(
         styled(
-            f"{worst.lost:,} of {_count(worst.tools, 'tool')} can't be called from {worst.case.called}; ", "bold red"
+            f"{worst.lost:,} of {_count(worst.tools, 'tool')} cannot be called from {worst.case.called}; ", "bold red"
         ),
         styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
     )

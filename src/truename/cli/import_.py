@@ -59,7 +59,7 @@ def import_(
     force: Force = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Convert another gateway's configuration to a truename.toml. Exit status 1: something can't be imported."""
+    """Convert another gateway's configuration to a truename.toml. Exit status 1: something cannot be imported."""
     if not dry_run:
         check_free(out, force=force)
     if not files:

@@ -48,7 +48,7 @@ _HEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class FoundServers:
-    """The servers that were found, files that can't be read, and servers of projects that were not named."""
+    """The servers that were found, files that cannot be read, and servers of projects that were not named."""
 
     seen: tuple[FoundEntry, ...]
     problems: tuple[ConfigError, ...]
@@ -136,11 +136,11 @@ def _nothing(gathered: FoundServers, proposal: Proposal) -> UsageError:
     if gathered.problems:
         problem = gathered.problems[0]
         return UsageError(
-            fact=f"no server was found; {problem.file} can't be used: {problem.problem}", advice=problem.remedy
+            fact=f"no server was found; {problem.file} cannot be used: {problem.problem}", advice=problem.remedy
         )
     if proposal.refused:
         first = proposal.refused[0]
-        return UsageError(fact=f"{first.seen.place} can't be used: {first.problem}", advice=first.remedy)
+        return UsageError(fact=f"{first.seen.place} cannot be used: {first.problem}", advice=first.remedy)
     if gathered.unnamed:
         return UsageError(
             fact="only project files configure servers, and no project was named",

@@ -226,7 +226,7 @@ def _plain(weighed: WeighedFindings) -> dict[str, Any]:
 def baseline_for(configured: LintConfiguration, option: str | None, *, must_exist: bool) -> Baseline | None:
     """Return the baseline that is named, configured, or exists under its usual name; None if there is none.
 
-    Raises `ConfigError` for one that can't be read, and `UsageError` for a named one that does not exist.
+    Raises `ConfigError` for one that cannot be read, and `UsageError` for a named one that does not exist.
     """
     path, is_named = _baseline_path(configured, option)
     if path.is_file():
@@ -255,7 +255,7 @@ def accept(
         return int(refused > 0)
     show(styled(f"{path} holds {entries:,} {'entry' if entries == 1 else 'entries'}.", "bold"))
     if refused:
-        show(f"{refused:,} findings can't be accepted: unreadable files and unknown rules.")
+        show(f"{refused:,} findings cannot be accepted: unreadable files and unknown rules.")
     return int(refused > 0)
 
 
@@ -292,7 +292,7 @@ def print_annotations(findings: Iterable[Finding]) -> None:
 
 
 def annotation(finding: Finding) -> str:
-    """Return the workflow command of a finding, escaped so that a name can't end it or add another.
+    """Return the workflow command of a finding, escaped so that a name cannot end it or add another.
 
     >>> from truename.lint import UPKEEP
     >>> from truename.conventions import Finding, Location

@@ -55,7 +55,7 @@ class ExistingLock:
     """An existing lock: its bytes (None: the file does not exist), and its content unless it is invalid."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises `ConfigError` for one that can't be read, or is not a lock."""
+        """Read the file. Raises `ConfigError` for one that cannot be read, or is not a lock."""
         self.path = path
         self.raw = read_lock_bytes(path) if os.path.lexists(path) else None
         self.lock: Lock | None = None
@@ -89,7 +89,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
             copy_metadata(temporary, path)
         os.replace(temporary, path)  # noqa: PTH105 - the one step that makes the change, under its own name
     except OSError as error:
-        raise _fault(path, f"it can't be written ({error.strerror or error})", "Nothing was changed.") from error
+        raise _fault(path, f"it cannot be written ({error.strerror or error})", "Nothing was changed.") from error
     finally:
         temporary.unlink(missing_ok=True)
     sync_directory(path.parent)

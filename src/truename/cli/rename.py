@@ -268,7 +268,7 @@ def _mapped(map_file: str) -> Mapping[str, str]:
         with path.open("rb") as stream:
             return read_map(stream.read(MAX_MAP + 1), str(path))
     except OSError as error:
-        raise UsageError(fact=f"{path} can't be read ({error.strerror or error})", advice="Check the path.") from error
+        raise UsageError(fact=f"{path} cannot be read ({error.strerror or error})", advice="Check the path.") from error
 
 
 def _among(renames: Mapping[str, str], sources: Sequence[str]) -> RenameRequest:

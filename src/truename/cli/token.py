@@ -74,10 +74,10 @@ def add(
     print_hash: PrintHash = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Create a token and print it; it can't be shown again."""
+    """Create a token and print it; it cannot be shown again."""
     if not is_token_name(name):
         advice = "Use up to 64 of A-Z, a-z, 0-9, '.', '_', '@', '+', '-'."
-        raise UsageError(fact=f"{excerpt(name)} can't be a name", advice=advice)
+        raise UsageError(fact=f"{excerpt(name)} cannot be a name", advice=advice)
     until = None if expires is None else (datetime.now(UTC) + _span(expires)).timestamp()
     text, kept = create_token(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
@@ -91,7 +91,7 @@ def add(
     if print_hash:
         _show_lines(kept, text)
     say("")
-    say(styled("It can't be shown again.", "bold"), f" {name} sends it as: Authorization: Bearer tn1_{kept.id}_...")
+    say(styled("It cannot be shown again.", "bold"), f" {name} sends it as: Authorization: Bearer tn1_{kept.id}_...")
     return 0
 
 

@@ -48,7 +48,7 @@ _TARGETS: Final = ("url", "uri", "httpUrl", "serverUrl", "baseUrl", "command", "
 class Disconnection:
     """A plan to disconnect a client: a step for each file, and the backups to discard afterwards.
 
-    ``exact`` are the files whose original bytes are restored; ``left`` are files that can't be changed (see
+    ``exact`` are the files whose original bytes are restored; ``left`` are files that cannot be changed (see
     ``problems``), whose backups are kept. ``secrets`` are texts to mask in output.
     """
 
@@ -65,7 +65,7 @@ class Disconnection:
 def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) -> Disconnection:
     """Plan how to undo what `connect` changed in a client's files. Changes nothing.
 
-    A file that can't be restored (invalid, read-only, a link, deleted) is reported in ``problems``, with the path of
+    A file that cannot be restored (invalid, read-only, a link, deleted) is reported in ``problems``, with the path of
     its backup.
     """
     named = _file_names(client)
@@ -159,7 +159,7 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
         after = apply_edits(before, from_plain(change.note["edits"]))
         entries = [tuple(where) for where in change.note["entries"]]
     except (LookupError, TypeError, ValueError) as error:
-        raise cannot_edit(now.path, "the record of what was changed can't be read") from error
+        raise cannot_edit(now.path, "the record of what was changed cannot be read") from error
     theirs = now.value
     for where in entries:
         theirs = _without_ours(theirs, before, after, where)
@@ -217,7 +217,7 @@ def _with_backup(error: ConfigError, changes: Sequence[Backup]) -> ConfigError:
 
 
 def check(plan: ConnectionPlan) -> None:
-    """Raise `ConfigError` (``left_alone``) if a file of the plan can't be changed."""
+    """Raise `ConfigError` (``left_alone``) if a file of the plan cannot be changed."""
     for step in plan.steps:
         check_file(step.before)
 

@@ -43,7 +43,7 @@ class NameMove:
 
 
 class CarriedNames(NamedTuple):
-    """The texts that replace a kept name; ``problem`` says why it can't be replaced ("" if it can)."""
+    """The texts that replace a kept name; ``problem`` says why it cannot be replaced ("" if it can)."""
 
     texts: tuple[str, ...]
     problem: str = ""
@@ -126,7 +126,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def why_not_respelled(kept: KeptName, value: Any) -> str:
-    """Return why replacing the text alone can't move a name to its server's new key; "" if it can."""
+    """Return why replacing the text alone cannot move a name to its server's new key; "" if it can."""
     if kept.spelling == _TOOL and kept.server in kept.where[:-1]:
         return f"it is stored under the key {kept.server}, which no server has any more"
     rule = value_at(value, kept.where[:-1])

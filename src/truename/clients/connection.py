@@ -138,7 +138,7 @@ def plan_connection(
     """Plan the changes that connect one client; nothing is changed.
 
     ``names`` are the tool names at the new addresses, as far as they are known. Raises `ConfigError` for a file that
-    can't be changed, a key that is taken, a client that has no configuration file, and a client with lists of tools
+    cannot be changed, a key that is taken, a client that has no configuration file, and a client with lists of tools
     that tool search would bypass.
     """
     client_files = [one for one in found if one.file.client == request.client]
@@ -228,7 +228,7 @@ class _PlanBuilder:
         return True
 
     def _has_other_fields(self, one: SelectedServer) -> bool:
-        """Return whether an entry has fields that a common entry can't take over."""
+        """Return whether an entry has fields that a common entry cannot take over."""
         former = value_at(document_of(one.found).value, one.client_server.where)
         follows = {kind.path[0] for kind in one.found.file.entry if kind.effect != "only"}
         return not isinstance(former, dict) or bool(former.keys() - ADDRESS_FIELDS - follows - _NAMING)

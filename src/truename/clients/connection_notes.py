@@ -66,7 +66,7 @@ class PredictedLosses:
 
     @property
     def count(self) -> int:
-        """The number of tools that can't be called reliably."""
+        """The number of tools that cannot be called reliably."""
         return len(self.lost) + len(self.uncertain)
 
     @property
@@ -76,7 +76,7 @@ class PredictedLosses:
         clauses = []
         if self.lost:
             tools = _first_few([_describe_loss(tool, outcome) for tool in self.lost])
-            clauses.append(f"{title} can't call {len(self.lost)} of {self.tools} tools this way: {tools}")
+            clauses.append(f"{title} cannot call {len(self.lost)} of {self.tools} tools this way: {tools}")
         if self.uncertain:
             tools = _first_few([f"{excerpt(name)} of {excerpt(server)}" for server, name in self.uncertain])
             clauses.append(
@@ -252,10 +252,10 @@ def stdio_notes(kinds: Sequence[ConfigFile]) -> Iterator[PlanNote]:
 
 
 def other_file_notes(client_files: Iterable[FoundFile], files: Sequence[FoundFile]) -> Iterator[PlanNote]:
-    """Yield a note for each file with servers outside of the chosen scopes, and for each file that can't be read."""
+    """Yield a note for each file with servers outside of the chosen scopes, and for each file that cannot be read."""
     for one in client_files:
         if one.problem is not None and one not in files:
-            fact = f"{one.path} can't be read ({one.problem.problem}), so the tool names in it were not updated"
+            fact = f"{one.path} cannot be read ({one.problem.problem}), so the tool names in it were not updated"
             yield PlanNote(kind="file", subject=str(one.path), fact=fact, advice=one.problem.remedy)
         if one.servers and one not in files:
             keys = ", ".join(excerpt(client_server.server.key) for client_server in one.servers)

@@ -163,7 +163,7 @@ _PROJECT: Final = "project"
 
 @dataclass(frozen=True, kw_only=True)
 class ClientServer:
-    """A server in a client's file: the path to its entry, and the entry's fields that `ServerConfig` can't hold."""
+    """A server in a client's file: the path to its entry, and the entry's fields that `ServerConfig` cannot hold."""
 
     client: str
     scope: str
@@ -175,7 +175,7 @@ class ClientServer:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFile:
-    """An existing file of a client: its servers and tool names, or the ``problem`` why it can't be read.
+    """An existing file of a client: its servers and tool names, or the ``problem`` why it cannot be read.
 
     A shell script or a Markdown file has neither document nor problem. A file is returned once for each row of the
     table that matches it: for Claude Code's user and local scopes, and for each client that reads ``.mcp.json``.
@@ -206,7 +206,7 @@ def read_source(path: Path) -> FoundFile:
     """Read one file; its name or else its content tells to which client it belongs.
 
     A form that several clients share (``mcpServers``) gets a row without a client. A file without servers has a
-    ``problem``, like one that can't be read.
+    ``problem``, like one that cannot be read.
     """
     loaded = FileReader().load(path, guessed_format(path))
     merged = _with_kept(_read_file(file, path, loaded) for file in guessed_files(path, loaded.value))

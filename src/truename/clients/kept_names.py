@@ -31,7 +31,7 @@ class KeptSpelling:
 
     ``tool`` is the template of one tool, ``whole`` are templates of all tools of a server. ``argument``: text in
     parentheses may follow. ``split``: the key of an unknown server ends at the first separator; otherwise such a name
-    can't be parsed. ``pattern``: names are regular expressions.
+    cannot be parsed. ``pattern``: names are regular expressions.
     """
 
     name: str
@@ -193,7 +193,7 @@ class KeptName:
     """A tool name in a client's file. Without a ``tool`` it means the whole ``server``; both may contain globs.
 
     ``where`` is the path to the text: a value, or a key if ``is_key``. ``within`` is the whole text of which the name
-    is one alternative, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is None if the name can't be parsed
+    is one alternative, as in a hook's ``mcp__a__x|mcp__b__y``. ``server`` is None if the name cannot be parsed
     (opencode's ``a_b_c``). ``effect`` is allow, deny or ask (a permission), only or without (lists of offered or
     hidden tools), hook, alias or setting. ``opaque``: a regular expression that is too complex to analyse; its server
     and tool are None.

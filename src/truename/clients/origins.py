@@ -1,7 +1,7 @@
 """Record, as keyed digests, from which clients' entries each server of a configuration was created.
 
 The configuration has ``${TOKEN}`` where a client's entry has the token itself. While that variable is unset, only these
-digests can match the two. They are keyed with a secret of the user, so that tokens can't be guessed from them.
+digests can match the two. They are keyed with a secret of the user, so that tokens cannot be guessed from them.
 """
 
 from __future__ import annotations

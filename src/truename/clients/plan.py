@@ -35,7 +35,7 @@ class PlanNote:
     """A note for the reader of a plan: a fact, advice, and the server, name or file that it is about.
 
     ``kind`` is ``left`` (a server that was left unchanged), ``names`` (a tool name that was not replaced), ``token``,
-    ``file`` (a file that can't be used), ``crowded`` (too many tools) or ``info``.
+    ``file`` (a file that cannot be used), ``crowded`` (too many tools) or ``info``.
     """
 
     kind: str
@@ -112,13 +112,13 @@ class PlanDraft:
         return value_at(self._values.get(document.path, document.value), where)
 
     def enter(self, document: Document, where: KeyPath, key: str, entry: Any, change: FileChange) -> None:
-        """Set a server's entry, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
+        """Set a server's entry, or remove it with `ABSENT`. Raises `ConfigError` if the path cannot hold one."""
         # By key even in a list, since indexes change.
         self._entries[document.path].append((*where[:-1], key))
         self.put(document, where, entry, change)
 
     def put(self, document: Document, where: KeyPath, value: Any, change: FileChange | None = None) -> None:
-        """Set a value, or remove it with `ABSENT`. Raises `ConfigError` if the path can't hold one."""
+        """Set a value, or remove it with `ABSENT`. Raises `ConfigError` if the path cannot hold one."""
         try:
             wanted = apply_edits(self._value(document), [(where, value)])
         except TypeError as error:

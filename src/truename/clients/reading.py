@@ -158,7 +158,7 @@ _TEXTS: Final[Mapping[str, Callable[[str], dict[str, Any]]]] = {"markdown": fron
 
 
 class LoadedFile(NamedTuple):
-    """A file's value with its document (None for scripts and Markdown), or the problem why it can't be read."""
+    """A file's value with its document (None for scripts and Markdown), or the problem why it cannot be read."""
 
     value: Any = None
     document: Document | None = None
@@ -172,7 +172,7 @@ class FileReader:
         self._loaded: dict[tuple[Path, str], LoadedFile] = {}
 
     def load(self, path: Path, format: str) -> LoadedFile:  # noqa: A002 - the word of table.json
-        """Return the content of a file, or the problem why it can't be read."""
+        """Return the content of a file, or the problem why it cannot be read."""
         key = (path, format)
         if key not in self._loaded:
             self._loaded[key] = _load(path, format)
@@ -197,5 +197,5 @@ def _text(path: Path) -> str:
             return stream.read(_MOST_TEXT).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        problem = f"it can't be read ({reason})"
+        problem = f"it cannot be read ({reason})"
         raise ConfigError(file=str(path), key="", problem=problem, remedy="Check the path.") from error

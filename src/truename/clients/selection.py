@@ -328,7 +328,7 @@ def document_of(found: FoundFile) -> Document:
 
 
 def editable_files(found: Iterable[FoundFile], scopes: frozenset[str]) -> list[FoundFile]:
-    """Return the files to change. Raises `ConfigError` for one that is invalid or can't be edited in place."""
+    """Return the files to change. Raises `ConfigError` for one that is invalid or cannot be edited in place."""
     chosen = [one for one in found if one.file.shape and not one.file.legacy and one.file.scope in scopes]
     for one in chosen:
         if one.problem is not None:
@@ -336,7 +336,7 @@ def editable_files(found: Iterable[FoundFile], scopes: frozenset[str]) -> list[F
             raise cannot_edit(one.path, error.problem, f"Nothing was changed. {error.remedy}", key=error.key)
         _check_form(one)
         if one.servers and (one.document is None or one.file.format not in _EDITABLE):
-            raise cannot_edit(one.path, "it is a script, which can't be edited in place")
+            raise cannot_edit(one.path, "it is a script, which cannot be edited in place")
     return [one for one in chosen if one.document is not None]
 
 

@@ -250,7 +250,7 @@ def left_out(raw: object) -> tuple[str, ...]:
 def write_entry(shape: str, server: ServerConfig) -> dict[str, Any]:
     """Return the entry in its client's form, in the client's order of fields.
 
-    Raises `ConfigError` for a server that this client can't use: a URL where it only starts commands, SSE where it
+    Raises `ConfigError` for a server that this client cannot use: a URL where it only starts commands, SSE where it
     does not support it, or neither a command nor a URL.
 
     >>> write_entry("windsurf", ServerConfig(key="tn", url="http://127.0.0.1:8420/mcp", type="http"))

@@ -20,7 +20,7 @@ class Asking:
     ask: Ask = setting(
         "client",
         choice(get_args(Ask)),
-        "Who decides: the user of the calling client (the operator, if the client can't ask), the operator alone, "
+        "Who decides: the user of the calling client (the operator, if the client cannot ask), the operator alone, "
         "or both at once, and the first answer counts.",
         live=True,
     )

@@ -35,7 +35,7 @@ class Audit:
 
     path: str | None = setting(None, PATH, "Directory of the audit log; without it nothing is recorded.")
     required: bool = setting(
-        False, BOOLEAN, "Whether calls and decisions that can't be recorded are refused.", live=True
+        False, BOOLEAN, "Whether calls and decisions that cannot be recorded are refused.", live=True
     )
     arguments: Arguments = setting(
         "none", choice(get_args(Arguments)), "How the arguments of calls are recorded.", live=True

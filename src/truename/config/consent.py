@@ -54,7 +54,7 @@ def consent_key(path: Path) -> Path:
 
 
 class ConsentStore:
-    """Consents in the user's state directory, one file each. A file that can't be read gives no consent."""
+    """Consents in the user's state directory, one file each. A file that cannot be read gives no consent."""
 
     def __init__(self, directory: Path, environ: Mapping[str, str] | None = None) -> None:
         self._directory = directory

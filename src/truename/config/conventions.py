@@ -43,7 +43,7 @@ def find_convention(start: Path | str = ".") -> FoundConvention | None:
     """Return the convention for this file or directory: the nearest upwards, None if there is none.
 
     A ``truename.toml`` without ``[convention]`` and a ``pyproject.toml`` without ``[tool.truename.convention]`` are
-    skipped. Raises `ConfigError`, or an `ExceptionGroup` of them, for a file that can't be read: it might hold one.
+    skipped. Raises `ConfigError`, or an `ExceptionGroup` of them, for a file that cannot be read: it might hold one.
     """
     path = Path(start).absolute()
     directories = (path, *path.parents) if path.is_dir() else tuple(path.parents)

@@ -46,7 +46,7 @@ class FoundEntry:
     """A server entry in a client's file: the file, the place in it, and the entry with its texts as they stand there.
 
     ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file.
-    ``left_out`` are fields of the entry that ``server`` can't represent, ``remarks`` are notes for people.
+    ``left_out`` are fields of the entry that ``server`` cannot represent, ``remarks`` are notes for people.
     """
 
     client: str
@@ -89,7 +89,7 @@ class TemplatedEntry:
         """Return everything that decides what the server does, by place; entries of equal meaning are one server.
 
         A reference has the meaning of its value if ``environ`` has one; a placeholder that only a client can fill in
-        equals only that client's. Surprising: an entry with fields that can't be represented (``envFile``) equals no
+        equals only that client's. Surprising: an entry with fields that cannot be represented (``envFile``) equals no
         other.
         """
 
@@ -358,7 +358,7 @@ class Variables:
         found = self._found.get(name)
         if found is None:
             return True
-        # A value that only one client knows can't be shared.
+        # A value that only one client knows cannot be shared.
         return found.values == {value} if value is not None else not found.values and found.asked == asked
 
 

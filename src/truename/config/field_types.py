@@ -319,7 +319,7 @@ def read_named(
     found: dict[str, Any] = {}
     for key in tables:
         if not any_name and NAME.fullmatch(key) is None:
-            tables.add(excerpt(key)[1:-1], f"{excerpt(key)} can't be a name", _NAME_REMEDY)
+            tables.add(excerpt(key)[1:-1], f"{excerpt(key)} cannot be a name", _NAME_REMEDY)
             continue
         table = tables.table(key)
         if table is not None and (value := one(key, table)) is not None:

@@ -128,7 +128,7 @@ class Fields:
         return "the value" if self._is_secret else excerpt(text)
 
     def text(self, name: str) -> str | None:
-        """Return a text, or None if there is none or it can't be used."""
+        """Return a text, or None if there is none or it cannot be used."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -225,7 +225,7 @@ def _unchanged(value: Any) -> Any:
 class FieldType:
     """The type of a field: its name for people, its reader, its JSON Schema, and how a value is written back.
 
-    A reader is called only if the file has the key; it notes every error, and returns None if the value can't be used.
+    A reader is called only if the file has the key; it notes every error, and returns None if the value cannot be used.
     ``rows`` are the fields of a table inside, and ``key`` is what stands for the names if there are many such tables.
     """
 
@@ -338,7 +338,7 @@ def plain_table(value: Any, rows: Mapping[str, Setting]) -> dict[str, Any]:
 
 
 def fixed_changes(before: Any, after: Any, rows: Mapping[str, Setting] | None = None) -> tuple[str, ...]:
-    """Return the keys of fields that differ, and that a running gateway can't take over; ``audit.path`` in a table."""
+    """Return the keys of fields that differ, and that a running gateway cannot take over; ``audit.path`` in a table."""
     return tuple(_fixed_changes(before, after, rows_of(type(before)) if rows is None else rows))
 
 

@@ -47,7 +47,7 @@ def read_bytes(path: Path, *, regular: bool = False) -> bytes:
         with _opened(path) if regular else path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        problem = f"it can't be read ({getattr(error, 'strerror', None) or error})"
+        problem = f"it cannot be read ({getattr(error, 'strerror', None) or error})"
         raise config_error(str(path), "", problem, "Check the path.") from error
     if len(raw) > MAX_BYTES:
         raise config_error(str(path), "", f"it is larger than {MAX_BYTES:,} bytes", "Give a configuration file.")
@@ -133,7 +133,7 @@ class ConfigFiles:
     """Reads files and caches their bytes; a file is never read a second time.
 
     With ``regular`` pipes and devices are refused without waiting. All methods raise `ConfigError` for a file that
-    can't be read.
+    cannot be read.
     """
 
     def __init__(self, *, regular: bool = False) -> None:

@@ -91,7 +91,7 @@ class NoValue(Exception):
 
 
 class _IllegalReference(NoValue):
-    """A reference that can't have a value, whatever the machine has."""
+    """A reference that cannot have a value, whatever the machine has."""
 
 
 class Sources(Mapping[str, str]):
@@ -149,7 +149,7 @@ class Sources(Mapping[str, str]):
         try:
             raw = _read(path)
         except OSError as error:
-            problem = f"the file {str(path)!r} can't be read ({error.strerror or error})"
+            problem = f"the file {str(path)!r} cannot be read ({error.strerror or error})"
             raise NoValue(problem, "Check the path and who may read it.") from error
         return _text(path, raw)
 
@@ -184,12 +184,12 @@ def _in_keyring(what: str) -> str:
         import keyring  # noqa: PLC0415 - an extra, and slow to import
         from keyring.errors import KeyringError  # noqa: PLC0415
     except ImportError:
-        problem = "the keyring can't be asked: the package keyring is not installed"
+        problem = "the keyring cannot be asked: the package keyring is not installed"
         raise NoValue(problem, 'Install it: pip install "truename[keyring]".') from None
     try:
         found = keyring.get_password(service, name)
     except KeyringError as error:
-        problem = f"the keyring can't be asked ({type(error).__name__})"
+        problem = f"the keyring cannot be asked ({type(error).__name__})"
         raise NoValue(problem, "Unlock it, or use a file or a variable.") from error
     if not found:
         problem = f"the keyring has no entry {what!r}"
@@ -276,7 +276,7 @@ def env_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         remedy = "Correct env_file, or write the file."
-        raise config_error(str(path), "", f"the env_file can't be read ({said})", remedy) from error
+        raise config_error(str(path), "", f"the env_file cannot be read ({said})", remedy) from error
     try:
         _guard(path, os.fstat(descriptor))
     except ConfigError:

@@ -31,7 +31,7 @@ _MOST: Final = 2_000
 
 
 def trial(entry: TemplatedEntry, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the problem of an entry that can't be read and what to do, or None."""
+    """Return the problem of an entry that cannot be read and what to do, or None."""
     found = [_attempt(entry, environ, standin) for standin in STANDINS]
     error = None if None in found else found[0]
     if error is None:
@@ -98,7 +98,7 @@ class Merged:
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """A found entry that can't become a server, and why."""
+    """A found entry that cannot become a server, and why."""
 
     seen: FoundEntry
     problem: str

@@ -38,7 +38,7 @@ def render(
 
     Texts are written as they are, so ``${VAR}`` is read back as a reference; `config.literal` escapes a text. ``head``
     and ``notes`` (by server key) become comments, ``schema`` the line by which editors find the JSON Schema. Defaults
-    are left out. Raises `ConfigError` for a text that TOML can't hold (a lone surrogate). Surprising: a timeout above
+    are left out. Raises `ConfigError` for a text that TOML cannot hold (a lone surrogate). Surprising: a timeout above
     an hour is written in milliseconds, because the reader takes such a number for milliseconds.
     """
     lines = [f"#:schema {_comment(schema)}"] if schema else []
@@ -149,5 +149,5 @@ def _comment(text: str) -> str:
 
 def _not_unicode(file: str) -> Exception:
     return config_error(
-        file, "", "a text holds half a character (a lone surrogate), which TOML can't write", "Correct that text."
+        file, "", "a text holds half a character (a lone surrogate), which TOML cannot write", "Correct that text."
     )

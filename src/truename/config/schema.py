@@ -75,7 +75,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a whole truename.toml.
 
     It refuses only what the reader refuses too. The reader knows more (which ids are tool ids, which variables are
-    set), and takes null for absent, which TOML can't say and the schema does not offer.
+    set), and takes null for absent, which TOML cannot say and the schema does not offer.
     """
     settings = settings_schema()
     servers = {"mcpServers": "The servers, by key.", "servers": "The same as mcpServers, as VS Code calls it."}

@@ -225,7 +225,7 @@ _SWITCH: Final = FieldType(
 class ServerConfig:
     """One upstream server: ``command`` (stdio) or ``url`` (HTTP), never both.
 
-    ``identity`` is what the entry declares of the ids of its tools. A server with ``unset`` references can't be
+    ``identity`` is what the entry declares of the ids of its tools. A server with ``unset`` references cannot be
     started: they have no value now.
     """
 
@@ -504,7 +504,7 @@ def _check_key(key: str, where: str, faults: ConfigErrors) -> None:
     if not key.strip():
         faults.add(where, "the server's key is empty", "Give the server a name.")
     elif bad := [character for character in key if not character.isprintable()]:
-        what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which can't be seen"
+        what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which cannot be seen"
         faults.add(where, what, "Remove that character.")
     elif len(key) > MAX_KEY:
         faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")

@@ -70,15 +70,15 @@ def wrong(setting: str, text: str) -> tuple[str, str] | None:
     """Return what is wrong with a text for this setting and what to do, or None.
 
     >>> wrong("token", "a b")
-    ("it can't be sent as a bearer token", 'Use printable ASCII without spaces.')
+    ("it cannot be sent as a bearer token", 'Use printable ASCII without spaces.')
     """
     if setting == "token":
         good = text and text.isascii() and text.isprintable() and " " not in text
-        return None if good else ("it can't be sent as a bearer token", "Use printable ASCII without spaces.")
+        return None if good else ("it cannot be sent as a bearer token", "Use printable ASCII without spaces.")
     if text.strip() and text.isprintable() and len(text) <= _LONGEST:
         return None
     what = "a server's name" if setting == "server_name" else "an alias"
-    return f"{excerpt(text)} can't be {what}", "Write a short word."
+    return f"{excerpt(text)} cannot be {what}", "Write a short word."
 
 
 def _read_checked(fields: Fields, name: str) -> str | None:

@@ -164,7 +164,7 @@ class Trust(ServerTrust):
 
     @property
     def is_strict(self) -> bool:
-        """Whether a definition may be withheld: then one that can't be remembered is not shown either."""
+        """Whether a definition may be withheld: then one that cannot be remembered is not shown either."""
         return self.first == "review" or any(one.drift != "warn" for one in (self, *self.servers.values()))
 
 

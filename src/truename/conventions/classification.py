@@ -121,7 +121,7 @@ def _part(part: Part, text: str, convention: Convention) -> str:
 
 
 def _words(text: str, casing: str, convention: Convention, *, is_exact: bool) -> str:
-    """Return the correct spelling of a tool's own words; "" if the text can't be such words."""
+    """Return the correct spelling of a tool's own words; "" if the text cannot be such words."""
     if is_exact:
         found = text if CASINGS[casing].pattern.fullmatch(text) else ""
     else:
@@ -170,7 +170,7 @@ def _not_known(convention: Convention) -> str:
     if convention.apps is not None:
         *most, last = kinds + literals
         return f"which is not a known {', '.join(most)} or {last}" if most else f"which is not a known {last}"
-    return f"which can't be an app: an app is one word in lower case, not {', '.join(sorted(convention.taken))}"
+    return f"which cannot be an app: an app is one word in lower case, not {', '.join(sorted(convention.taken))}"
 
 
 def _reordered(segments: Sequence[str], convention: Convention) -> FormatMatch | None:

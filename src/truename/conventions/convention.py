@@ -152,7 +152,7 @@ def _of_platforms(convention: Convention) -> Iterator[Contradiction]:
         return
     for number, word in enumerate(convention.platforms):
         if not convention.is_part(word):
-            problem = f"{excerpt(word)} can't be a part of a name, because it contains a separator"
+            problem = f"{excerpt(word)} cannot be a part of a name, because it contains a separator"
             yield Contradiction(
                 f"platforms[{number}]", problem, "Write it as one word, here and in the tools' metadata."
             )
@@ -257,7 +257,7 @@ class Convention:
 
     @cached_property
     def taken(self) -> frozenset[str]:
-        """The words that can't be an app, because they mean something else at the start of a name."""
+        """The words that cannot be an app, because they mean something else at the start of a name."""
         literals = {part.word.lower() for one in self.formats for part in one.parts if part.kind == "literal"}
         return frozenset({*self.platforms, *literals})
 

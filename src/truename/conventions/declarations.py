@@ -52,7 +52,7 @@ class Declaration:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The schemas of the parameters by name; empty if the input schema can't be read."""
+        """The schemas of the parameters by name; empty if the input schema cannot be read."""
         schema = self.definition.get("inputSchema")
         found = schema.get("properties") if isinstance(schema, Mapping) else None
         return found if isinstance(found, Mapping) else _NOTHING
@@ -109,7 +109,7 @@ def _hint(hint: Any, scope: dict[str, Any]) -> Any:
     try:
         return get_type_hints(types.SimpleNamespace(__annotations__={"it": hint}), scope)["it"]
     except (NameError, TypeError, AttributeError, SyntaxError):
-        # The annotation can't be evaluated, for example because the name is imported for type checkers only.
+        # The annotation cannot be evaluated, for example because the name is imported for type checkers only.
         return Any
 
 
@@ -179,7 +179,7 @@ def tool(
             function.__dict__[_ATTRIBUTE] = (one, *declared(function))
         except (AttributeError, TypeError, ValueError) as error:
             # Some objects, such as built-in functions, have no ``__dict__`` or no signature.
-            problem = f"a {type(function).__name__} can't be declared"
+            problem = f"a {type(function).__name__} cannot be declared"
             raise _error(str(name or ""), "", problem, "Declare a function.") from error
         return function
 

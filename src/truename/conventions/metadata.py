@@ -56,7 +56,7 @@ _MOST: Final = 64
 _MOST_PARAMETERS: Final = 1_024
 _LONGEST: Final = 256
 _WORD: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-# The fields that restrict who sees a tool: if one can't be read, the tool must be hidden.
+# The fields that restrict who sees a tool: if one cannot be read, the tool must be hidden.
 LIMITS: Final = ("is_for_llm", "platforms", "app")
 
 
@@ -118,7 +118,7 @@ FIELDS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataPatch:
-    """Values for some fields of `Metadata`, and the errors of fields that can't be read, both by field."""
+    """Values for some fields of `Metadata`, and the errors of fields that cannot be read, both by field."""
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     faults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
@@ -260,7 +260,7 @@ def metadata_of(definition: Mapping[str, Any]) -> Metadata:
 
 
 def patch_in(definition: Mapping[str, Any]) -> MetadataPatch:
-    """Return the fields of metadata in a definition, with errors for those that can't be read."""
+    """Return the fields of metadata in a definition, with errors for those that cannot be read."""
     patches = list(_patches(definition))
     return strictest(patches) if patches else NO_PATCH
 

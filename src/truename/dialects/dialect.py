@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _MOST = 5  # reasons of one code: enough to see the pattern, too few to flood a log
-_HEAD = 10_000  # how many characters are searched for one that can't be printed
+_HEAD = 10_000  # how many characters are searched for one that cannot be printed
 _STRICTEST = 64  # the shortest limit of any provider in the table
 _PROBE = "qzxjvk"
 _RUNS = {"snake": ("__+", "underscore"), "single-hyphens": ("--+", "hyphen")}
@@ -170,7 +170,7 @@ def _assumed(dialect: Dialect, field: str) -> str:
 
 
 def _unprintable(char: str, at: int) -> Reason:
-    return Reason("control", f"U+{ord(char):04X} at {at} can't be printed")
+    return Reason("control", f"U+{ord(char):04X} at {at} cannot be printed")
 
 
 def _about_print(name: str) -> Iterator[Reason]:
@@ -178,7 +178,7 @@ def _about_print(name: str) -> Iterator[Reason]:
         return
     places = ((char, at) for at, char in enumerate(name[:_HEAD]) if not char.isprintable())
     found = [_unprintable(char, at) for char, at in islice(places, _MOST)]
-    yield from found or [Reason("control", f"a character after {_HEAD:,} others can't be printed")]
+    yield from found or [Reason("control", f"a character after {_HEAD:,} others cannot be printed")]
 
 
 def _about_characters(dialect: Dialect, name: str) -> Iterator[Reason]:

@@ -173,8 +173,8 @@ class Document:
                 if changed is not None and is_same_value(changed.value, wanted):
                     return changed
         except SyntaxFault as error:
-            raise cannot_edit(self.path, f"it can't be changed in place ({error.problem})", key=_key(where)) from error
-        raise cannot_edit(self.path, "it can't be changed without changing another value", key=_key(where))
+            raise cannot_edit(self.path, f"it cannot be changed in place ({error.problem})", key=_key(where)) from error
+        raise cannot_edit(self.path, "it cannot be changed without changing another value", key=_key(where))
 
     def _apply(self, splices: Sequence[Splice]) -> Document | None:
         start = _BOM if self.raw.startswith(_BOM.encode()) else ""
@@ -233,7 +233,7 @@ def _bytes(path: Path, limit: int) -> bytes:
             return stream.read(limit + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        _refuse(path, "", f"it can't be read ({reason})", "Check the path.", error)
+        _refuse(path, "", f"it cannot be read ({reason})", "Check the path.", error)
 
 
 def _refuse(path: Path, key: str, problem: str, remedy: str, cause: Exception | None = None) -> NoReturn:
@@ -243,7 +243,7 @@ def _refuse(path: Path, key: str, problem: str, remedy: str, cause: Exception | 
 def edit(document: Document, wanted: Any) -> Document:
     """Return the document with this value; parts of its text whose value is the same stay unchanged.
 
-    Raises `ConfigError` (``left_alone``) if the text can't be edited to hold the value.
+    Raises `ConfigError` (``left_alone``) if the text cannot be edited to hold the value.
     """
     changed = _edit_part(document, wanted, ())
     if not is_same_value(changed.value, wanted):
@@ -251,7 +251,7 @@ def edit(document: Document, wanted: Any) -> Document:
             code="left_alone",
             file=str(document.path),
             key="",
-            problem="this change can't be made in place",
+            problem="this change cannot be made in place",
             remedy="Nothing was changed; make the change by hand.",
         )
     return changed

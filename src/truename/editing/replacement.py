@@ -61,7 +61,7 @@ class Backup:
         try:
             raw = read_own(self.copy, _MAX_ORIGINAL)
         except OSError as error:
-            raise _damaged(self.copy, f"it can't be read ({error.strerror or error})") from error
+            raise _damaged(self.copy, f"it cannot be read ({error.strerror or error})") from error
         if digest(raw) != self.before:
             raise _damaged(self.copy, "its content does not match the recorded digest")
         return raw
@@ -211,7 +211,7 @@ def replace_file(
 
     Mode, owner, group and extended attributes are kept; a new file is readable by its owner only. ``note`` is stored
     in the backup's record. Raises `ConfigError` (``left_alone``) as `check_file` does, and when the backup or the new
-    bytes can't be written; nothing is changed then.
+    bytes cannot be written; nothing is changed then.
     """
     raw = new.raw if isinstance(new, Document) else new
     path = absolute(document.path)
@@ -275,7 +275,7 @@ def _saved(path: Path, before: bytes | None, after: bytes | None, **record: Any)
     try:
         return save(path, before, after, **record)
     except OSError as error:
-        problem = f"its backup can't be written ({error.strerror or error})"
+        problem = f"its backup cannot be written ({error.strerror or error})"
         raise cannot_edit(path, problem, "Nothing was changed; check that the state directory is writable.") from error
 
 
@@ -312,4 +312,4 @@ def _nearest(directory: Path) -> Path:
 
 
 def _failed(path: Path, error: OSError) -> Exception:
-    return cannot_edit(path, f"it can't be changed ({error.strerror or error})")
+    return cannot_edit(path, f"it cannot be changed ({error.strerror or error})")

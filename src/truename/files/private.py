@@ -148,7 +148,7 @@ def write_whole(descriptor: int, raw: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Sync the entries of a directory to disk; do nothing on Windows and on file systems that can't."""
+    """Sync the entries of a directory to disk; do nothing on Windows and on file systems that cannot."""
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError):

@@ -37,7 +37,7 @@ def find_obstacle(path: Path, expected: bytes | None) -> ReplacementObstacle | N
     try:
         return next(_obstacles(path, expected), None)
     except OSError as error:
-        return ReplacementObstacle(f"it can't be changed ({error.strerror or error})")
+        return ReplacementObstacle(f"it cannot be changed ({error.strerror or error})")
 
 
 def _obstacles(path: Path, expected: bytes | None) -> Iterator[ReplacementObstacle]:

@@ -46,7 +46,7 @@ log: Final = logging.getLogger("truename.audit")
 _MOST: Final = 1_000
 # Whoever else reviewed a definition did it by a command.
 _BY_ITSELF: Final = frozenset({"", BY_LOCK})
-_UNWRITTEN: Final = "the audit log can't be written now, and calls that can't be recorded are refused"
+_UNWRITTEN: Final = "the audit log cannot be written now, and calls that cannot be recorded are refused"
 
 
 class Auditing:

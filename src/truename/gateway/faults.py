@@ -31,7 +31,7 @@ _MAX_LINE: Final = 300
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class UpstreamError(TruenameError):
-    """A server can't be used: its key, what happened, what to do, and the last lines of its standard error.
+    """A server cannot be used: its key, what happened, what to do, and the last lines of its standard error.
 
     ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost, unset.
     """
@@ -121,6 +121,6 @@ def unusable(server: str, error: Exception) -> UpstreamError:
     return UpstreamError(
         server=server,
         kind="protocol",
-        problem=f"can't be used ({type(error).__name__}: {printable(str(error), 200)})",
+        problem=f"cannot be used ({type(error).__name__}: {printable(str(error), 200)})",
         remedy="Report it to the server's authors.",
     )

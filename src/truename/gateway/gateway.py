@@ -175,7 +175,7 @@ class Gateway:
         successor is ready or has failed; it, and one that is gone, is ended when its last call is over, or after
         ``drain_timeout``. Clients are told of lists that changed.
 
-        Raises `ConfigError` (also for a setting that can't change now), `LedgerError` (``style_mismatch``,
+        Raises `ConfigError` (also for a setting that cannot change now), `LedgerError` (``style_mismatch``,
         ``identity_mismatch``) and groups of these and of naming errors. Then nothing is changed.
         """
         hub, fleet = self.hub, self._fleet
@@ -277,7 +277,7 @@ class Gateway:
         """Return the MCP server of a path (`main` unless given) for somebody, made at first need.
 
         Those who see the same share it. ``contexts`` are the context headers of who asks. Raises `UnknownView`, also
-        for what there is only for others, and `ContextRefused` for headers that can't be followed there.
+        for what there is only for others, and `ContextRefused` for headers that cannot be followed there.
         """
         asked = self._read(path, principal)
         self.hub.rights.contexts.asked(asked.context, contexts)

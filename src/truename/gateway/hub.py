@@ -80,7 +80,7 @@ class Hub(ShownTools):
     async def renew(self) -> None:
         """Have the lists be those that the servers give now: made beside the loop, unless they are these already.
 
-        Where they can't be made, what is known goes on to hold, and that is told.
+        Where they cannot be made, what is known goes on to hold, and that is told.
         """
         async with self._turn:
             with self._telling():
@@ -147,7 +147,7 @@ class Hub(ShownTools):
 
     def _look(self) -> None:
         # On a new day old names may be due to leave the lists.
-        # While another process writes, what is known goes on to hold: the loop can't wait for it.
+        # While another process writes, what is known goes on to hold: the loop cannot wait for it.
         self.stale |= self.ledger.refresh(wait=False) or self.vetting.refresh() or self._today() != self._day
 
     @contextmanager
@@ -159,7 +159,7 @@ class Hub(ShownTools):
         except Exception as error:  # whatever a list brings about: calls go on, and the next list may be better
             log.debug("the lists", exc_info=True)
             self._news.tell(
-                "lists", f"the tool lists can't be refreshed and do not change ({type(error).__name__}: {error})"
+                "lists", f"the tool lists cannot be refreshed and do not change ({type(error).__name__}: {error})"
             )
             self.stale = False
 
@@ -177,7 +177,7 @@ class Hub(ShownTools):
     async def prepare(self, spec: ViewSpec, context: Context) -> None:
         """Have everything ready for a request beside the loop: what others wrote, the view, what is listed of it.
 
-        Where the view can't be made nothing is raised: the request meets it again.
+        Where the view cannot be made nothing is raised: the request meets it again.
         """
         await self.caught_up()
         for _ in range(_TRIES):
@@ -196,7 +196,7 @@ class Hub(ShownTools):
                     await anyio.sleep(_LEDGER_PAUSE)
 
     async def check(self, config: Config) -> None:
-        """Raise `LedgerError`, or a group of naming errors, for a configuration under which names can't stay."""
+        """Raise `LedgerError`, or a group of naming errors, for a configuration under which names cannot stay."""
         async with self._turn:
             self.stale |= self.ledger.refresh(wait=False)
             namer = Namer(self.ledger, check_identities(self.ledger, config).settings, self._news)

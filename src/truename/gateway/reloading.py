@@ -65,7 +65,7 @@ def _refuse_fixed(before: Config, after: Config) -> None:
     if before.state_location().path != after.state_location().path:
         fixed.append("state")
     for name in fixed:
-        faults.add(name, "it can't change while the gateway runs", "Restart the gateway, or undo the change.")
+        faults.add(name, "it cannot change while the gateway runs", "Restart the gateway, or undo the change.")
     faults.raise_any()
 
 

@@ -156,7 +156,7 @@ class ShownTools:
         """Make the catalogue and all views in use anew; `changes` then has those whose lists are other ones.
 
         Which tool has which id is one transaction, and so is which has which name: another gateway on the same ledger
-        can't give one that is given here. A view that can't be built keeps its old list. In a thread it ends early
+        cannot give one that is given here. A view that cannot be built keeps its old list. In a thread it ends early
         when who waits for it does.
         """
         self._day = self._today()

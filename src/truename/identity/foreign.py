@@ -35,7 +35,7 @@ MAX_FOREIGN: Final = 1024
 MAX_COMPONENT: Final = 200
 _OUTSIDE: Final = re.compile(r"[^a-z0-9_-]+")
 _DIGITS: Final = 8
-# Two texts with the same key after even two digests can't be found in practice.
+# Two texts with the same key after even two digests cannot be found in practice.
 _MOST_DIGESTS: Final = 4
 
 

@@ -202,7 +202,7 @@ def required_key(name: str, namespace: str | None = None, *, deferred: bool = Fa
 
 
 def is_reserved(name: object, namespace: object) -> bool:
-    """Return whether the namespace equals the name: this marks deferred loading and can't be a real namespace."""
+    """Return whether the namespace equals the name: this marks deferred loading and cannot be a real namespace."""
     return (own := text(name)) is not None and own == text(namespace)
 
 

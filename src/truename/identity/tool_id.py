@@ -77,7 +77,7 @@ def decode(text: str) -> str:
     """Undo the transport encodings: decode percent escapes once, then replace ``~`` by ``/``.
 
     Raises `InvalidToolId` (code ``invalid_encoding``) for a bad escape, bytes that are not UTF-8, a character that
-    can't be printed, or a ``%`` that is left over.
+    cannot be printed, or a ``%`` that is left over.
 
     >>> decode("data-grout%401~prism.refract%401")
     'data-grout@1/prism.refract@1'
@@ -102,7 +102,7 @@ def decode(text: str) -> str:
             raise _invalid(text, plain.index("%"), "it is encoded twice")
     if not plain.isprintable():
         position = next(i for i, character in enumerate(plain) if not character.isprintable())
-        raise _invalid(text, position, f"U+{ord(plain[position]):04X} can't be printed")
+        raise _invalid(text, position, f"U+{ord(plain[position]):04X} cannot be printed")
     return plain.replace("~", "/")
 
 
@@ -130,7 +130,7 @@ def _invalid(text: str, position: int, reason: str) -> InvalidToolId:
 
 LATEST: Final = "latest"
 RefVersion = int | Literal["latest"] | None
-# Percent-encoding at most triples the length; a longer text can't be an id and is refused unread.
+# Percent-encoding at most triples the length; a longer text cannot be an id and is refused unread.
 _MAX_TEXT: Final = 3 * MAX_ID_LENGTH
 _VERSION_LIMIT: Final = 10**18
 
@@ -270,7 +270,7 @@ class ToolId:
         return self.integration, self.suite, self.tool
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        message = f"a ToolId can't be changed: {name!r} is fixed"
+        message = f"a ToolId cannot be changed: {name!r} is fixed"
         raise AttributeError(message)
 
     def __delattr__(self, name: str) -> NoReturn:

@@ -42,7 +42,7 @@ class ToolSetMember:
 
 @dataclass(frozen=True, slots=True)
 class ToolSetClash:
-    """Members with the same lookup key: the winner keeps the name, the losers can't be called."""
+    """Members with the same lookup key: the winner keeps the name, the losers cannot be called."""
 
     winner: ToolSetMember
     losers: tuple[ToolSetMember, ...]
@@ -62,7 +62,7 @@ class ToolSetKept:
 
     @property
     def losers(self) -> tuple[ToolSetMember, ...]:
-        """The members that were removed, which models can't call."""
+        """The members that were removed, which models cannot call."""
         return tuple(loser for clash in self.clashes for loser in clash.losers)
 
 
@@ -110,7 +110,7 @@ def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"
     if policy == "error":
         _refuse([_duplicate(clash.members) for clash in found], "several tools have one name")
     for clash in found:
-        _LOG.warning("%s can't be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
+        _LOG.warning("%s cannot be called: %s has the name", " and ".join(map(str, clash.losers)), clash.winner)
     return ToolSetKept(tuple(_without(given, [loser for clash in found for loser in clash.losers])), found)
 
 

@@ -83,10 +83,10 @@ def newly_owned(uris: Iterable[tuple[str, str]], state: LedgerState) -> tuple[Ow
 def as_recorded(name: str) -> str:
     """Return the one form in which a name is kept: an id in any spelling as the id, any other text as it is.
 
-    Raises `InvalidName` for what is empty, too long or can't be printed.
+    Raises `InvalidName` for what is empty, too long or cannot be printed.
     """
     if not name.strip() or len(name) > MAX_FOREIGN or not name.isprintable():
-        reason = Reason("text", f"it is empty, longer than {MAX_FOREIGN:,} characters, or can't be printed")
+        reason = Reason("text", f"it is empty, longer than {MAX_FOREIGN:,} characters, or cannot be printed")
         raise InvalidName(name=name, dialect="a ledger", reasons=(reason,))
     try:
         return str(ToolId.parse(name))

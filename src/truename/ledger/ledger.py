@@ -176,7 +176,7 @@ class Ledger:
         return key in self._scope.withdrawn
 
     def bars(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name was withdrawn, and not redirected to this tool: then it can't be shown for it."""
+        """Tell whether a name was withdrawn, and not redirected to this tool: then it cannot be shown for it."""
         return self._scope.bars(name, id)
 
     def is_heir(self, key: str, id: ToolId) -> bool:
@@ -378,7 +378,7 @@ class Ledger:
     def retire(self, name: str, successor: str | None = None) -> None:
         """Withdraw a name for ever: calls of it are answered with `RetiredName` and its successor.
 
-        Raises `LedgerError` (``not_held``) if the name was never shown, `InvalidName` for a text that can't be told.
+        Raises `LedgerError` (``not_held``) if the name was never shown, `InvalidName` for a text that cannot be told.
         """
         wanted = as_recorded(name)
         if successor is not None:
@@ -395,7 +395,7 @@ class Ledger:
         Until a day (``2027-02-01``, inclusive) it is listed beside the present name too: half of the clients refuse
         what is no longer listed. What an old id's tool held follows it, and the new tool may be shown under it.
 
-        Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for a text that can't
+        Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for a text that cannot
         be told.
 
         >>> ledger = Ledger.memory()
@@ -419,7 +419,7 @@ class Ledger:
         ``protocol`` is the version since which the old name does not exist. Where the new name is the old one in
         another spelling, all but the old spelling goes on.
 
-        Raises `InvalidName` for a text that can't be told.
+        Raises `InvalidName` for a text that cannot be told.
 
         >>> ledger = Ledger.memory()
         >>> ledger.break_name("powershell.exec", "powershell_exec", protocol="0.3")

@@ -506,7 +506,7 @@ class NamingScope:
         return None if holders is None else holders.present
 
     def bars(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name was withdrawn and this tool can't have it; what was redirected to it, it can."""
+        """Tell whether a name was withdrawn and this tool cannot have it; what was redirected to it, it can."""
         standing = self.withdrawn_names.get(name) or self.withdrawn.get(fold(name))
         if self._is_broken(name):
             return True

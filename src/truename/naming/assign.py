@@ -113,7 +113,7 @@ class Assignment:
         else:
             self._resolve(catalog, candidates)
         if self._errors:
-            message = f"{len(self._errors)} tools can't be named"
+            message = f"{len(self._errors)} tools cannot be named"
             raise ExceptionGroup(message, self._errors)
         return {id: self._names[id] for id in catalog}
 
@@ -142,7 +142,7 @@ class Assignment:
         self._give(id, AssignedName(name, "held", prefix, how, number=number))
 
     def _identify(self, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
-        # An id can't mean another tool, so neither the other names nor the ledger are checked.
+        # An id cannot mean another tool, so neither the other names nor the ledger are checked.
         for id, (candidate,) in candidates.items():
             if self._generator.dialect.check(candidate.text, self._generator.server_name):
                 self._errors.append(self._no_legal_name(id, candidate.text))
@@ -287,7 +287,7 @@ class Assignment:
         return self._memory is not None and self._memory.bars(name, id)
 
     def _reasons_against(self, name: str, id: ToolId) -> tuple[Reason, ...]:
-        """Return the reasons why a name that the operator or the server chose can't be shown."""
+        """Return the reasons why a name that the operator or the server chose cannot be shown."""
         if self._withdrawn(name, id):
             return (Reason("withdrawn", "it was retired or redirected"),)
         return (Reason("identity", "it can be read as the id of another tool"),) if _reads_as_another(name, id) else ()

@@ -1,6 +1,6 @@
 """Replace tool names in a server's texts by the names that the client sees.
 
-Only text that can't be anything but a tool's name is replaced. A name that is not replaced still resolves to its tool.
+Only text that cannot be anything but a tool's name is replaced. A name that is not replaced still resolves to its tool.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _says_tool(before: str, behind: str, *, quoted: bool) -> bool:
 
 
 def _stands_out(own: str, before: str, behind: str, *, quoted: bool) -> bool:
-    """Return whether a name can't be an ordinary word; a compound (`sign-in`) also needs quotes, "(" or a verb."""
+    """Return whether a name cannot be an ordinary word; a compound (`sign-in`) also needs quotes, "(" or a verb."""
     if _SPELLED.search(own):
         return True
     return _COMPOUND.search(own) is not None and (

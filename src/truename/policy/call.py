@@ -106,7 +106,7 @@ class Context:
             if word not in _WORDS:
                 _refuse(excerpt(word), "it is not a field of a context", f"Use one of: {', '.join(_WORDS)}.")
             if not value or not value.isprintable():
-                _refuse(word, "it is empty or can't be printed", f"Write {word}=VALUE, or omit it.")
+                _refuse(word, "it is empty or cannot be printed", f"Write {word}=VALUE, or omit it.")
             if word in values:
                 _refuse(word, "it occurs twice", "Write it once.")
             values[word] = value
@@ -337,7 +337,7 @@ def _tool_of(key: LookupKey, names: NameTable, keys: Mapping[LookupKey, ToolId])
     if found is None and key.kind != "namespaced":
         found = resolve(key.name, names).id
     if found is None or found not in names:
-        # The qualified name is for display only; it can't be used to call a tool.
+        # The qualified name is for display only; it cannot be used to call a tool.
         raise UnknownTool(
             text=qualified_name(key.name, key.namespace) or key.name,
             trail=("keys: no tool has this name and namespace",),

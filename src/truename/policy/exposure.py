@@ -35,7 +35,7 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
     """Read the ``metadata`` table of a configuration: ``[metadata."phone/ios_*"]`` with fields of `Metadata`.
 
     Reading the result again returns an equal table. Raises `ConfigError` with the file and the key, or an
-    `ExceptionGroup` of them, for an unknown field, an invalid value, or a glob that can't match any tool.
+    `ExceptionGroup` of them, for an unknown field, an invalid value, or a glob that cannot match any tool.
 
     >>> read_metadata({"phone/ios_*": {"platforms": ["IOS"]}})["phone/ios_*"]
     mappingproxy({'platforms': ('ios',)})
@@ -70,7 +70,7 @@ class Overrides:
 def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, Any] | None:
     where = f"metadata.{excerpt(str(glob))}"
     if problem := glob_error(glob) if isinstance(glob, str) else "it is not a text":
-        faults.add(where, f"it can't match any tool: {problem}")
+        faults.add(where, f"it cannot match any tool: {problem}")
     if not isinstance(entry, Mapping) or len(entry) > len(FIELDS) * 8:
         faults.add(where, "it is not a table of fields")
         return None
@@ -154,7 +154,7 @@ class Exposure:
     def check(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> None:
         """Raise `NotAllowed` (``unsupported``) for a tool that is not available in this context.
 
-        The rule is ``platform``, ``app``, ``not_for_llm``, or ``metadata`` for metadata that can't be read.
+        The rule is ``platform``, ``app``, ``not_for_llm``, or ``metadata`` for metadata that cannot be read.
         """
         refusal = self.refusal(tool, context, formerly)
         if refusal is not None:
@@ -169,7 +169,7 @@ class Exposure:
         effective = self._effective(_subject(tool, formerly))
         found = effective.metadata
         if effective.doubt:
-            return _refused("metadata", f"its metadata can't be read ({effective.doubt})")
+            return _refused("metadata", f"its metadata cannot be read ({effective.doubt})")
         if context.platform not in found.platforms and self._counts("platform", context) and found.platforms:
             return _refused("platform", f"it works on {' and '.join(found.platforms)}, {_but(context.platform, 'on')}")
         if context.app != found.app and self._counts("app", context) and found.app:

@@ -283,7 +283,7 @@ def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
 
     A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (``except`` is its
     ``but``). Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for an unknown field, an empty list
-    (which could mean nothing or everything), and a glob that can't match anything.
+    (which could mean nothing or everything), and a glob that cannot match anything.
 
     >>> read_rules([{"outcome": "deny", "tools": ["git/push"]}])[0].name
     'policy.rules[0]'

@@ -160,7 +160,7 @@ def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
     read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
     if not len(faults):
         for key, problem in islice(_contradictions(read), _MOST_REPORTED):
-            faults.add(key, problem, "Write the same text, or globs that can't both match one tool.")
+            faults.add(key, problem, "Write the same text, or globs that cannot both match one tool.")
     faults.raise_any()
     return MappingProxyType(read)
 
@@ -168,7 +168,7 @@ def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
 def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
     where = f"tools.{excerpt(str(key))}"
     if problem := glob_error(key) if isinstance(key, str) else "it is not a text":
-        faults.add(where, f"it can't match any tool: {problem}")
+        faults.add(where, f"it cannot match any tool: {problem}")
     return MappingProxyType(_table(entry, where, _FIELDS, faults))
 
 

@@ -61,7 +61,7 @@ _END: Final[_State] = (2 * len(_PIECES) - 1, 0)
 
 
 def principal_fault(glob: str) -> str:
-    """Return why a glob can't match any principal's key, with a suggestion; "" if it can.
+    """Return why a glob cannot match any principal's key, with a suggestion; "" if it can.
 
     >>> principal_fault('["https://idp.example", "ann"]'), principal_fault("an*"), principal_fault('["*ann"]')
     ('', '', '')

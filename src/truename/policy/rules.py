@@ -100,7 +100,7 @@ def _globs(value: object) -> tuple[str, ...]:
     globs = _texts(value)
     for glob in globs:
         if fault := glob_error(glob):
-            message = f"{excerpt(glob)} can't match any tool: {fault}"
+            message = f"{excerpt(glob)} cannot match any tool: {fault}"
             raise ValueError(message)
     return globs
 
@@ -163,7 +163,7 @@ class CallRule:
     the plain id. Rules that allow apply by the present id only. Annotations are the server's own unless the operator
     replaces them (`Presentation`): to allow by them is to trust the server.
 
-    Raises `ConfigError` with the field for a glob that can't match any tool, and for any other invalid value.
+    Raises `ConfigError` with the field for a glob that cannot match any tool, and for any other invalid value.
 
     >>> from truename import Catalog
     >>> from truename.policy import Caller

@@ -295,7 +295,7 @@ NOTHING_REVIEWED: Final[Digests] = MappingProxyType({})
 class ReviewedDefinitions:
     """The digests of a lock, by server's key and name; with None for a file there are none.
 
-    Raises `ConfigError` for a lock that is not there or can't be read: what it should hold back would be trusted.
+    Raises `ConfigError` for a lock that is not there or cannot be read: what it should hold back would be trusted.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -321,7 +321,7 @@ class ReviewedDefinitions:
     def refresh(self) -> bool:
         """Take in another lock once it is written, and tell whether it says anything else; a cheap look at the file.
 
-        Raises `ConfigError`, once, for one that can't be read: what was read before counts on.
+        Raises `ConfigError`, once, for one that cannot be read: what was read before counts on.
         """
         path = self._path
         if path is None or not self._watch.look():

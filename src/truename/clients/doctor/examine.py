@@ -52,7 +52,7 @@ class Diagnosis:
 
     @property
     def lost(self) -> int:
-        """The number of tools that the client certainly can't call: by their names, or because it refuses the file."""
+        """The number of tools that the client certainly cannot call: by their names, or because it refuses the file."""
         names = (fate for fate in self.case.direct.lost if fate.loss != "unknown")
         return self.unread + sum(fate.server not in self._refused for fate in names)
 

@@ -207,8 +207,8 @@ def _about_reading(found: FoundFile) -> Iterator[Finding]:
         line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
         location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
         problem = found.problem.problem
-        reason = problem.removeprefix("it can't be read") if problem.startswith("it can't be read") else f": {problem}"
-        fact = f"{found.path.name} can't be read{reason}."
+        reason = problem.removeprefix("it cannot be read") if problem.startswith("it cannot be read") else f": {problem}"
+        fact = f"{found.path.name} cannot be read{reason}."
         yield _finding("unreadable_file", found, location, fact, found.problem.remedy)
     if found.document is None:
         return
@@ -246,7 +246,7 @@ def _about_entry(found: FoundFile, client_server: ClientServer, dialect: Dialect
         fact = f"The entry {key} has neither a command nor a URL."
         yield _finding("server_not_understood", found, here, fact, "Give it a command or a URL.", server=server.key)
     if server.url is not None and not speaks_http(found.file.shape):
-        fact = f"{found.file.title} can't connect to {key}: it accepts only commands, not URLs."
+        fact = f"{found.file.title} cannot connect to {key}: it accepts only commands, not URLs."
         remedy = f"`truename connect {found.file.client}` gives it a command that connects to the URL."
         yield _finding("server_ignored", found, here, fact, remedy, server=server.key)
     if server.url is not None and _is_open(server.url):

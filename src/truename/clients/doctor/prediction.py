@@ -1,7 +1,7 @@
 """Predict, for each tool of a client's servers, which name the model sees and which tool a call runs.
 
 A prediction can be compared with a run of the client: `ToolFate.shown` is the name in the request to the model,
-`ToolFate.reaches` the tool that runs, `ToolFate.loss` the reason why a tool can't be called.
+`ToolFate.reaches` the tool that runs, `ToolFate.loss` the reason why a tool cannot be called.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Prediction:
 
     @cached_property
     def lost(self) -> tuple[ToolFate, ...]:
-        """The tools that can't be called."""
+        """The tools that cannot be called."""
         shown = self._judge.simulation.shown.keys()
         return tuple(map(self._judge.fate, [key for key in self._roster.keys if key not in shown]))
 

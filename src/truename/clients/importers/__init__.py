@@ -1,4 +1,4 @@
-"""Import the configurations of other gateways: servers, renames, and findings for all that can't be imported."""
+"""Import the configurations of other gateways: servers, renames, and findings for all that cannot be imported."""
 
 from truename.clients.importers.kinds import KINDS, detect, read_peer
 from truename.clients.importers.overrides import OverrideNames, names_of

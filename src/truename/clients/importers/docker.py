@@ -108,5 +108,5 @@ def _other(path: Path, name: str, reading: ConfigReading) -> list[tuple[str, Any
     try:
         return [(key, value) for key, value in read_plain(other).items() if isinstance(key, str)]
     except ConfigError as error:
-        reading.leave("kept-elsewhere", f"{name} beside it can't be read: {error.problem}.", name)
+        reading.leave("kept-elsewhere", f"{name} beside it cannot be read: {error.problem}.", name)
         return []

@@ -110,7 +110,7 @@ def read_peer(path: Path, kind: str | None = None) -> tuple[ImportedConfig, ...]
     """Read another gateway's configuration; without ``kind`` it is detected from the keys in the file.
 
     A directory is Docker's, or holds one file per server (ToolHive's runconfigs). Nothing in a file is evaluated.
-    Raises `ConfigError` for a file that can't be read, or that no known gateway wrote.
+    Raises `ConfigError` for a file that cannot be read, or that no known gateway wrote.
     """
     if kind is not None and kind not in KINDS:
         raise _unknown(path, f"{excerpt(kind)} is not a known gateway", f"Use one of: {', '.join(KINDS)}.")

@@ -96,7 +96,7 @@ def _sent(taken: TakenKeys) -> Mapping[str, str]:
         name, form = _HEADERS[kind]
         headers[name] = form.format(token)
     elif kind is not None and kind != "none":
-        # Truename can't authenticate this way, so the key is reported with the rest.
+        # Truename cannot authenticate this way, so the key is reported with the rest.
         taken.give_back("auth_type")
     return headers
 

@@ -29,7 +29,7 @@ UNIVERSAL: Final = "universal"
 
 @dataclass(frozen=True, kw_only=True)
 class OverrideNames:
-    """Overrides by tool id, aliases by server, and findings for names that can't be kept."""
+    """Overrides by tool id, aliases by server, and findings for names that cannot be kept."""
 
     overrides: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class OverrideNames:
 
 
 def names_of(imports: Iterable[ImportedConfig], keys: Keys, server_name: str) -> OverrideNames:
-    """Convert renames to overrides by tool id, with a finding for each name that can't be kept.
+    """Convert renames to overrides by tool id, with a finding for each name that cannot be kept.
 
     A name is not kept if it is not legal in the universal dialect (as one with capitals), or another tool has it.
     """
@@ -81,7 +81,7 @@ def _problem(rename: ImportedRename, id: str | None, server_name: str, holders: 
 
 def _finding(imported: ImportedConfig, rename: ImportedRename, problem: str) -> Finding:
     whose = f"{excerpt(rename.tool)} of {excerpt(rename.server)}"
-    fact = f"Tool {whose} can't be called {excerpt(rename.name)}: {problem}."
+    fact = f"Tool {whose} cannot be called {excerpt(rename.name)}: {problem}."
     return left("rename", fact, file=imported.file, where=rename.where, server=rename.server, tools=(rename.tool,))
 
 
@@ -94,7 +94,7 @@ def _aliases(imports: Iterable[ImportedConfig], keys: Keys) -> tuple[dict[str, s
                 key = keys[imported.file, server]
                 Catalog.of(aliases={key: alias})
             except (KeyError, InvalidName, ExceptionGroup):
-                fact = f"Server {excerpt(server)} can't have the short name {excerpt(alias)}."
+                fact = f"Server {excerpt(server)} cannot have the short name {excerpt(alias)}."
                 findings.append(left("rename", fact, file=imported.file, where="", server=server))
             else:
                 aliases[key] = alias

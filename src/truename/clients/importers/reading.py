@@ -62,12 +62,12 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         rule.name: rule
         for rule in (
-            _rule("IM001", "server", _E, "A server can't be imported.", "Its tools are missing."),
+            _rule("IM001", "server", _E, "A server cannot be imported.", "Its tools are missing."),
             _rule("IM002", "filter", _W, "A list hides or allows tools.", "Tools that were hidden become visible."),
-            _rule("IM003", "rename", _W, "A name can't be kept.", "The tool gets another name than before."),
+            _rule("IM003", "rename", _W, "A name cannot be kept.", "The tool gets another name than before."),
             _rule("IM004", "description", _N, "A text about a tool is replaced.", "Models read the server's own text."),
             _rule(
-                "IM005", "access", _W, "An access rule can't be imported.", "Calls that were refused will be allowed."
+                "IM005", "access", _W, "An access rule cannot be imported.", "Calls that were refused will be allowed."
             ),
             _rule("IM006", "kept-elsewhere", _W, "A value is not in the file.", "It has to be copied by hand."),
             _rule("IM007", "setting", _N, "A setting has no counterpart.", "The gateway behaves differently."),
@@ -88,7 +88,7 @@ _REMEDY: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def left(name: str, fact: str, *, file: str, where: str, server: str = "", tools: tuple[str, ...] = ()) -> Finding:
-    """Return a finding about something that can't be imported; ``name`` is a rule of `RULES`."""
+    """Return a finding about something that cannot be imported; ``name`` is a rule of `RULES`."""
     return Finding(
         rule=RULES[name],
         fact=fact,
@@ -141,7 +141,7 @@ class ConfigReading:
             self._aliases[server] = alias
 
     def leave(self, rule: str, fact: str, where: str, *, server: str = "", tools: tuple[str, ...] = ()) -> None:
-        """Add a finding about something that can't be imported."""
+        """Add a finding about something that cannot be imported."""
         self._left.append(left(rule, fact, file=str(self.path), where=where, server=server, tools=tools))
 
     def filtered(self, taken: TakenKeys, *names: str, server: str) -> None:
@@ -406,7 +406,7 @@ def read_server(
     headers: Mapping[str, str] = MappingProxyType({}),
     disabled: bool = False,
 ) -> ServerConfig | None:
-    """Read a server's entry; return None, with a finding, if it can't be imported.
+    """Read a server's entry; return None, with a finding, if it cannot be imported.
 
     ``seconds`` is the unit of its timeout, ``remote`` the transport of a URL without a type.
     """

@@ -66,7 +66,7 @@ def merged_by_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find different names that a client of the convention transforms to the same name.
 
     Why: Clients replace characters and shorten names. Which of the two tools a call then runs depends on their order,
-    and the other one can't be called at all.
+    and the other one cannot be called at all.
 
     Example: `get_customer_billing_address_history_for_all_regions_of_europe_a` and `..._b`, cut at 63 characters
 

@@ -73,7 +73,7 @@ def clashing_app(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find app ids that are a platform, a device type or another prefix, contain a separator, or are duplicates.
 
     Why: The first part of a name identifies the app or platform. With an app `ios`, the name `ios_scroll` is
-    ambiguous; an app `my_app` can't be recognised, because the first separator ends the part. Ids that differ only in
+    ambiguous; an app `my_app` cannot be recognised, because the first separator ends the part. Ids that differ only in
     capitals count as duplicates, because many clients ignore case.
 
     Example: `apps = ["ios", "my_app"]`

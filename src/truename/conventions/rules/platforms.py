@@ -30,7 +30,7 @@ def platform_mismatch(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find tools whose name and metadata have different platforms, or whose platform is unknown.
 
     Why: Tools are listed and run by the `platforms` of their metadata; people and models go by the name. If the two
-    differ, the tool is offered where it can't work. A tool without `platforms` is for all platforms and not reported.
+    differ, the tool is offered where it cannot work. A tool without `platforms` is for all platforms and not reported.
 
     Example: `myapp_ios_scroll` with `platforms=["android"]`
 
@@ -73,7 +73,7 @@ def needless_platform_split(rule: Rule, context: LintContext) -> Iterator[Findin
 def platform_conditional_parameter(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find tools for several platforms with parameters that work on some of them only.
 
-    Why: A schema can't express it, so a model passes arguments without effect, or omits necessary ones. Separate tools
+    Why: A schema cannot express it, so a model passes arguments without effect, or omits necessary ones. Separate tools
     for the platforms have exact schemas.
 
     Example: `myapp_launchApp(virtualCard?, overlayPermission?)`, the first for iOS and the second for Android

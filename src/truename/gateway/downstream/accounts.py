@@ -84,7 +84,7 @@ def _begun(request: Request, accounts: Accounts) -> RunningCall:
 
 
 def _session(request: Request) -> str:
-    """Return by what a session is known again, and can't be taken over."""
+    """Return by what a session is known again, and cannot be taken over."""
     number = first_header(request.request, _SESSION)
     return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
 

@@ -87,7 +87,7 @@ class DefinitionGuard:
         self._hub.rights.check_still(view, call, self._context, upstream.config)
 
     async def _settle(self, server: Known) -> None:
-        """Read what a server announced. Where it can't be read nobody knows what a decision would be about.
+        """Read what a server announced. Where it cannot be read nobody knows what a decision would be about.
 
         That is no sign of the server's health: calls that nobody decided on go on.
         """
@@ -98,7 +98,7 @@ class DefinitionGuard:
             raise ApprovalRequired(id=self._tool.id, call=call, decision=str(error), remedy=_LATER) from error
 
     async def _take_in(self, server: Known) -> None:
-        """Have the gateway look at what a server lists; once for a list, also where it can't be taken."""
+        """Have the gateway look at what a server lists; once for a list, also where it cannot be taken."""
         if server.looked_at is not server.tools:
             server.looked_at = server.tools
             await self._hub.renew()

@@ -193,7 +193,7 @@ class Endpoint:
         try:
             return self._hub.view(spec)
         except ExceptionGroup as group:
-            # Names that this view's style can't have: one example says it.
+            # Names that this view's style cannot have: one example says it.
             if isinstance(first := group.exceptions[0], TruenameError):
                 raise first from group
             raise

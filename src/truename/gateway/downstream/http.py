@@ -167,7 +167,7 @@ def _public_host(config: Config) -> str | None:
 def reserve(config: Config, host: str, port: int) -> socket.socket:
     """Take an address before anything is started, so that what is wrong with it is known early.
 
-    Raises `ConfigError` if it can't be had, or is not a loopback one and no token is set.
+    Raises `ConfigError` if it cannot be had, or is not a loopback one and no token is set.
     """
     require_guard(config, host)
     return bind(host, port)

@@ -38,7 +38,7 @@ class OpenRequests:
         self._bytes = 0
 
     def refusal(self, message: JSONRPCMessage, size: int) -> JSONRPCError | None:
-        """Note what came, of this size; return the error that it is answered with where it can't be taken."""
+        """Note what came, of this size; return the error that it is answered with where it cannot be taken."""
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # It is never answered then.
             self._forget((message.params or {}).get("requestId"))

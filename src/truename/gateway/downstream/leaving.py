@@ -26,7 +26,7 @@ __all__ = ["answering", "note_written", "passing", "piped"]
 # Clients of these versions and later come back for an answer whose stream broke off; so long they are waited for.
 _RESUMABLE: Final = "2025-11-25"
 _COMES_BACK: Final = 2.0
-# Answered by the gateway itself, or for as long as the client listens: nothing is lost that can't be asked again.
+# Answered by the gateway itself, or for as long as the client listens: nothing is lost that cannot be asked again.
 _FREE: Final = frozenset(
     {
         *("initialize", "ping", "server/discover", "subscriptions/listen"),

@@ -88,7 +88,7 @@ def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
 
 
 def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[PendingLogins, LoginAttempt] | None:
-    """Return the login that is to be made for a request that failed so; None where its client can't be asked."""
+    """Return the login that is to be made for a request that failed so; None where its client cannot be asked."""
     if not needs_login(error) or (logins := _logins_of(request)) is None:
         return None
     auth, address = upstream.config.auth, upstream.config.url

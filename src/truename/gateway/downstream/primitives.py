@@ -128,7 +128,7 @@ class Primitives:
         try:
             return self._hub.prompts_in(self._spec_of(request), self._context_of(request))
         except ExceptionGroup as group:
-            # Names that this view's style can't have: one example says it.
+            # Names that this view's style cannot have: one example says it.
             if isinstance(first := group.exceptions[0], TruenameError):
                 raise first from group
             raise

@@ -1,7 +1,7 @@
 """The gateway over standard input and output: one client, one view.
 
 Written anew instead of the SDK's own transport for two reasons: that one reads lines of any length, and its reader
-can't be cancelled while it waits for input, so that a gateway told to end would not end before its client does. Here
+cannot be cancelled while it waits for input, so that a gateway told to end would not end before its client does. Here
 two daemon threads read and write, which nothing waits for.
 """
 
@@ -159,7 +159,7 @@ def _no_request(line: bytes) -> JSONRPCError | None:
         id: object = id_at_ends(line)
     else:
         id = said.get("id") if isinstance(said, dict) and not said.keys() & {"result", "error"} else None
-    # What can't be written as an id can't be answered either.
+    # What cannot be written as an id cannot be answered either.
     if isinstance(id, bool) or not isinstance(id, int | str) or unwritable({"id": id}, 1):
         return None
     wrong = ErrorData(code=INVALID_REQUEST, message="The message is not a JSON-RPC request; nothing was run.")
@@ -212,10 +212,10 @@ def _line(message: JSONRPCMessage) -> bytes:
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
     except ValueError as error:
-        # One message that can't be written must not end all that the client has open.
-        log.warning("a response can't be serialised: %s", printable(str(error), 200))
+        # One message that cannot be written must not end all that the client has open.
+        log.warning("a response cannot be serialised: %s", printable(str(error), 200))
         id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
-        fault = ErrorData(code=INTERNAL_ERROR, message="The response can't be serialised as JSON.")
+        fault = ErrorData(code=INTERNAL_ERROR, message="The response cannot be serialised as JSON.")
         text = JSONRPCError(jsonrpc="2.0", id=id, error=fault).model_dump_json(by_alias=True, exclude_unset=True)
     return text.encode("utf-8", "replace") + b"\n"
 

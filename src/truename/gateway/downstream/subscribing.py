@@ -63,7 +63,7 @@ class Subscribing:
         connection, uri = connection_of(request), _uri(request)
         upstream, own = self._place(request, uri)
         if upstream.isolation is not None:
-            text = "Each session has its own connection to this server, so its resources can't be subscribed to."
+            text = "Each session has its own connection to this server, so its resources cannot be subscribed to."
             raise MCPError(INVALID_REQUEST, text)
         watched: dict[str, Callable[[], None]] = connection.state.setdefault(_WATCHED, {})
         if uri in watched:
@@ -88,7 +88,7 @@ class Subscribing:
 
     def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         if len(uri) > LONGEST:
-            text = f"This URI is longer than {LONGEST:,} characters: it can't be subscribed to."
+            text = f"This URI is longer than {LONGEST:,} characters: it cannot be subscribed to."
             raise MCPError(INVALID_PARAMS, text)
         if (problem := unwritable({"uri": uri}, 1)) is not None:
             raise MCPError(INVALID_PARAMS, f"The parameters {problem}.")

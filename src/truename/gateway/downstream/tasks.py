@@ -93,14 +93,14 @@ class TaskRequests:
     def _asked(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the parameters of a call without what its server would take for a client's wish, and is none.
 
-        Raises `MCPError` where a task is asked for that its server can't begin: the client would wait for one.
+        Raises `MCPError` where a task is asked for that its server cannot begin: the client would wait for one.
         """
         if shapes.ASKED_FOR not in params:
             return params
         said = _tasks_of(upstream, modern=False)
         if shapes.way_of(request.protocol_version) is False and self._having(modern=False):
             if not _begins(said or {}):
-                raise MCPError(METHOD_NOT_FOUND, "This tool can't be run as a task: call it without a task.")
+                raise MCPError(METHOD_NOT_FOUND, "This tool cannot be run as a task: call it without a task.")
             return params
         # One that speaks both eras may be called in the other, in which no tasks of it were announced.
         is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
@@ -109,7 +109,7 @@ class TaskRequests:
     def _begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
         """Return the result of a call; a task that it began is the client's from now on.
 
-        Raises `UpstreamError` for a task that this client can't follow.
+        Raises `UpstreamError` for a task that this client cannot follow.
         """
         modern = upstream.session is not None and upstream.session.modern
         found = shapes.begun_in(result, modern=modern)

@@ -54,7 +54,7 @@ def _reasons(gateway: Gateway) -> Iterator[str]:
         try:
             gateway.audit.require()
         except StoreError:
-            yield "the audit log can't be written"
+            yield "the audit log cannot be written"
 
 
 def is_open(path: str, settings: Telemetry) -> bool:

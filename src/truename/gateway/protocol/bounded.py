@@ -1,4 +1,4 @@
-"""A dispatcher that a flood of messages can't fill: the SDK's begins a task for each, whoever sends them."""
+"""A dispatcher that a flood of messages cannot fill: the SDK's begins a task for each, whoever sends them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def enveloped(
 ) -> dict[str, Any]:
     """Give a server's raw result the envelope of the client's era: the rest of it stays as it is.
 
-    ``envelope`` is what the SDK made of an empty result. Raises `MCPError` where a server asks what this client can't
+    ``envelope`` is what the SDK made of an empty result. Raises `MCPError` where a server asks what this client cannot
     be asked, unless it was a tool: that is answered with a result that says so.
     """
     body = dict(result)

@@ -35,7 +35,7 @@ log: Final = logging.getLogger("truename.gateway")
 
 MOST_ENDED: Final = 100_000
 """How many ended sessions are remembered. Beyond it the oldest are forgotten, and with them all others that were issued
-until then and of which no use is written down: what can't be told from an ended one is not gone on with."""
+until then and of which no use is written down: what cannot be told from an ended one is not gone on with."""
 
 SCHEMA: Final = Schema(
     "session",
@@ -62,13 +62,13 @@ _import_former: Final = partial(
 )
 _KEY: Final = 32
 _EVERY: Final = 10.0
-_UNKEPT: Final = "Sessions will not survive a restart, because their database can't be used. %s"
+_UNKEPT: Final = "Sessions will not survive a restart, because their database cannot be used. %s"
 
 
 class SessionRecord:
     """The ids of sessions, and which of these are good: those used within ``lasts`` seconds and not ended.
 
-    Without a path nothing outlives the process. Raises `StoreError` for a file that can't be used.
+    Without a path nothing outlives the process. Raises `StoreError` for a file that cannot be used.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class SessionRecord:
 
     @classmethod
     def opened(cls, where: StateLocation | Path | None, lasts: float) -> SessionRecord:
-        """Open a record; where its file can't be used, one in memory, and say so: sessions are no reason not to run."""
+        """Open a record; where its file cannot be used, one in memory, and say so: sessions are no reason not to run."""
         try:
             return cls(where, lasts)
         except StoreError as error:
@@ -173,7 +173,7 @@ class SessionRecord:
         await self.write()
 
     async def write(self) -> None:
-        """Write down what was used and ended; what can't be written stays in memory and is tried again."""
+        """Write down what was used and ended; what cannot be written stays in memory and is tried again."""
         async with self._writing:
             used, ended = self._used, dict(self._ended)
             if not (used or ended):

@@ -1,4 +1,4 @@
-"""What can't be sent on: parsers take texts, numbers and depths that no JSON text of the other side can have."""
+"""What cannot be sent on: parsers take texts, numbers and depths that no JSON text of the other side can have."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DEEPEST: Final = 190
 
 
 def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
-    r"""Say why these parameters can't be written as JSON for a server, None if they can.
+    r"""Say why these parameters cannot be written as JSON for a server, None if they can.
 
     A half of a character, ``NaN`` and a number beyond all numbers (``1e999``) come through Python's parser, and what
-    can't be written would end the connection that all clients share; ``deepest`` is how many objects and lists may
+    cannot be written would end the connection that all clients share; ``deepest`` is how many objects and lists may
     stand in one another.
 
     >>> unwritable({"arguments": {"text": "whole"}}, 64)

@@ -96,7 +96,7 @@ async def with_answers(
 ) -> dict[str, Any]:
     """Send a request for a client, and as long as the server asks something, send it again with the answers.
 
-    A client of the stateless era gets the question itself. Raises `UpstreamError` (question) if a client can't be
+    A client of the stateless era gets the question itself. Raises `UpstreamError` (question) if a client cannot be
     asked, refuses, or does not answer in time, and where a server asks more often than ``max_rounds``.
     """
     result = await send(params)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["A_USER", "Asker", "Questions", "User"]
 
-# Before any client is known: a question that its client can't be asked is refused when it comes. Roots are asked for
-# outside of calls, so a connection that clients share can't have them.
+# Before any client is known: a question that its client cannot be asked is refused when it comes. Roots are asked for
+# outside of calls, so a connection that clients share cannot have them.
 _SHARED: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
 # Whichever session of a user it is for: that is the same user's.
 _OF_A_USER: Final[Mapping[str, Any]] = {**_SHARED, "roots": {}}

@@ -37,7 +37,7 @@ def required(server: str, method: str, error: MCPError, asker: Asker) -> dict[st
     """Return the question for a client of the stateless era.
 
     Raises `MCPError` for a client of the handshake eras that can open addresses, and `UpstreamError` (question) for one
-    that can't, and for addresses that nobody is sent to.
+    that cannot, and for addresses that nobody is sent to.
     """
     pages = _pages(error)
     for page in pages:

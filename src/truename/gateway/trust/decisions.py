@@ -1,6 +1,6 @@
 """People's decisions at the gateway: calls are judged by them, requests for them are kept, and each is used as it says.
 
-All that writes is done beside the loop. Where the files can't be used nothing is run, and the client is not told where
+All that writes is done beside the loop. Where the files cannot be used nothing is run, and the client is not told where
 they are.
 """
 
@@ -38,7 +38,7 @@ __all__ = ["Decisions", "Taken", "behind"]
 _LAST_WORDS: Final = 5.0
 # A program that answers its own questions must not take the room of all decisions.
 _MOST_OF_ONE: Final = 1_000
-_CLOSED: Final = "the approvals can't be read or written now; the gateway's log says why"
+_CLOSED: Final = "the approvals cannot be read or written now; the gateway's log says why"
 _BY_CLIENT: Final = "the client's user"
 _REFUSED: Final = "the user rejected it"
 
@@ -112,7 +112,7 @@ class Decisions:
     def judge(self, call: Call) -> Decision | None:
         """Return whether a call may be made, or has to be asked about; None where there is no policy.
 
-        Raises `NotAllowed`: also where people's decisions can't be read.
+        Raises `NotAllowed`: also where people's decisions cannot be read.
         """
         decision = self._said(call)
         if decision is not None and (account := account_now()) is not None:

@@ -48,7 +48,7 @@ class Credentials:
         """Return what a server is shown on a connection of this person; None where its entry says nothing of that.
 
         ``caller`` is how they were let in, on a connection of their own. Raises `StoreError` and `ConfigError` for a
-        vault that can't be opened.
+        vault that cannot be opened.
         """
         if server.auth is None or server.url is None:
             return None

@@ -82,7 +82,7 @@ class Exchange:
     async def list_all(self, before: Lists) -> tuple[tuple[Definition, ...], Lists]:
         """Return the tools, and what else the server says that it has. Raises `UpstreamError` for the tools.
 
-        What else can't be listed now stays as it was, and that is told.
+        What else cannot be listed now stays as it was, and that is told.
         """
         tools = await self.list_tools()
         return tools, Lists(**{name: await self._other(kind, getattr(before, name)) for name, kind in KINDS.items()})
@@ -99,7 +99,7 @@ class Exchange:
             if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
                 return ()
             said = printable(str(error), 200) or "it took too long"
-            text = f"server {printable(self._key)!r}: its {kind.words} can't be listed: {said}"
+            text = f"server {printable(self._key)!r}: its {kind.words} cannot be listed: {said}"
             self._news.tell(("others", kind.words), text)
             return before
         usable: dict[str, Definition] = {}
@@ -206,7 +206,7 @@ class Exchange:
                 raise explained from error
             raise
         if is_deeper(result, DEEPEST):
-            problem = f"returned a result of more than {DEEPEST} nested levels, which clients can't read"
+            problem = f"returned a result of more than {DEEPEST} nested levels, which clients cannot read"
             raise self._fault("too_large", problem, "Ask for less.")
         return result
 

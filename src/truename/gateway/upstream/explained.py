@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["CODES", "explained"]
 
 _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
-    "unreachable": ("can't be reached", "Check that it runs and that its address is right."),
+    "unreachable": ("cannot be reached", "Check that it runs and that its address is right."),
     "refused": ("refused the request", "Check its address and the credentials under headers."),
     "too_large": ("returned a result that is too large, which was dropped", "Ask for less, or raise max_result."),
     "lost": ("closed the connection before it answered", ""),

@@ -69,7 +69,7 @@ class HandshakeConnection:
         self._scope.cancel()
 
     async def of(self, first: Upstream, *, is_lasting: bool) -> Upstream | None:
-        """Return the connection beside ``first``; None where it can't be had, or not in time.
+        """Return the connection beside ``first``; None where it cannot be had, or not in time.
 
         One that is ``is_lasting`` does not end when nobody uses it.
         """
@@ -106,7 +106,7 @@ class HandshakeConnection:
             return
         self.end()
         log.info(
-            "server %r can't ask clients of earlier versions while they call it: %s", printable(own.key), own.problem
+            "server %r cannot ask clients of earlier versions while they call it: %s", printable(own.key), own.problem
         )
         # Another program would be started in vain again and again.
         if own.config.url is None or (own.problem is not None and own.problem.kind in _REFUSED):

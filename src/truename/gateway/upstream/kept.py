@@ -95,7 +95,7 @@ class ListCache:
         return tuple({str(one.get(kind.key)): one for one in usable}.values())[: self._most]
 
     def write(self, server: ServerConfig, said: Remembered) -> None:
-        """Keep what a server said; where that can't be, it is started at the next start, and that is logged."""
+        """Keep what a server said; where that cannot be, it is started at the next start, and that is logged."""
         document = {
             "format": _FORMAT,
             "tools": said.tools,
@@ -115,7 +115,7 @@ class ListCache:
             new.replace(file)
             self._clear()
         except OSError as error:
-            log.warning("the lists of server %r can't be stored: %s", printable(server.key), error.strerror or error)
+            log.warning("the lists of server %r cannot be stored: %s", printable(server.key), error.strerror or error)
 
     def _clear(self) -> None:
         files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]

@@ -56,7 +56,7 @@ class Listed(Lazy):
                     async with announced.reading():
                         tools, lists = await exchange.list_all(self.lists)
             except (UpstreamError, TimeoutError) as error:
-                text = f"server {printable(self.key)!r}: its lists can't be refreshed: {error or 'it took too long'}"
+                text = f"server {printable(self.key)!r}: its lists cannot be refreshed: {error or 'it took too long'}"
                 self._news.tell("anew", text)
                 continue
             self._renew(tools, lists)

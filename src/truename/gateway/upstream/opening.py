@@ -30,7 +30,7 @@ _SHORT: Final = 10.0
 def open_link(
     server: ServerConfig, settings: Settings, news: News, outside: Outside
 ) -> AbstractAsyncContextManager[Link]:
-    """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that can't be had."""
+    """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that cannot be had."""
     if server.type == "sse":
         return open_sse(server, settings, news, outside)
     if server.url is not None:

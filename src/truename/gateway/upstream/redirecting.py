@@ -1,7 +1,7 @@
 """Redirects of servers: to other hosts only where the operator listed them, and then as a stranger.
 
 What is followed there says nothing of who asks: no token, no cookie, no session, none of the configured headers. What
-comes back can't set any either.
+comes back cannot set any either.
 """
 
 from __future__ import annotations

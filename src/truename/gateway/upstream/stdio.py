@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_stdio"]
 
-# Beside the SDK's few: how this machine reaches the network, or a runner such as uvx or npx can't fetch the server.
+# Beside the SDK's few: how this machine reaches the network, or a runner such as uvx or npx cannot fetch the server.
 _AMBIENT: Final = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
@@ -70,7 +70,7 @@ class _ChildLink(Link):
 async def open_stdio(server: ServerConfig, max_line: int, news: News) -> AsyncIterator[Link]:
     """Start the program and connect to it; on exit end it with everything that it started.
 
-    Raises `UpstreamError` (missing) if there is no such program or it can't be started.
+    Raises `UpstreamError` (missing) if there is no such program or it cannot be started.
     """
     process = await _start(server)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -102,7 +102,7 @@ async def _start(server: ServerConfig) -> Process:
         raise UpstreamError(
             server=server.key,
             kind="missing",
-            problem=f"can't be started: cannot find the program {printable(server.command or '')!r}",
+            problem=f"cannot be started: cannot find the program {printable(server.command or '')!r}",
             remedy="Install it, or write its full path as the command.",
         )
     try:
@@ -116,7 +116,7 @@ async def _start(server: ServerConfig) -> Process:
         raise UpstreamError(
             server=server.key,
             kind="missing",
-            problem=f"can't be started: {error.strerror or error} ({printable(command)}{printable(place)})",
+            problem=f"cannot be started: {error.strerror or error} ({printable(command)}{printable(place)})",
             remedy="Check command, cwd and permissions.",
         ) from error
     return process

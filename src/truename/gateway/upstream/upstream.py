@@ -154,7 +154,7 @@ class Upstream(Listed):
             self._tell("resting", tools=len(before.tools))
             self.settled.set()
         while True:
-            # One that can't be started is not tried again before somebody wants it.
+            # One that cannot be started is not tried again before somebody wants it.
             if self.may_rest:
                 await self.rest.over()
             self.rest.is_on = False

@@ -1,7 +1,7 @@
 """In which context a session is: what the configuration says, and what a path or a header may add to it.
 
-A client can choose among the contexts that the operator wrote down, and say what the operator left open. It can't
-contradict, and it can't make itself a replay or a program's own step: those may run what models may not (seed 003).
+A client can choose among the contexts that the operator wrote down, and say what the operator left open. It cannot
+contradict, and it cannot make itself a replay or a program's own step: those may run what models may not (seed 003).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLACES: Final = ("platform", "app")
 
 
 class ContextRefused(ValueError):
-    """A header asks for a context that can't be had; ``status`` is the HTTP status that says so."""
+    """A header asks for a context that cannot be had; ``status`` is the HTTP status that says so."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -102,7 +102,7 @@ def _filled(here: Context, text: str) -> Context:
         message = f"{CONTEXT_HEADER}: {excerpt(error.key)}: {error.problem}. {error.remedy}"
         raise ContextRefused(message) from error
     if said.origin != here.origin and _says_origin(text):
-        message = f"{CONTEXT_HEADER} can't set the origin. Use a context of the configuration that has it."
+        message = f"{CONTEXT_HEADER} cannot set the origin. Use a context of the configuration that has it."
         raise ContextRefused(message)
     found: dict[str, str] = {}
     for place in _PLACES:

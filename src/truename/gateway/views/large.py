@@ -114,7 +114,7 @@ class Large:
 
     def _look(self, view: View) -> _Looked:
         found = self._looked_at.get(id(view))
-        # The entry holds its view, so its number can't be another's.
+        # The entry holds its view, so its number cannot be another's.
         if found is None:
             found = self._looked_at[id(view)] = self._decided(view)
         return found
@@ -169,7 +169,7 @@ class Large:
         if not isinstance(name, str):
             raise InvalidCall(field="name", problem="must be the name of a tool")
         if meant(name, own, view.table) == own.call:
-            raise InvalidCall(field="name", problem=f"can't be {own.call} itself")
+            raise InvalidCall(field="name", problem=f"cannot be {own.call} itself")
         if not isinstance(given, dict | None):
             raise InvalidCall(field="arguments", problem="must be an object")
         plain = {key: value for key, value in params.items() if key != "arguments"}
@@ -259,7 +259,7 @@ def _described_result(tools: list[Mapping[str, Any]], problems: list[str]) -> di
 
 
 def _result(text: str, structure: Mapping[str, Any]) -> dict[str, Any]:
-    # A text of a server may hold half a character, which can't be sent.
+    # A text of a server may hold half a character, which cannot be sent.
     sound = text.encode("utf-8", "replace").decode()
     return {"content": [{"type": "text", "text": sound}], "structuredContent": structure}
 

@@ -1,4 +1,4 @@
-"""How the hub makes names: with the ledger's settings where none are set, and without what can't be named."""
+"""How the hub makes names: with the ledger's settings where none are set, and without what cannot be named."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Namer:
         return recorded.server_name if chosen == DEFAULT_SERVER_NAME and recorded is not None else chosen
 
     def check(self, catalog: Catalog) -> None:
-        """Raise `LedgerError` (style_mismatch, conflict), or a group of naming errors, for settings that can't be."""
+        """Raise `LedgerError` (style_mismatch, conflict), or a group of naming errors, for settings that cannot be."""
         if (recorded := self._ledger.settings) is not None:
             style = style_of(self._settings.style or recorded.style).recorded
             aliases = dict(Catalog((), self.aliases).aliases)
@@ -141,7 +141,7 @@ class Namer:
                 catalog = self._without(catalog, newcomers, error.origin, str(error))
             except ExceptionGroup as group:
                 if overrides and (faulty := _faulty_override(group)):
-                    # One name that can't be is no reason to show none.
+                    # One name that cannot be is no reason to show none.
                     text = f"the overrides for {spec.dialect} are ignored, because one is invalid: {faulty}"
                     self._news.tell(("overrides", spec), text)
                     overrides = {}

@@ -80,4 +80,4 @@ class Others:
         try:
             self._ledger.own(self.resources.shown_plain())
         except LedgerError as error:
-            self._news.tell("owners", f"the servers of resources can't be recorded, so a restart loses them: {error}")
+            self._news.tell("owners", f"the servers of resources cannot be recorded, so a restart loses them: {error}")

@@ -259,6 +259,6 @@ def _digests(tool: Tool) -> tuple[str, str]:
     """Return the digests of the current definition, computed once while it is called: an offered one never changes."""
     known = _DIGESTED.get(id(tool.current))
     if known is None or known[0] is not tool.current:
-        # The entry holds the definition, so its number can't be another's.
+        # The entry holds the definition, so its number cannot be another's.
         known = _DIGESTED[id(tool.current)] = tool.current, digests_of(tool)
     return known[1]

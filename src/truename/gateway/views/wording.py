@@ -1,4 +1,4 @@
-"""What a model reads when a call can't be made: an ``isError`` result whose text says what to do instead.
+"""What a model reads when a call cannot be made: an ``isError`` result whose text says what to do instead.
 
 Not JSON-RPC errors: those end the run in some frameworks, and others hide their text (house, section 9.12).
 """

@@ -191,7 +191,9 @@ def test_looking_never_begins_a_ledger(run: Run, dump: Path, tmp_path: Path) -> 
 
 def test_a_ledger_given_is_read_and_not_written(run: Run, dump: Path, tmp_path: Path) -> None:
     path = tmp_path / "names.ledger"
-    project(Catalog.from_file(dump), "universal", style="on-conflict", ledger=Ledger.open(path))
+    ledger = Ledger.open(path)
+    project(Catalog.from_file(dump), "universal", style="on-conflict", ledger=ledger)
+    ledger.close()
     before = path.read_bytes()
 
     document = run("names", dump, "--state", path, "--json").document

@@ -198,7 +198,9 @@ def _about_reading(found: FoundFile) -> Iterator[Finding]:
         line, column = (int(at[1]), int(at[2] or 0)) if at else (0, 0)
         location = Location(file=str(found.path), line=line, column=column, key="" if at else found.problem.key)
         problem = found.problem.problem
-        reason = problem.removeprefix("it cannot be read") if problem.startswith("it cannot be read") else f": {problem}"
+        reason = (
+            problem.removeprefix("it cannot be read") if problem.startswith("it cannot be read") else f": {problem}"
+        )
         fact = f"{found.path.name} cannot be read{reason}."
         yield _finding("unreadable_file", found, location, fact, found.problem.remedy)
     if found.document is None:

@@ -45,7 +45,7 @@ def main() -> int:
 
 def _results(runs: Sequence[Run]) -> str:
     parts = [_MADE, "# Can I use this tool name?", *_introduction(runs), "## All at a glance", *_matrix(runs)]
-    parts += ["## What Truename cannot mend", *_rest(runs), "## Question by question"]
+    parts += ["## What Truename cannot fix", *_rest(runs), "## Question by question"]
     for question in QUESTIONS:
         parts += _section(runs, question)
     parts += ["## Real catalogues", *_drawn()]

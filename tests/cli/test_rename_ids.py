@@ -11,7 +11,7 @@ from tests.cli.conftest import fake
 from truename import Catalog, Ledger, ToolId, project
 from truename.catalog import Origin, Tool
 from truename.policy import Grant, SqlApprovalStore
-from truename.policy.grants import Subject
+from truename.policy.approval_validity import Subject
 from truename.trust import PinnedTool, PinStore
 
 if TYPE_CHECKING:

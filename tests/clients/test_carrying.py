@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from truename.clients import Machine, find
-from truename.clients.carrying import NameMove, carry, replace_name
 from truename.clients.connection import ConnectRequest, plan_connection
 from truename.clients.gateway_address import GatewayAddress, UpcomingNames, names_alone, names_together
 from truename.clients.kept_names import KeptName
+from truename.clients.name_translation import NameMove, carry, replace_name
 from truename.config import Config, ServerConfig
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from truename import Catalog, Ledger
 from truename.config import Settings
-from truename.config.mentions import idle
+from truename.config.unmatched import idle
 from truename.policy import CallRule, Policy
 from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profile, Profiles

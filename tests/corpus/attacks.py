@@ -21,12 +21,12 @@ from tests.shared import shared
 from truename.conventions.convention import Convention
 from truename.conventions.rules import prompt_injection, shadowing
 from truename.conventions.rules.check import LintContext
-from truename.conventions.rules.mechanisms import order_in
+from truename.conventions.rules.injection_matching import order_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from truename.conventions.rules.mechanisms import Mechanism
+    from truename.conventions.rules.injection_matching import Mechanism
 
 __all__ = ["CATEGORIES", "Entry", "Tally", "entries", "left_out", "says", "tally"]
 

@@ -20,7 +20,8 @@ from truename.gateway.protocol.session_ids import handshake_in
 from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy import SqlApprovalStore
-from truename.policy.grants import CallRecord, Subject, Where
+from truename.policy.approval_validity import Subject
+from truename.policy.store import CallKey, CallRecord
 from truename.trust.approval_queue import ApprovalQueue, PendingCall
 from truename.trust.pins import PinnedTool, PinStore
 from truename.trust.pins import digest_of as digest_of_definition
@@ -110,12 +111,12 @@ def _read_sessions(path: Path) -> Any:
 
 def _approvals(path: Path) -> None:
     with SqlApprovalStore(path).change() as book:
-        where = Where("ann", "s", "c")
+        where = CallKey("ann", "s", "c")
         book.put(CallRecord(where=where, id=ToolId.parse("git@1/push@1"), arguments="a", state="running"))
 
 
 def _read_approvals(path: Path) -> Any:
-    return SqlApprovalStore(path).read().call(Where("ann", "s", "c"))
+    return SqlApprovalStore(path).read().call(CallKey("ann", "s", "c"))
 
 
 def _lock(path: Path) -> None:

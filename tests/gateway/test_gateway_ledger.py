@@ -32,9 +32,12 @@ def _names(gateway: Gateway) -> dict[str, str]:
 
 async def test_after_the_gateway_the_whole_state_is_in_one_file(lab: Lab, connect: Callable[..., Any]) -> None:
     path = lab.folder / "state" / "state.db"
-    async with lab.gateway(lab.normal("w", "get"), state=str(path)) as gateway, listening(gateway) as address:
-        async with connect(address + "/mcp", "legacy") as client:
-            assert await _call(client, "get") == "w:get"
+    async with (
+        lab.gateway(lab.normal("w", "get"), state=str(path)) as gateway,
+        listening(gateway) as address,
+        connect(address + "/mcp", "legacy") as client,
+    ):
+        assert await _call(client, "get") == "w:get"
 
     # SQLite removes its log when the last connection of the last owner is closed.
     assert sorted(found.name for found in path.parent.iterdir()) == ["state.db", "state.db.revision"]

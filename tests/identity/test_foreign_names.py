@@ -20,7 +20,7 @@ from truename.identity import (
     is_kebab,
     with_digest,
 )
-from truename.identity.foreign import MAX_COMPONENT
+from truename.identity.components import MAX_COMPONENT
 
 
 @pytest.mark.parametrize(

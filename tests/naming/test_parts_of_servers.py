@@ -13,7 +13,7 @@ from tests.naming.tables import named, table
 from truename import Catalog, Ledger, project, resolve
 from truename.errors import AmbiguousName
 from truename.identity import fold
-from truename.naming.spell import ServerKeyWords, ServerParts, key_forms
+from truename.naming.candidates import ServerKeyWords, ServerParts, key_forms
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -14,7 +14,7 @@ from tests.policy.calls import call, search_of, shown, tool
 from truename import Catalog, Ledger, ToolId, project
 from truename.errors import CallRepeated, InvalidCall, StoreError
 from truename.policy import Approvals, Call, Caller, CallRule, Decision, Outcome, Policy, SqlApprovalStore
-from truename.policy import grants as book_module
+from truename.policy import store as book_module
 from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tests.policy.ruled import rule
 from truename import Ledger, ToolId
 from truename.policy import Approvals, Policy
 from truename.policy import former_ids as former_ids_module
+from truename.policy.approval_validity import Grant, Subject, suspension
 from truename.policy.former_ids import chain, formerly
-from truename.policy.grants import Grant, Subject, suspension
 
 FIND, LOOK, SEARCH = (ToolId.parse(f"docs/{name}") for name in ("find", "look", "search"))
 

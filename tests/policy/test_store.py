@@ -18,7 +18,7 @@ from tests.policy.calls import call, search_of, shown
 from tests.shared import ROOT
 from truename.errors import CallRepeated, StoreError, TruenameError
 from truename.policy import Approvals, Caller, MemoryStore, SqlApprovalStore
-from truename.policy import grants as book_module
+from truename.policy import store as book_module
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from tests.policy.text_examples import CHECKS, declared, findings, flagged, mate
 from tests.policy.tuning_texts import TUNING
 from tests.shared import ROOT
 from truename.conventions.convention import Convention
-from truename.conventions.rules.appeals import PRAISE
 from truename.conventions.rules.check import LintContext
 from truename.conventions.rules.injection_phrases import MECHANISMS
 from truename.conventions.rules.prompt_injection import EFFECTS
+from truename.conventions.rules.self_promotion import PRAISE
 from truename.conventions.rules.shadowing import PRECEDENCE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from tests.policy.text_examples import declared, findings, flagged
 from truename.conventions.convention import Convention
 from truename.conventions.rules.check import LintContext
-from truename.conventions.rules.mechanisms import is_mentioned
+from truename.conventions.rules.injection_matching import is_mentioned
 from truename.conventions.rules.prompt_injection import CHECKS, EXECUTABLE, decoded, only_computes
 from truename.conventions.rules.texts import read_texts
 

@@ -11,8 +11,8 @@ from hypothesis import example, given
 
 from truename import Catalog, project
 from truename.config import Settings
-from truename.config.mentions import idle
 from truename.config.trust import Trust
+from truename.config.unmatched import idle
 from truename.conventions import Metadata
 from truename.identity import lower_ascii
 from truename.policy import Approvals, Caller, CallRule, Context, Exposure, Policy, bound_call, parity

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.policy.calls import ADA, search_of
 from truename.errors import CallRepeated, StoreError
 from truename.policy import Approvals, Caller, MemoryStore, SqlApprovalStore
-from truename.policy.written_form import read_book, written_book
+from truename.policy.approvals_json import read_book, written_book
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from truename.conventions.convention import Convention
 from truename.conventions.declarations import Declaration
 from truename.conventions.findings import Severity
-from truename.conventions.rules.appeals import CHECKS as APPEALS
 from truename.conventions.rules.characters import CHECKS as CHARACTERS
 from truename.conventions.rules.check import LintContext
 from truename.conventions.rules.prompt_injection import CHECKS as INSTRUCTIONS
 from truename.conventions.rules.references import CHECKS as REFERENCES
+from truename.conventions.rules.self_promotion import CHECKS as APPEALS
 from truename.conventions.rules.shadowing import CHECKS as SHADOWING
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import differences, existing_state, ledger_settings, open_workspace
-from truename.config.mentions import mentions_changed
+from truename.config.unmatched import mentions_changed
 from truename.files.user import at_home
 from truename.ledger import open_ledger
 from truename.migration import plan_identities, record_identities

@@ -19,7 +19,7 @@ from truename.config import Config
 from truename.errors import StoreError, excerpt
 from truename.files.user import whoami
 from truename.policy import Approvals, Grant, Scope, SqlApprovalStore
-from truename.policy.grants import Subject
+from truename.policy.approval_validity import Subject
 from truename.storage import StateLocation
 from truename.trust import PinStore
 from truename.trust.approval_queue import (

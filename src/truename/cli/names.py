@@ -12,8 +12,8 @@ from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, count, is_wide, print_json, print_table, say, show, styled
 from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
-from truename.config.mentions import idle
 from truename.config.tool_search import pinned_tools, why_searched
+from truename.config.unmatched import idle
 from truename.errors import excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable

@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from truename.clients.carrying import LeavingEntry, NameMove, carry, join_lists, why_not_respelled
 from truename.clients.connection_notes import (
     crowded_notes,
     former_address,
@@ -24,6 +23,7 @@ from truename.clients.connection_notes import (
 )
 from truename.clients.gateway_address import ADDRESS_FIELDS, ShownAddress, entry_for, shown_by
 from truename.clients.kept_names import matches
+from truename.clients.name_translation import LeavingEntry, NameMove, carry, join_lists, why_not_respelled
 from truename.clients.plan import ConnectionPlan, FileChange, PlanDraft, PlanNote
 from truename.clients.selection import (
     OWN_SCOPES,

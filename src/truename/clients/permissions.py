@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.clients.carrying import NameMove, new_names
 from truename.clients.connection_notes import limits_offered_tools
 from truename.clients.gateway_address import client_of
 from truename.clients.kept_names import matches
+from truename.clients.name_translation import NameMove, new_names
 from truename.clients.plan import PlanNote
 from truename.errors import excerpt
 

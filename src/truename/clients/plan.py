@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truename.clients.carrying import replace_name
+from truename.clients.name_translation import replace_name
 from truename.editing import ABSENT, apply_edits, cannot_edit, edit, find_edits, is_same_value, value_at
 from truename.errors import excerpt
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_tools import AgentsError
 from truename.errors import CallRepeated, StoreError
-from truename.policy import Approvals, CallRecord, PlainBook, Where
-from truename.policy.written_form import read_book, written_book
+from truename.policy import Approvals, CallKey, CallRecord, MemoryRecords
+from truename.policy.approvals_json import read_book, written_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Self
 
     from truename.compat.openai_calls import AgentCall
-    from truename.policy import Book, Call, Scope, Verdict
+    from truename.policy import ApprovalRecords, Call, Scope, Verdict
 
 __all__ = ["AgentApprovals", "DecisionRecord", "FiledDecisions"]
 
@@ -176,8 +176,8 @@ class AgentApprovals:
     (True, None)
     """
 
-    def __init__(self, book: PlainBook | None = None) -> None:
-        self._store = _BookStore(PlainBook() if book is None else book)
+    def __init__(self, book: MemoryRecords | None = None) -> None:
+        self._store = _BookStore(MemoryRecords() if book is None else book)
         self._approvals = Approvals(self._store)
         self.records: dict[FiledDecisions, DecisionRecord] = {}
 
@@ -207,7 +207,7 @@ class AgentApprovals:
 
     def _note(self, asked: Call) -> CallRecord:
         """Record a call, so that its id cannot be reused for another one; return its record."""
-        where = Where(asked.caller.principal, asked.caller.session, asked.call_id)
+        where = CallKey(asked.caller.principal, asked.caller.session, asked.call_id)
         with self._store.change() as book:
             if (known := book.call(where)) is None:
                 known = CallRecord(where=where, id=asked.id, arguments=asked.arguments_digest)
@@ -342,14 +342,14 @@ def _known() -> Iterator[None]:
 class _BookStore:
     """A store in memory, which is saved with the rest of a state."""
 
-    def __init__(self, book: PlainBook) -> None:
+    def __init__(self, book: MemoryRecords) -> None:
         self.book = book
 
-    def read(self) -> Book:
+    def read(self) -> ApprovalRecords:
         return self.book
 
     @contextmanager
-    def change(self) -> Iterator[Book]:
+    def change(self) -> Iterator[ApprovalRecords]:
         draft = self.book.copy()
         yield draft
         self.book = draft

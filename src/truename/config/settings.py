@@ -34,9 +34,9 @@ from truename.config.field_types import (
     table,
 )
 from truename.config.fields import EMPTY, FieldType, rows_of, setting
+from truename.config.policy_tables import CONTEXT, CONTEXTS, METADATA, POLICY, PROFILES, TOOLS
 from truename.config.telemetry import Telemetry
 from truename.config.trust import TRUST, Trust
-from truename.config.visibility import CONTEXT, CONTEXTS, METADATA, POLICY, PROFILES, TOOLS
 from truename.conventions import plain_convention, read_convention
 from truename.conventions.convention import CONVENTION
 from truename.errors import InvalidToolId, MigrationError, UnknownDialect, excerpt

@@ -1,8 +1,6 @@
 """Identify tools: `ToolId`, `ToolRef`, keys, tool sets, encodings, foreign names, folding, digests."""
 
-from truename.identity.definition import definition_digest
-from truename.identity.fold import fold
-from truename.identity.foreign import (
+from truename.identity.components import (
     MAX_COMPONENT,
     MAX_FOREIGN,
     IdComponent,
@@ -14,6 +12,8 @@ from truename.identity.foreign import (
     names_without_digest,
     with_digest,
 )
+from truename.identity.definition import definition_digest
+from truename.identity.fold import fold
 from truename.identity.keys import (
     ApprovalKey,
     CallId,

@@ -12,7 +12,7 @@ from truename.conventions import Finding, Location, Severity, lint
 from truename.conventions.metadata import LIMITS
 from truename.errors import excerpt
 from truename.identity import ToolId
-from truename.identity.foreign import component, dotted_component
+from truename.identity.components import component, dotted_component
 from truename.lint.baseline import entry_of, find_stale_entries, is_acceptable, stale_entry_finding, with_fingerprints
 from truename.lint.rules import UPKEEP, find_rule, unknown_rule_finding
 from truename.lint.settings import LintConfiguration

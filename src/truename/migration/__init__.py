@@ -1,10 +1,9 @@
 """Change names: compare lists of tools, plan renames, apply them everywhere at once, and undo them."""
 
 from truename.errors import MigrationError
-from truename.migration.adr import FIELDS, OldNamesDecision, decision_record, next_number, record_file_name
+from truename.migration.decision_record import FIELDS, OldNamesDecision, decision_record, next_number, record_file_name
 from truename.migration.definitions import compare_schemas
 from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
-from truename.migration.lexicon import Lexicon
 from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, Pin, is_lock, pins_of
 from truename.migration.plan import PlanRemark, RenamePlan, client_spellings, is_control_plane, plan
 from truename.migration.protocol_versions import (
@@ -46,6 +45,7 @@ from truename.migration.rewrite import (
     rewrite,
 )
 from truename.migration.schema_changes import INPUT, OUTPUT, ChangeDetail, ChangeEffect
+from truename.migration.search_patterns import Lexicon
 from truename.migration.settings import MigrationSettings, read_migration
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.errors import MigrationError, excerpt
 from truename.identity import fold
-from truename.migration.lexicon import Lexicon, is_plain_word, new_name_problem, old_name_problem
+from truename.migration.search_patterns import Lexicon, is_plain_word, new_name_problem, old_name_problem
 from truename.naming.words import words
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from truename.catalog.globs import fits
 from truename.errors import MigrationError, excerpt
 from truename.files import absolute, read_plain
-from truename.migration.lexicon import Lexicon
 from truename.migration.protocol_versions import DEFAULT_PATTERN, ProtocolStatement, pattern_for, stated_versions
 from truename.migration.rewrite import Leftover, TextEdit, kind_of, rewrite
+from truename.migration.search_patterns import Lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -138,7 +138,7 @@ class FileNames:
     def new(self, name: str) -> str:
         """Return the new name of a file; "" if it does not change.
 
-        >>> from truename.migration.lexicon import Lexicon
+        >>> from truename.migration.search_patterns import Lexicon
         >>> FileNames(Lexicon.of({"fs.list": "fs_list"}), is_asked=True).new("request_fs.list.json")
         'request_fs_list.json'
         """

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from truename.migration.lexicon import Lexicon, alternatives, is_plain_word
+from truename.migration.search_patterns import Lexicon, alternatives, is_plain_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

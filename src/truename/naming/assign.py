@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
-    from truename.naming.spell import NameCandidate, NameGenerator
+    from truename.naming.candidates import NameCandidate, NameGenerator
 
 __all__ = ["AssignedName", "Assignment", "HeldNames"]
 

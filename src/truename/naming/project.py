@@ -8,7 +8,7 @@ from truename import dialects
 from truename.identity import ToolId, fold
 from truename.ledger import Claim, LedgerSettings
 from truename.naming.assign import AssignedName, Assignment
-from truename.naming.spell import NameGenerator
+from truename.naming.candidates import NameGenerator
 from truename.naming.style import style_of
 from truename.naming.table import NameTable
 

@@ -1,21 +1,22 @@
 """Decide who may see and call a tool: rules, decisions, approvals, exposure, profiles."""
 
+from truename.policy.approval_validity import Grant, Scope, Subject, Verdict
 from truename.policy.approvals import Approvals, subject_of
 from truename.policy.call import Call, Caller, CallOrigin, Context, bound_call, call_of
 from truename.policy.exposure import Exposure, read_metadata
-from truename.policy.grants import Book, CallRecord, Grant, PlainBook, Scope, Subject, Verdict, Where
 from truename.policy.policy import Check, Policy, parity, plain_policy, read_policy, read_rules, table_parity
 from truename.policy.presentation import Presentation
 from truename.policy.rules import HINTS, CallRule, Decision, Outcome
 from truename.policy.sql import SqlApprovalStore
-from truename.policy.store import ApprovalStore, MemoryStore
+from truename.policy.store import ApprovalRecords, ApprovalStore, CallKey, CallRecord, MemoryRecords, MemoryStore
 
 __all__ = [
     "HINTS",
+    "ApprovalRecords",
     "ApprovalStore",
     "Approvals",
-    "Book",
     "Call",
+    "CallKey",
     "CallOrigin",
     "CallRecord",
     "CallRule",
@@ -25,16 +26,15 @@ __all__ = [
     "Decision",
     "Exposure",
     "Grant",
+    "MemoryRecords",
     "MemoryStore",
     "Outcome",
-    "PlainBook",
     "Policy",
     "Presentation",
     "Scope",
     "SqlApprovalStore",
     "Subject",
     "Verdict",
-    "Where",
     "bound_call",
     "call_of",
     "parity",

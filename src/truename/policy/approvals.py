@@ -1,7 +1,7 @@
 """Record approvals, and ensure that an approved call runs at most once.
 
 Everything is looked up by a `Call`, in which the tool's name is already resolved; no name is used as a key. The rules
-for when a decision counts are in `truename.policy.grants`.
+for when a decision counts are in `truename.policy.approval_validity`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from truename.catalog import unfolded
 from truename.errors import ApprovalRequired, CallRepeated, InvalidCall, NotAllowed
+from truename.policy.approval_validity import SCOPES, Grant, Subject, Verdict, judge, suspension
 from truename.policy.call import shape_of
 from truename.policy.former_ids import chain
-from truename.policy.grants import SCOPES, CallRecord, Grant, Subject, Verdict, Where, judge, suspension
 from truename.policy.sql import SqlApprovalStore
-from truename.policy.store import MemoryStore
+from truename.policy.store import CallKey, CallRecord, MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from truename.catalog import Catalog, Tool
     from truename.ledger import Ledger
+    from truename.policy.approval_validity import Scope
     from truename.policy.call import Call
-    from truename.policy.grants import Book, Scope
-    from truename.policy.store import ApprovalStore
+    from truename.policy.store import ApprovalRecords, ApprovalStore
     from truename.storage import StateLocation
 
 __all__ = ["Approvals", "subject_of"]
@@ -91,7 +91,7 @@ class Approvals:
         texts = {name: getattr(grant, name) for name in ("message", "by", "principal", "agent", "session")}
         _check(grant.scope, grant.session, texts)
         asked = CallRecord(
-            where=Where(grant.principal, grant.session, grant.call_id),
+            where=CallKey(grant.principal, grant.session, grant.call_id),
             id=grant.subject.id,
             arguments=grant.arguments,
             at=grant.at,
@@ -113,7 +113,7 @@ class Approvals:
 
     def state_of(self, grant: Grant) -> str:
         """Return the state of the single call of a decision (seen, running, done, failed); "" if unknown."""
-        record = self._store.read().call(Where(grant.principal, grant.session, grant.call_id))
+        record = self._store.read().call(CallKey(grant.principal, grant.session, grant.call_id))
         return "" if record is None else record.state
 
     def status(self, call: Call) -> Verdict:
@@ -220,7 +220,7 @@ class Approvals:
             book.keep(grant)
         return grant
 
-    def _status(self, book: Book, call: Call) -> Verdict:
+    def _status(self, book: ApprovalRecords, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
         # A rejection also counts under the id that the tool would have without a digest (`judge`).
@@ -233,7 +233,7 @@ class Approvals:
         now = _now()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
 
-    def _seen(self, book: Book, call: Call) -> CallRecord | None:
+    def _seen(self, book: ApprovalRecords, call: Call) -> CallRecord | None:
         """Return the record of the call, if any. Raises `CallRepeated` if its id was used for another call."""
         record = book.call(_where(call))
         if record is None:
@@ -254,8 +254,8 @@ def _subject(tool: Tool, endpoints: Mapping[str, str]) -> Subject:
     return Subject(tool.id, tool.digest, shape_of(tool), origin.server_id, origin.name, endpoint)
 
 
-def _where(call: Call) -> Where:
-    return Where(call.caller.principal, call.caller.session, call.call_id)
+def _where(call: Call) -> CallKey:
+    return CallKey(call.caller.principal, call.caller.session, call.call_id)
 
 
 def _record(call: Call, state: Literal["seen", "running"]) -> CallRecord:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from truename.catalog import Catalog, Origin, Tool, Unfolded
     from truename.identity import ToolId
+    from truename.policy.approval_validity import Verdict
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
     from truename.policy.exposure import Exposure
-    from truename.policy.grants import Verdict
 
 __all__ = [
     "NAMES_NOTHING",
@@ -222,8 +222,8 @@ def _with_verdict(ruled: Decision, verdict: Verdict) -> Decision:
 
 _MOST: Final = 1_000
 _TABLE: Final = ("default", "rules")
-# Terms by their name in configurations; the field is called "but" because "except" is a keyword of Python.
-_WRITTEN: Final = {"except" if term == "but" else term: term for term in TERMS}
+# The fields of rules by their keys in configurations.
+_WRITTEN: Final = {about.key or term: term for term, about in TERMS.items()}
 _REMEDY: Final = "Correct it; an invalid policy is not used."
 
 
@@ -252,7 +252,7 @@ def read_policy(table: object, file: str = "policy") -> Policy:
             faults.add(f"policy.{_shown(key)}", "it is not a field of a policy", spelling_remedy(key, _TABLE))
     default = table.get("default", "allow")
     try:
-        TERMS["outcome"](default)
+        TERMS["outcome"].read(default)
     except ValueError as error:
         faults.add("policy.default", str(error))
     rules = _rules(table.get("rules", []), faults)
@@ -329,7 +329,7 @@ def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | 
         if unknown:
             continue
         try:
-            found[term] = TERMS[term](value)
+            found[term] = TERMS[term].read(value)
         except ValueError as error:
             faults.add(f"{where}.{key}", str(error))
     if "outcome" not in entry:

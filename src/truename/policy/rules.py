@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id, glob_error
@@ -15,10 +15,10 @@ from truename.policy.principal import principal_fault
 if TYPE_CHECKING:
     from truename.catalog import Origin
     from truename.identity import ToolId
+    from truename.policy.approval_validity import Grant
     from truename.policy.call import Caller
-    from truename.policy.grants import Grant
 
-__all__ = ["HINTS", "STRICTNESS", "TERMS", "CallRule", "Decision", "Outcome", "hint"]
+__all__ = ["HINTS", "STRICTNESS", "TERMS", "CallRule", "Decision", "Outcome", "Term", "hint"]
 
 Outcome = Literal["allow", "ask", "deny"]
 STRICTNESS: Final[Mapping[Outcome, int]] = {"allow": 0, "ask": 1, "deny": 2}
@@ -126,24 +126,34 @@ def _hints(value: object) -> Mapping[str, bool]:
     return MappingProxyType(dict(value))
 
 
-TERMS: Final[Mapping[str, _Reader]] = MappingProxyType(
+class Term(NamedTuple):
+    """A term of policy rules: its reader, which raises `ValueError`, its meaning, and its key in configurations."""
+
+    read: _Reader
+    kind: Literal["text", "texts", "outcome", "annotations"]
+    meaning: str
+    key: str = ""
+
+
+TERMS: Final[Mapping[str, Term]] = MappingProxyType(
     {
-        "name": _text,
-        "outcome": _outcome,
-        "reason": _text,
-        "tools": _globs,
-        "but": _globs,
-        "servers": _texts,
-        "upstream": _texts,
-        "annotations": _hints,
-        "principals": _principals,
-        "agents": _texts,
-        "clients": _texts,
-        "platforms": _texts,
-        "apps": _texts,
+        "name": Term(_text, "text", "Name of the rule, for decisions and the audit log."),
+        "outcome": Term(_outcome, "outcome", "How a call to which the rule applies is handled."),
+        "reason": Term(_text, "text", "Reason that the caller is given."),
+        "tools": Term(_globs, "texts", "Globs on tool ids to which the rule applies; without it all tools."),
+        # The field of `CallRule` is called "but", because "except" is a keyword of Python.
+        "but": Term(_globs, "texts", "Globs on tool ids to which it does not apply.", "except"),
+        "servers": Term(_texts, "texts", "Globs on ids of servers."),
+        "upstream": Term(_texts, "texts", "Globs on the server's own names of tools."),
+        "annotations": Term(_hints, "annotations", "Annotations that the tool has, as readOnlyHint = false."),
+        "principals": Term(_principals, "texts", "Globs on principals."),
+        "agents": Term(_texts, "texts", "Globs on agents."),
+        "clients": Term(_texts, "texts", "Globs on clients, in any case."),
+        "platforms": Term(_texts, "texts", "Globs on platforms, in any case."),
+        "apps": Term(_texts, "texts", "Globs on apps, in any case."),
     }
 )
-
+"""All terms by their field of `CallRule`; the reader, the schema and the page of settings derive from this table."""
 
 _NEEDED = frozenset({"name", "outcome", "tools"})
 
@@ -187,12 +197,12 @@ class CallRule:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        for term, read in TERMS.items():
+        for term, about in TERMS.items():
             value = getattr(self, term)
             if term not in _NEEDED and isinstance(value, str | tuple | list | Mapping) and not value:
                 continue
             try:
-                object.__setattr__(self, term, read(value))
+                object.__setattr__(self, term, about.read(value))
             except ValueError as error:
                 key = f"{self.name}.{term}"
                 raise ConfigError(file="policy", key=key, problem=str(error), remedy="Fix the rule.") from error

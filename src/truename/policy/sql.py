@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from truename.errors import InvalidToolId, StoreError
 from truename.identity import ToolId
-from truename.policy import grants as limits
-from truename.policy.grants import CallRecord, Grant, PlainBook, Subject, Where
-from truename.policy.written_form import LONGEST_TEXT, is_time, read_book
+from truename.policy import store as limits
+from truename.policy.approval_validity import Grant, Subject
+from truename.policy.approvals_json import LONGEST_TEXT, is_time, read_book
+from truename.policy.store import CallKey, CallRecord, MemoryRecords
 from truename.storage import FORMER_REMEDY, PATIENCE, Database, Schema, StateLocation, insert, select, upsert
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from truename.policy.grants import Book
+    from truename.policy.store import ApprovalRecords
 
 __all__ = ["SCHEMA", "SqlApprovalStore"]
 
@@ -126,21 +127,21 @@ class SqlApprovalStore:
             )
         return self._data
 
-    def read(self) -> Book:
+    def read(self) -> ApprovalRecords:
         """Return the present decisions and calls; they must not be changed."""
         if self._data is None and not self._location.has(SCHEMA.part):
-            return PlainBook()
+            return MemoryRecords()
         if self._readonly and not self._location.exists:
-            return PlainBook()
+            return MemoryRecords()
         data = self._open()
         if not data.is_begun:
-            return PlainBook()
+            return MemoryRecords()
         # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
         data.has_news()
         return _SqlBook(data)
 
     @contextmanager
-    def change(self) -> Iterator[Book]:
+    def change(self) -> Iterator[ApprovalRecords]:
         """Keep other threads and processes out; keep all changes, or none if the block raises."""
         data = self._open()
         with data.change():
@@ -189,7 +190,7 @@ class _SqlBook:
             data.execute("DELETE FROM approval_grant WHERE key = ?", (key,))
         return self._grant(rows[0]) if rows else None
 
-    def call(self, where: Where) -> CallRecord | None:
+    def call(self, where: CallKey) -> CallRecord | None:
         """Return the record of a call."""
         rows = self._data.rows(_ONE_CALL, *map(_stored, where))
         return self._call(rows[0]) if rows else None
@@ -237,7 +238,7 @@ class _SqlBook:
 
     def _call(self, row: Sequence[Any]) -> CallRecord:
         texts = self._texts("call", dict(zip(_CALL, row, strict=True)))
-        where = Where(*(texts[name] for name in _CALL_KEY))
+        where = CallKey(*(texts[name] for name in _CALL_KEY))
         state: Any = texts["state"]
         id = self._id("call", texts["tool"])
         return CallRecord(where=where, id=id, arguments=texts["arguments"], state=state, at=texts["at"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.errors import InvalidToolId
 from truename.identity import ToolId
 from truename.policy import Grant
-from truename.policy.grants import Subject
+from truename.policy.approval_validity import Subject
 from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from truename.policy import Approvals
-    from truename.policy.grants import Scope
+    from truename.policy.approval_validity import Scope
     from truename.trust.pins import PinnedTool
 
 __all__ = [

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from truename.conventions.rules import (
-    appeals,
     characters,
     collisions,
     integrations,
@@ -15,6 +14,7 @@ from truename.conventions.rules import (
     platforms,
     prompt_injection,
     references,
+    self_promotion,
     shadowing,
     spelling,
 )
@@ -34,7 +34,7 @@ _FAMILIES: Final[tuple[tuple[Check, ...], ...]] = (
     platforms.CHECKS,
     characters.CHECKS,
     shadowing.CHECKS,
-    appeals.CHECKS,
+    self_promotion.CHECKS,
     prompt_injection.CHECKS,
     references.CHECKS,
 )

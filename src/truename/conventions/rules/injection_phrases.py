@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from truename.conventions.rules.mechanisms import Mechanism, cues, gap, words
+from truename.conventions.rules.injection_matching import Mechanism, cues, gap, words
 
 __all__ = ["LOCATIONS", "LOCATION_STEMS", "MECHANISMS", "OUTSIDE"]
 

@@ -14,8 +14,8 @@ from urllib.parse import unquote_to_bytes
 
 from truename.conventions.findings import Severity
 from truename.conventions.rules.check import build_finding, check
+from truename.conventions.rules.injection_matching import Mechanism, cues, gap, order_in
 from truename.conventions.rules.injection_phrases import LOCATION_STEMS, LOCATIONS, MECHANISMS, OUTSIDE
-from truename.conventions.rules.mechanisms import Mechanism, cues, gap, order_in
 from truename.conventions.rules.texts import plain_texts
 from truename.errors import excerpt
 from truename.naming.words import words as words_of
@@ -358,7 +358,7 @@ _LAYERS: Final = 2
 def hidden_instruction(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find instructions to the model in a name, a description, a parameter or any other text of a definition.
 
-    Why: A model reads the definitions of all tools before it does anything, and cannot distinguish a description from an
+    Why: A model reads the definitions of all tools before it does anything, and cannot tell a description from an
     instruction. A tool that is never called can override the user's rules, steal secrets, forward all messages to an
     address, take over the calls of other tools, act without consent, or change after its approval.
 

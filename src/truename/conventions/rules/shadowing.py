@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from truename.conventions.findings import Severity
 from truename.conventions.rules.characters import skeleton
 from truename.conventions.rules.check import build_finding, check
-from truename.conventions.rules.mechanisms import Mechanism, cues, order_in, words
+from truename.conventions.rules.injection_matching import Mechanism, cues, order_in, words
 from truename.conventions.rules.texts import quoted_words
 from truename.errors import excerpt
 from truename.identity import fold

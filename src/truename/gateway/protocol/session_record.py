@@ -106,7 +106,7 @@ class SessionRecord:
 
     @classmethod
     def opened(cls, where: StateLocation | Path | None, lasts: float) -> SessionRecord:
-        """Open a record; where its file cannot be used, one in memory, and say so: sessions are no reason not to run."""
+        """Open a record; if its file cannot be used, log that and keep the record in memory."""
         try:
             return cls(where, lasts)
         except StoreError as error:

@@ -13,7 +13,7 @@ from truename.gateway.faults import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truename.policy.grants import Scope
+    from truename.policy.approval_validity import Scope
     from truename.trust.approval_queue import PendingCall
 
 __all__ = ["DECISIONS", "QUESTION", "Answer", "answer_in", "form_of", "shown_arguments"]

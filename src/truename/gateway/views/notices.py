@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from truename.config.mentions import idle
+from truename.config.unmatched import idle
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from truename.errors import InvalidToolId, StoreError, excerpt
 from truename.identity import ToolId
-from truename.policy.grants import MAX_CALLS, MAX_GRANTS, CallRecord, Grant, PlainBook, Scope, Subject, Where
+from truename.policy.approval_validity import Grant, Scope, Subject
+from truename.policy.store import MAX_CALLS, MAX_GRANTS, CallKey, CallRecord, MemoryRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from truename.policy.grants import CallState
+    from truename.policy.store import CallState
 
 __all__ = ["LONGEST_TEXT", "is_time", "read_book", "written_book"]
 
@@ -39,7 +40,7 @@ _NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
 }
 
 
-def written_book(book: PlainBook, file: str) -> bytes:
+def written_book(book: MemoryRecords, file: str) -> bytes:
     """Return a book as JSON. Raises `StoreError` (``full``) if `read_book` would refuse it as too large."""
     schema = SCHEMA if any(grant.until for grant in book.grants()) else _PLAIN
     grants = ",\n".join(map(_written_grant, book.grants()))
@@ -51,7 +52,7 @@ def written_book(book: PlainBook, file: str) -> bytes:
     return raw
 
 
-def read_book(raw: bytes, file: str) -> PlainBook:
+def read_book(raw: bytes, file: str) -> MemoryRecords:
     """Read a book. Raises `StoreError`: ``newer``, or ``corrupt`` with the field that is wrong."""
     content = _content(raw, file)
     schema = content.get(_WHAT)
@@ -67,7 +68,7 @@ def read_book(raw: bytes, file: str) -> PlainBook:
     for what, keys in (("grants", [grant.key for grant in grants]), ("calls", [record.where for record in calls])):
         if len(set(keys)) < len(keys):
             _refuse(file, what, "one of them occurs twice")
-    return PlainBook(grants, calls)
+    return MemoryRecords(grants, calls)
 
 
 def _content(raw: bytes, file: str) -> Mapping[str, object]:
@@ -196,10 +197,10 @@ def _written_call(record: CallRecord) -> str:
 
 
 def _call(entry: _JsonObject) -> CallRecord:
-    entry.only({"id", "arguments", "state", "at", *Where._fields})
+    entry.only({"id", "arguments", "state", "at", *CallKey._fields})
     for name in ("call_id", "arguments"):
         entry.needed(name)
-    where = Where(*(entry.text(name) for name in Where._fields))
+    where = CallKey(*(entry.text(name) for name in CallKey._fields))
     state = entry.one_of("state", _STATES)
     return CallRecord(
         where=where, id=entry.id("id"), arguments=entry.text("arguments"), state=state, at=entry.text("at")

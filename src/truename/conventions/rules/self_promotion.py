@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.conventions.findings import Severity
 from truename.conventions.rules.check import build_finding, check
-from truename.conventions.rules.mechanisms import Mechanism, cues, order_in, words
+from truename.conventions.rules.injection_matching import Mechanism, cues, order_in, words
 from truename.errors import excerpt
 
 if TYPE_CHECKING:

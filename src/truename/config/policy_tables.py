@@ -26,6 +26,7 @@ from truename.policy.call import ORIGINS
 from truename.policy.presentation import LONGEST_DESCRIPTION, LONGEST_TITLE, Presentation
 from truename.policy.principal import WRITTEN, principal_fault
 from truename.policy.profiles import Profile, Profiles
+from truename.policy.rules import TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,21 +58,13 @@ def _about(schema: Schema, description: str) -> Schema:
 
 # -- policy
 
-_RULE: Final[Mapping[str, Schema]] = {
-    "name": _about(_TEXT, "Name of the rule, for decisions and the audit log."),
-    "outcome": _about({"enum": list(get_args(Outcome))}, "How a call to which the rule applies is handled."),
-    "reason": _about(_TEXT, "Reason that the caller is given."),
-    "tools": _about(_SOME_TEXTS, "Globs on tool ids to which the rule applies; without it all tools."),
-    "except": _about(_SOME_TEXTS, "Globs on tool ids to which it does not apply."),
-    "servers": _about(_SOME_TEXTS, "Globs on ids of servers."),
-    "upstream": _about(_SOME_TEXTS, "Globs on the server's own names of tools."),
-    "annotations": _about(_HINTS, "Annotations that the tool has, as readOnlyHint = false."),
-    "principals": _about(_SOME_TEXTS, "Globs on principals."),
-    "agents": _about(_SOME_TEXTS, "Globs on agents."),
-    "clients": _about(_SOME_TEXTS, "Globs on clients, in any case."),
-    "platforms": _about(_SOME_TEXTS, "Globs on platforms, in any case."),
-    "apps": _about(_SOME_TEXTS, "Globs on apps, in any case."),
+_KINDS: Final[Mapping[str, Schema]] = {
+    "text": _TEXT,
+    "texts": _SOME_TEXTS,
+    "outcome": {"enum": list(get_args(Outcome))},
+    "annotations": _HINTS,
 }
+_RULE: Final = {about.key or term: _about(_KINDS[about.kind], about.meaning) for term, about in TERMS.items()}
 POLICY: Final = FieldType(
     name="table",
     read=partial(read_elsewhere, read_policy),

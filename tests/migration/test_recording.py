@@ -220,7 +220,7 @@ BROKEN: list[tuple[Any, str]] = [
     ({**LINE, "arguments": []}, "not an object"),
     ({**LINE, "arguments": None}, "missing"),
     ({**LINE, "context": {"origin": "root"}}, "is not an origin"),
-    ({**LINE, "context": {"platform": 1}}, "no text"),
+    ({**LINE, "context": {"platform": 1}}, "is not a text of at most"),
     ({**LINE, "context": {"user": "x"}}, "not a context"),
     ({**LINE, "context": "ios"}, "not a context"),
     ({key: value for key, value in LINE.items() if key != "context"}, "not a context"),

@@ -109,6 +109,17 @@ def test_compat_is_imported_by_nothing() -> None:
     assert [path for path in users if any(name.startswith("truename.compat") for name in imported(path))] == []
 
 
+def test_no_command_imports_another() -> None:
+    commands = {path.stem for path in (PACKAGE / "cli").glob("[a-z]*.py")} - {"app"}
+
+    assert [
+        f"{path.name} imports {name}"
+        for path in (PACKAGE / "cli").glob("*.py")
+        for name in imported(path)
+        if name.startswith("truename.cli.") and name.split(".")[2] in commands
+    ] == []
+
+
 def test_annotations_obey_the_layers_and_only_the_inside_of_the_gateway_has_cycles() -> None:
     options, *_ = (found := contracts()).values()
     exceptions = {name: one["ignore_imports"] for name, one in found.items() if one.get("ignore_imports")}

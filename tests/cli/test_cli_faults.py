@@ -335,3 +335,23 @@ def test_the_help_of_a_command_fits_80_columns_and_ends_with_words_of_its_own(
 ) -> None:
     assert max(map(len, helps[command].splitlines())) <= 80
     assert "COMMAND --help" not in helps[command]
+
+
+WITHOUT_GATEWAY = """
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"anyio", "mcp"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+for command in sys.argv[1:]:
+    importlib.import_module(f"truename.cli.{command}")
+"""
+
+
+def test_commands_that_may_start_servers_need_the_gateway_only_when_they_do() -> None:
+    commands = ("connect", "diff", "doctor", "lint", "lock", "names", "policy", "profiles", "rename", "replay", "serve")
+
+    subprocess.run([sys.executable, "-c", WITHOUT_GATEWAY, *commands], check=True, timeout=60)

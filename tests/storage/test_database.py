@@ -762,3 +762,22 @@ def test_a_file_that_an_earlier_version_begins_beside_the_database_is_not_passed
     (tmp_path / "words.txt").write_text("a")
     with pytest.raises(StoreError, match="an earlier Truename wrote"):
         Database(location, SCHEMA)
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_the_record_of_the_revision_is_made_again_when_it_was_lost_while_in_use(tmp_path: Path, how: str) -> None:
+    path, beside, older = tmp_path / "x", tmp_path / "x.revision", tmp_path / "older"
+    file = Database(path, SCHEMA)
+    put(file, "a")
+    file.empty_log()
+    older.write_bytes(path.read_bytes())
+    if how == "removed":
+        beside.unlink()
+    else:
+        (tmp_path / "copy").write_bytes(beside.read_bytes())
+        (tmp_path / "copy").replace(beside)
+    put(file, "b")
+    file.close()
+    older.replace(path)
+    with pytest.raises(StoreError, match="it has 2 changes, but it had 3"):
+        Database(path, SCHEMA)

@@ -92,7 +92,7 @@ def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
     source.with_name("state.db").write_text("something else " * 99)
     found = run("state", "accept", source)
     assert found.status != 0
-    assert "it is not a state database" in " ".join(found.err.split())
+    assert "file is not a database" in " ".join(found.err.split())
 
 
 def test_state_in_memory_has_no_place(run: Run, source: Path) -> None:

@@ -272,13 +272,24 @@ def test_a_ledger_of_an_earlier_version_is_imported_once_and_kept(tmp_path: Path
     assert [event.kind for event in ledger.history("X")] == ["claim"]
     ledger.record([claim("y", "b/y")])
     ledger.close()
-    former.write_bytes(b"no ledger at all")
     again = open_ledger(where)
     assert (again.holder("x"), again.holder("y"), open_ledger(where, readonly=True).holder("y")) == (
         *(IDS[0], IDS[2]),
         IDS[2],
     )
-    former.write_bytes(before)
+    assert former.read_bytes() == before
+
+
+def test_names_that_an_earlier_version_gave_after_the_import_are_not_given_again(tmp_path: Path) -> None:
+    former = tmp_path / "names.ledger"
+    former.write_bytes(journal([claim("x", "a/x")]))
+    where = StateLocation(tmp_path / "state.db", {"ledger": former})
+    open_ledger(where).close()
+    former.write_bytes(journal([claim("x", "a/x"), claim("y", "b/y")]))
+    for readonly in (False, True):
+        with pytest.raises(LedgerError, match="an earlier Truename wrote") as refused:
+            open_ledger(where, readonly=readonly)
+        assert refused.value.code == "corrupt"
 
 
 @pytest.mark.parametrize("kind", ["journal", "database", "text"])

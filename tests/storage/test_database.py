@@ -729,3 +729,55 @@ def test_the_log_that_a_long_reader_let_grow_is_cut_when_it_has_left(tmp_path: P
         put(file, f"after {number}")
     assert log.stat().st_size <= 16 * 1024 * 1024
     file.close()
+
+
+def test_what_an_earlier_version_wrote_after_the_import_is_not_passed_over(tmp_path: Path) -> None:
+    former = tmp_path / "words.txt"
+    location = StateLocation(tmp_path / "x", {"word": former})
+
+    def read(data: sqlite3.Connection, path: Path) -> None:
+        data.executemany("INSERT INTO word VALUES (?)", [(word,) for word in path.read_text().split()])
+
+    def opened(*, readonly: bool = False) -> list[str]:
+        with closing(Database(location, SCHEMA, readonly=readonly, import_former=read)) as file:
+            return words(file)
+
+    former.write_text("a b")
+    assert opened() == ["a", "b"]
+    os.utime(former, (1, 1))
+    assert opened() == ["a", "b"]
+    for later in ("a c", "a b c"):
+        former.write_text(later)
+        for readonly in (False, True):
+            with pytest.raises(StoreError, match="an earlier Truename wrote") as refused:
+                opened(readonly=readonly)
+            assert refused.value.code == "corrupt"
+    former.rename(tmp_path / "away")
+    assert opened() == ["a", "b"]
+
+
+def test_a_file_that_an_earlier_version_begins_beside_the_database_is_not_passed_over(tmp_path: Path) -> None:
+    location = StateLocation(tmp_path / "x", {"word": tmp_path / "words.txt"})
+    Database(location, SCHEMA).close()
+    (tmp_path / "words.txt").write_text("a")
+    with pytest.raises(StoreError, match="an earlier Truename wrote"):
+        Database(location, SCHEMA)
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_the_record_of_the_revision_is_made_again_when_it_was_lost_while_in_use(tmp_path: Path, how: str) -> None:
+    path, beside, older = tmp_path / "x", tmp_path / "x.revision", tmp_path / "older"
+    file = Database(path, SCHEMA)
+    put(file, "a")
+    file.empty_log()
+    older.write_bytes(path.read_bytes())
+    if how == "removed":
+        beside.unlink()
+    else:
+        (tmp_path / "copy").write_bytes(beside.read_bytes())
+        (tmp_path / "copy").replace(beside)
+    put(file, "b")
+    file.close()
+    older.replace(path)
+    with pytest.raises(StoreError, match="it has 2 changes, but it had 3"):
+        Database(path, SCHEMA)

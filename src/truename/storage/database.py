@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from truename.errors import StoreError
 from truename.files.mounts import network_file_system
 from truename.files.private import make_private
+from truename.storage.former import IMPORTED, is_later, record_import
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile
 from truename.storage.write_ahead_log import is_foreign_log
@@ -49,6 +50,7 @@ _CREATING: Final = threading.Lock()
 _ENGINE: Final = (
     "CREATE TABLE state (id TEXT NOT NULL, revision INTEGER NOT NULL)",
     "CREATE TABLE part (name TEXT PRIMARY KEY, version INTEGER NOT NULL, revision INTEGER NOT NULL)",
+    IMPORTED,
 )
 _RESTORE: Final = "Restore it from a copy."
 _NO_WRITES: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
@@ -234,6 +236,13 @@ class Database:
         if tables and version and _made(data, self._schema.part) != _expected(self._schema, version):
             self.refuse("it is damaged (its tables are not those that were made)")
         self._check_revision(data)
+        former = self.location.former.get(self._schema.part)
+        if version and former is not None and is_later(data, self._schema.part, former):
+            problem = f"an earlier Truename wrote {former} after it was imported"
+            remedy = (
+                f"Move {former} away to go on without what was written there since (names may then mean other tools)."
+            )
+            self.refuse(problem, "corrupt", remedy)
         if is_writable:
             self._use_wal(data)
             if version < len(self._schema.migrations):
@@ -276,6 +285,7 @@ class Database:
         former = self.location.former.get(part)
         if not begun and self._import is not None and former is not None and former.exists():
             self._import(data, former)
+            record_import(data, part, former)
         data.execute(
             "INSERT INTO part VALUES (?, ?, 0) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
             (part, len(self._schema.migrations)),

@@ -1,7 +1,11 @@
-"""Import tables from the database that an owner had for itself in an earlier version."""
+"""Import tables from the database that an owner had for itself in an earlier version.
+
+What was imported is recorded: an earlier version that runs again writes its own files, and nobody would read them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -13,11 +17,42 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["FORMER_REMEDY", "import_tables"]
+__all__ = ["FORMER_REMEDY", "IMPORTED", "import_tables", "is_later", "record_import"]
 
 FORMER_REMEDY: Final = "Nothing was imported: restore it from a copy, or move it away to start without it."
+IMPORTED: Final = (
+    "CREATE TABLE imported (part TEXT PRIMARY KEY, size INTEGER NOT NULL, time INTEGER NOT NULL, digest TEXT NOT NULL)"
+)
 # Earlier tables numbered their rows by SQLite's own number.
 _ROW_NUMBER: Final = "number"
+
+
+def record_import(data: sqlite3.Connection, part: str, path: Path) -> None:
+    """Record which content of a file was imported. Raises `OSError`."""
+    found = path.stat()
+    row = part, found.st_size, found.st_mtime_ns, _digest(path)
+    data.execute(insert("imported", ("part", "size", "time", "digest")), row)
+
+
+def is_later(data: sqlite3.Connection, part: str, path: Path) -> bool:
+    """Tell whether a file has other content than was imported, or is there though none was. Raises `OSError`."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    if not data.execute("SELECT count(*) FROM sqlite_master WHERE name = 'imported'").fetchone()[0]:
+        return False
+    imported = data.execute(select("imported", ("size", "time", "digest"), where=("part",)), (part,)).fetchone()
+    if imported is None:
+        return True
+    size, time, digest = imported
+    # A copy of the directory has other times.
+    return bool(size != found.st_size or (time != found.st_mtime_ns and digest != _digest(path)))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def import_tables(data: sqlite3.Connection, path: Path, names: Mapping[str, Sequence[str]]) -> None:

@@ -49,10 +49,21 @@ class RevisionFile:
     def write(self, revision: Revision) -> None:
         """Record a revision that is on the disk. A failure is not reported: the file is then behind."""
         with suppress(OSError):
+            if self._is_lost():
+                self.close()
             if self._descriptor < 0:
                 self._descriptor = os.open(self.path, _OPEN | os.O_CREAT, 0o600)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, b"truename-state %s %020d\n" % (revision.database.encode(), revision.number))
+
+    def _is_lost(self) -> bool:
+        """Tell whether the open file was removed or replaced: what is written into it would be read by nobody."""
+        if self._descriptor < 0:
+            return False
+        try:
+            return not os.path.samestat(os.fstat(self._descriptor), self.path.lstat())
+        except FileNotFoundError:
+            return True
 
     def close(self) -> None:
         """Close the file."""

@@ -88,7 +88,7 @@ FIELDS: list[tuple[str, str, Any, str]] = [
     ("grants", "key", 7, "it is not a text of at most 8,192 characters"),
     ("grants", "approved", "true", "it is neither true nor false"),
     ("grants", "approved", None, "it is neither true nor false"),
-    ("grants", "scope", "for ever", "'for ever' is none of call, arguments, session, always"),
+    ("grants", "scope", "for ever", "'for ever' is not one of call, arguments, session, always"),
     ("grants", "scope", None, "it is not a text of at most 8,192 characters"),
     ("grants", "id", "docs", "'docs' is not a tool id: there is no '/' between integration and tool"),
     ("grants", "id", "Docs/search", "'Docs/search' is not written as ids are"),
@@ -99,7 +99,7 @@ FIELDS: list[tuple[str, str, Any, str]] = [
     ("calls", "id", "x", "'x' is not a tool id: there is no '/' between integration and tool"),
     ("calls", "call_id", "", "it is missing"),
     ("calls", "arguments", "", "it is missing"),
-    ("calls", "state", "gone", "'gone' is none of seen, running, done, failed"),
+    ("calls", "state", "gone", "'gone' is not one of seen, running, done, failed"),
     ("calls", "agent", "a", "it is not a field of this schema"),
 ]
 

@@ -10,6 +10,8 @@ import pytest
 
 from truename.audit import AuditLog
 from truename.config import load
+from truename.ledger import Ledger
+from truename.storage import StateLocation, known_revision
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,9 +75,31 @@ def test_changes_that_the_audit_log_knows_of_are_missed_and_can_be_given_up(run:
     found = run("state", "check", source)
     assert found.status == 1
     assert "another database was put in its place, but it had 7 changes" in " ".join(found.out.split())
-    assert run("state", "accept", source).status == 0
+    assert "It is another database than before." in " ".join(run("state", "accept", source).out.split())
     assert run("state", "check", source).status == 0
     assert run("token", "list", source, "--json").document["tokens"][0]["name"] == "ann"
+
+
+def test_every_command_refuses_a_state_that_is_older_than_the_audit_log(run: Run, source: Path) -> None:
+    folder = source.parent
+    run("token", "add", "ann", source)
+    copies = {name: (folder / name).read_bytes() for name in ("state.db", "state.db.revision")}
+    for name in ("bob", "eve"):
+        run("token", "add", name, source)
+    with AuditLog.beside(load(source).settings.audit.directory) as log, closing(Ledger.open(folder / "state.db")):
+        found = known_revision(StateLocation(folder / "state.db"))
+        assert found is not None
+        log.append([("state", {"database": found.database, "revision": found.number})])
+    for name, content in copies.items():
+        (folder / name).write_bytes(content)
+
+    for words in (("token", "add", "mallory"), ("token", "list"), ("approvals", "list"), ("state", "check")):
+        told = run(*words, source)
+        assert told.status != 0, words
+        assert f"but it had {found.number} changes" in " ".join(f"{told.out} {told.err}".split()), words
+    accepted = " ".join(run("state", "accept", source).out.split())
+    assert "later changes are lost: names may mean other tools." in accepted
+    assert run("token", "add", "mallory", source).status == 0
 
 
 def test_a_lost_database_is_given_up_by_its_path(run: Run, source: Path) -> None:

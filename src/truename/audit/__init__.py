@@ -3,7 +3,14 @@
 from truename.audit.chain import GENESIS, AuditRecord
 from truename.audit.head import Anchor, anchor_file
 from truename.audit.log import AuditLog
-from truename.audit.reading import LogDefect, read_records, recent_records, records_since, verify_log
+from truename.audit.reading import (
+    LogDefect,
+    read_records,
+    recent_records,
+    records_since,
+    verify_log,
+    with_recorded_revision,
+)
 from truename.audit.recorder import AuditRecorder
 from truename.audit.records import KINDS, CommandAudit, begin_fields, call_record, record_fields
 from truename.audit.redaction import Redaction, redact_text
@@ -27,4 +34,5 @@ __all__ = [
     "records_since",
     "redact_text",
     "verify_log",
+    "with_recorded_revision",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, read_record
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.audit.head import Anchor, LogHeads
+    from truename.config import Config
 
 __all__ = [
     "LogDefect",
@@ -27,7 +29,10 @@ __all__ = [
     "recorded_revision",
     "records_since",
     "verify_log",
+    "with_recorded_revision",
 ]
+
+_log: Final = logging.getLogger("truename.audit")
 
 # A gateway records the revision when it changes, and at its start and end.
 _FAR: Final = 20_000
@@ -201,6 +206,23 @@ def recorded_revision(path: Path, key: bytes | None = None) -> Revision | None:
     bodies = (one.body for one in reversed(found) if one.kind == "state")
     database, number = next(((body.get("database"), body.get("revision")) for body in bodies), (None, None))
     return Revision(database, number) if isinstance(database, str) and isinstance(number, int) and number else None
+
+
+def with_recorded_revision(config: Config) -> Config:
+    """Return the configuration with the revision of the state that its audit log recorded last.
+
+    Whatever opens the state by it refuses a database that is older, or another one. If the log cannot be read, a
+    warning is logged, and the state is compared only with the file beside it.
+    """
+    audit = config.settings.audit
+    if audit.path is None or config.known_revision is not None:
+        return config
+    try:
+        known = recorded_revision(audit.directory, None if audit.key is None else audit.key.encode())
+    except OSError as error:
+        _log.warning("The audit log cannot be read, so the state is not compared with it. %s", error)
+        return config
+    return replace(config, known_revision=known)
 
 
 def records_since(path: Path, place: LogPlace, key: bytes | None = None) -> tuple[list[AuditRecord], LogPlace]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.audit import with_recorded_revision
 from truename.cli._errors import UsageError
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import say, show_hanging, styled
@@ -384,7 +385,10 @@ def _configuration_at(path: Path) -> Path:
 
 
 def configuration(source: str | None, environ: Mapping[str, str] | None = None) -> Config:
-    """Return the configuration for a command that needs one. Raises `UsageError` for a dump, and `ConfigError`."""
+    """Return the configuration for a command that needs one. Raises `UsageError` for a dump, and `ConfigError`.
+
+    Its state is compared with the audit log when it is opened.
+    """
     (found,) = find_sources([source] if source else [], environ)
     if found.config is None and not (found.path.is_file() and os.access(found.path, os.R_OK)):
         # Reading it raises the best error.
@@ -394,7 +398,7 @@ def configuration(source: str | None, environ: Mapping[str, str] | None = None) 
             fact=f"{found.path} is a dump of tools, not a configuration of servers",
             advice='Give a file with {"mcpServers": {...}}, or see `truename names` for a dump.',
         )
-    return found.config
+    return with_recorded_revision(found.config)
 
 
 def read_aliases(pairs: Sequence[str]) -> dict[str, str]:

@@ -1,10 +1,7 @@
 """Show where a configuration keeps its state, check the database, and go on after changes were lost."""
 
-from dataclasses import replace
-
 from cyclopts import App, Parameter
 
-from truename.audit.reading import recorded_revision
 from truename.auth.authorization_server import sessions
 from truename.auth.inbound import static_tokens
 from truename.cli._audit import audited
@@ -16,7 +13,7 @@ from truename.config import Config, Settings
 from truename.files.user import at_home
 from truename.ledger import sql as ledger
 from truename.policy import sql as approvals
-from truename.storage import StateLocation, accept_state, check_state
+from truename.storage import Revision, StateLocation, accept_state, check_state, known_revision
 from truename.trust import approval_queue, pins
 
 __all__ = ["state"]
@@ -81,16 +78,37 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
 def accept(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
     """Accept the database as it is, after changes were lost. Names may then mean other tools than before."""
     config, location = _of(source)
+    known = known_revision(location)
     with audited(config, "state", "accepted") as (record,):
         found = accept_state(location)
         record.update({"database": found.database, "revision": found.number} if found else {"revision": 0})
     if as_json:
-        print_json({"path": str(location.path), "changes": None if found is None else found.number})
-    elif found is None:
-        show(f"There is no database at {location.path}: the next start creates one.")
-    else:
-        show(f"{location.path} is accepted with {found.number:,} changes.")
+        print_json(
+            {
+                "path": str(location.path),
+                "changes": None if found is None else found.number,
+                "known_changes": None if known is None else known.number,
+                "is_another_database": bool(known and found and known.database != found.database),
+            }
+        )
+        return 0
+    show(_accepted(location, found, known))
     return 0
+
+
+def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:
+    """Return a sentence about what was accepted, and what was lost."""
+    lost = "" if known is None else f" All {known.number:,} changes of the lost one are gone."
+    if found is None:
+        return f"There is no database at {location.path}: the next start creates one.{lost}"
+    what = f"{location.path} is accepted with {found.number:,} changes."
+    if known is not None and known.database != found.database:
+        return f"{what} It is another database than before.{lost} Its names may mean other tools."
+    if known is not None and known.number > found.number:
+        return (
+            f"{what} The last {known.number - found.number:,} changes before it are lost: names may mean other tools."
+        )
+    return f"{what} No change was missing."
 
 
 def _of(source: str | None) -> tuple[Config, StateLocation]:
@@ -99,12 +117,9 @@ def _of(source: str | None) -> tuple[Config, StateLocation]:
         config = Config(settings=Settings(state=str(at_home(source))))
     else:
         config = configuration(source)
-    location, audit = config.state_location(), config.settings.audit
+    location = config.state_location()
     if location.path is None:
         raise UsageError(fact=f"{config.path} keeps its state in memory only", advice="Set state to a file.")
-    if audit.path is not None:
-        key = None if audit.key is None else audit.key.encode()
-        location = replace(location, known=recorded_revision(audit.directory, key))
     return config, location
 
 

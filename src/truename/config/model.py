@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from truename.catalog import ServerIdentity
     from truename.config.servers import ServerConfig
     from truename.errors import ConfigError
+    from truename.storage import Revision
 
 __all__ = ["Config", "state_path", "verify"]
 
@@ -30,7 +31,8 @@ class Config:
     """A whole configuration: its file, its servers in the order of the file, and its settings.
 
     ``files`` are those that its references name. ``warnings`` are probable mistakes that do not prevent a start, each
-    with its place and what to do.
+    with its place and what to do. ``known_revision`` is the latest revision of the state that the audit log recorded:
+    an older state is refused (`truename.audit.with_recorded_revision`).
     """
 
     path: Path | None = None
@@ -38,6 +40,7 @@ class Config:
     settings: Settings = field(default_factory=Settings)
     files: tuple[Path, ...] = field(default=(), compare=False)
     warnings: tuple[ConfigError, ...] = field(default=(), compare=False)
+    known_revision: Revision | None = field(default=None, compare=False)
 
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:
@@ -58,9 +61,9 @@ class Config:
         if said == MEMORY or (said is None and self.path is None):
             return StateLocation()
         if said is not None:
-            return StateLocation(at_home(said))
+            return StateLocation(at_home(said), known=self.known_revision)
         path = state_path(self.path or Path(), environ)
-        return StateLocation(path, _former_files(path))
+        return StateLocation(path, _former_files(path), self.known_revision)
 
     def keys_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the directory of the key that seals secrets and of locks between processes, or None for memory."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
-from truename.audit.reading import recorded_revision
+from truename.audit import with_recorded_revision
 from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
@@ -108,7 +107,10 @@ class Gateway:
             self._on_event = self.metrics.counting(on_event)
 
     async def __aenter__(self) -> Self:
-        ledger = self._ledger or _open_ledger(self.config)
+        self.config = with_recorded_revision(self.config)
+        ledger = self._ledger or open_ledger(
+            self.config.state_location(), max_claims=self.config.settings.max_claims, patience=_PATIENCE
+        )
         async with AsyncExitStack() as stack:
             if self._ledger is None:
                 stack.callback(ledger.close)
@@ -317,14 +319,3 @@ class Gateway:
     def _close_endpoints(self) -> None:
         for endpoint in self._endpoints.values():
             endpoint.close()
-
-
-def _open_ledger(config: Config) -> Ledger:
-    audit, location = config.settings.audit, config.state_location()
-    if audit.path is not None and location.path is not None:
-        key = None if audit.key is None else audit.key.encode()
-        try:
-            location = replace(location, known=recorded_revision(audit.directory, key))
-        except OSError as error:
-            log.warning("The audit log cannot be read, so the state is not compared with it. %s", error)
-    return open_ledger(location, max_claims=config.settings.max_claims, patience=_PATIENCE)

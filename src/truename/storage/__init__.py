@@ -1,6 +1,6 @@
 """Keep state in one SQLite file, whose tables belong to their owners."""
 
-from truename.storage.check import StateReport, accept_state, check_state
+from truename.storage.check import StateReport, accept_state, check_state, known_revision
 from truename.storage.database import PATIENCE, Database, Schema
 from truename.storage.former import FORMER_REMEDY, import_tables
 from truename.storage.location import StateLocation
@@ -19,6 +19,7 @@ __all__ = [
     "check_state",
     "import_tables",
     "insert",
+    "known_revision",
     "select",
     "upsert",
 ]

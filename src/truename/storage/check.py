@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import StoreError
 from truename.storage.database import Database, Schema
 from truename.storage.location import StateLocation
-from truename.storage.revision_file import Revision, RevisionFile
+from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["StateReport", "accept_state", "check_state"]
+__all__ = ["StateReport", "accept_state", "check_state", "known_revision"]
 
 _NO_TABLES: Final = Schema("check", ())
 
@@ -55,6 +55,12 @@ def check_state(location: StateLocation, schemas: Iterable[Schema]) -> StateRepo
             problems.append(f"{location.path}: it cannot be read ({error})")
         return StateReport(revision=None, problems=tuple(problems))
     return StateReport(revision=revision, parts=parts, problems=tuple(problems))
+
+
+def known_revision(location: StateLocation) -> Revision | None:
+    """Return the latest revision on record of a state, in the audit log or in the file beside it; None without one."""
+    beside = None if location.path is None else RevisionFile(location.path).read()
+    return latest_revision(beside, location.known)
 
 
 def accept_state(location: StateLocation) -> Revision | None:

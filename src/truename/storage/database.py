@@ -24,7 +24,7 @@ from truename.files.mounts import network_file_system
 from truename.files.private import make_private
 from truename.storage.former import IMPORTED, is_later, record_import
 from truename.storage.location import StateLocation
-from truename.storage.revision_file import Revision, RevisionFile
+from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 from truename.storage.write_ahead_log import is_foreign_log
 
 if TYPE_CHECKING:
@@ -186,10 +186,8 @@ class Database:
         """Return the latest revision on record: in the file beside the database, else in the audit log."""
         if not self._checks_revision:
             return None
-        beside, audited = None if self._revision_file is None else self._revision_file.read(), self.location.known
-        if beside is None or audited is None or beside.database != audited.database:
-            return audited or beside
-        return max(beside, audited, key=lambda one: one.number)
+        beside = None if self._revision_file is None else self._revision_file.read()
+        return latest_revision(beside, self.location.known)
 
     def _refuse_lost(self, problem: str, known: Revision) -> NoReturn:
         remedy = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Revision", "RevisionFile"]
+__all__ = ["Revision", "RevisionFile", "latest_revision"]
 
 _LINE: Final = re.compile(rb"truename-state ([0-9a-f]{32}) ([0-9]{20})\n")
 _OPEN: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -21,6 +21,13 @@ class Revision(NamedTuple):
 
     database: str
     number: int
+
+
+def latest_revision(beside: Revision | None, audited: Revision | None) -> Revision | None:
+    """Return the later of two records of a revision; of two databases, that of the audit log."""
+    if beside is None or audited is None or beside.database != audited.database:
+        return audited or beside
+    return max(beside, audited, key=lambda one: one.number)
 
 
 class RevisionFile:

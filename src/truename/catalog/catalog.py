@@ -121,8 +121,8 @@ class Catalog(Mapping[ToolId, Tool]):
 
         Names that cannot be admitted (empty, not printable, over 1,024 characters), and tools whose id another server
         has, raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`; with ``strict=False``, as in the gateway
-        and the commands, they are omitted and reported in `notices`. Ids on record that differ from the declared ones raise
-        `LedgerError` (``identity_mismatch``); with ``strict=False`` the recorded ids are kept.
+        and the commands, they are omitted and reported in `notices`. Ids on record that differ from the declared ones
+        raise `LedgerError` (``identity_mismatch``); with ``strict=False`` the recorded ids are kept.
 
         >>> list(Catalog.from_mcp({"Weather": ["get_data"], "weather": ["get_data"]}))
         [ToolId('weather-a0bba638@1/get_data@1'), ToolId('weather@1/get_data@1')]

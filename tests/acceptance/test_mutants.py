@@ -17,7 +17,7 @@ from truename.compat.openai_calls import AgentCall
 from truename.dialects import detection
 from truename.gateway.views import descriptors
 from truename.identity import LookupKey, ToolNames
-from truename.migration import decision_record as adr
+from truename.migration import decision_records as adr
 from truename.migration import protocol_versions as versions
 from truename.naming.assign import Assignment
 

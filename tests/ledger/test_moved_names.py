@@ -216,3 +216,17 @@ def test_a_name_that_was_led_back_stays_with_the_tool_that_shows_it_again(ledger
     assert both["kenny@1/fs.list@1"] == "kenny_fs_list"
     assert both["kenny@1/fs_list@1"] != "kenny_fs_list"
     assert str(ledger.holder("kenny_fs_list")) == "kenny@1/fs.list@1"
+
+
+def test_an_id_that_was_given_away_and_comes_back_is_the_tools_again() -> None:
+    ledger = Ledger.memory()
+    old, new = ToolId.parse("fs/list"), ToolId.parse("files/list")
+    ledger.remember(None, (), [("fs", "list", old)])
+    ledger.redirect(str(old), new)
+    ledger.remember(None, (), [("fs", "list", new)])
+    ledger.redirect(str(new), old)
+
+    ledger.remember(None, (), [("fs", "list", old)])
+
+    assert ledger.bindings()["fs", "list"] == old
+    assert ledger.origin_of(old) == ledger.origin_of(new) == ("fs", "list")

@@ -70,7 +70,7 @@ def wrong(setting: str, text: str) -> tuple[str, str] | None:
     """Return what is wrong with a text for this setting and what to do, or None.
 
     >>> wrong("token", "a b")
-    ("it cannot be sent as a bearer token", 'Use printable ASCII without spaces.')
+    ('it cannot be sent as a bearer token', 'Use printable ASCII without spaces.')
     """
     if setting == "token":
         good = text and text.isascii() and text.isprintable() and " " not in text

@@ -1,7 +1,7 @@
 """Change names: compare lists of tools, plan renames, apply them everywhere at once, and undo them."""
 
 from truename.errors import MigrationError
-from truename.migration.decision_record import FIELDS, OldNamesDecision, decision_record, next_number, record_file_name
+from truename.migration.decision_records import FIELDS, OldNamesDecision, decision_record, next_number, record_file_name
 from truename.migration.definitions import compare_schemas
 from truename.migration.diff import Certainty, ChangeKind, ToolChange, ToolChanges, diff, renames_table
 from truename.migration.lock import LOCK_FILE, MAX_LOCK, Lock, Pin, is_lock, pins_of

@@ -30,7 +30,7 @@ def test_at_an_address_that_searches_the_list_has_the_tools_that_search(run: Run
     document = run("names", dump, "--search", "--json").document
     told = run("names", dump, "--search").out
 
-    assert (document["searched"], document["listed"]) == ("its path demands it", OWN)
+    assert (document["searched"], document["listed"]) == ("its address asks for it", OWN)
     assert len(document["tools"]) == 6
     listed, _, found = told.partition("Found by a search, and called by these names:")
     assert all(name in listed for name in OWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ def ledger(tmp_path: Path) -> Path:
     """A ledger in which a server's tools were shown."""
     path = tmp_path / "names.ledger"
     catalog = Catalog.from_mcp({"kenny": [{"name": name} for name in ("fs.list", "ping")]})
-    project(catalog, "universal", ledger=Ledger.open(path), style="on-conflict")
+    with closing(Ledger.open(path)) as opened:
+        project(catalog, "universal", ledger=opened, style="on-conflict")
     return path
 
 

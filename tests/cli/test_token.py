@@ -118,5 +118,5 @@ def test_a_damaged_file_is_told_and_left_alone(run: Run, source: Path) -> None:
     for words in (("list",), ("add", "bob"), ("revoke", "ann")):
         done = run("token", *words, source)
         assert done.status == 2
-        assert "Restore it from a backup" in done.err
+        assert "Restore it from a copy" in done.err
     assert path.read_text() == "{"

@@ -136,7 +136,7 @@ class Large:
 
     def _why_searched(self, view: View) -> str:
         if view.spec.search:
-            return "its path demands it"
+            return "its address asks for it"
         return why_searched(self._hub.settings, view.tools, view.spec.rules.max_tools)
 
     def _selected(self, view: View, names: OwnNames) -> View:

@@ -356,7 +356,8 @@ def _take_devices(draft: _Draft) -> None:
     devices = [part for part in segments if lower_ascii(part) in convention.device_words]
     if not devices:
         return
-    draft.fault("device_type", f"has the device type {' and '.join(map(repr, devices))} as a part")
+    shown = " and ".join(map(repr, devices))
+    draft.fault("device_type", f"contains the device type {shown}, which names must not have")
     looked_at = len(segments)
     left = [part for at, part in enumerate(draft.segments) if at >= looked_at or part not in devices]
     draft.text = convention.separator.join(left) or draft.text

@@ -106,7 +106,10 @@ class Claim(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Retire(Event):
-    """A name was withdrawn; it is answered with its successor, if it has one, and never shown again."""
+    """A name was withdrawn.
+
+    Calls of it are refused, with its successor named if it has one, and it is never shown again.
+    """
 
     kind: ClassVar[str] = "retire"
 

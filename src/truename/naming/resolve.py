@@ -177,7 +177,10 @@ class _Resolver:
         return ledger.standing(str(id)) if ledger is not None and str(id) in ledger.withdrawn else None
 
     def _successor(self, standing: Standing) -> str | None:
-        """Return the name that this client sees for the successor, or for the tool of the name."""
+        """Return the present name, for this client, of a retired name's successor or, without one, of its tool.
+
+        If this client sees neither, return the successor as recorded, or None.
+        """
         successor = standing.successor or (None if standing.id is None else str(standing.id))
         try:
             return None if successor is None else self.names[successor]

@@ -275,9 +275,9 @@ def plain_policy(policy: Policy) -> dict[str, Any]:
 def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
     """Read the ``[[policy.rules]]`` of a configuration.
 
-    A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (``except`` is its
-    ``but``). Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for an unknown field, an empty list
-    (which could mean nothing or everything), and a glob that cannot match anything.
+    A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (its ``but`` is
+    written ``except``). Raises `ConfigError` with the key of the error, or an `ExceptionGroup` of such errors, for an
+    unknown field, an empty list (which could mean nothing or everything), and a glob that cannot match anything.
 
     >>> read_rules([{"outcome": "deny", "tools": ["git/push"]}])[0].name
     'policy.rules[0]'

@@ -243,13 +243,13 @@ def classify(name: str, convention: Convention) -> Classification:
     """Classify a name under a convention. It never raises.
 
     >>> from truename.conventions import Convention
-    >>> seed = Convention.of("trailblaze", apps=["myapp"])
-    >>> found = classify("myapp_ios_scroll_v2", seed)
+    >>> convention = Convention.of("trailblaze", apps=["myapp"])
+    >>> found = classify("myapp_ios_scroll_v2", convention)
     >>> found.category, found.app, found.platform, found.version, found.base
     ('app_platform', 'myapp', 'ios', 2, 'myapp_ios_scroll')
     >>> classify("contacts_ios_addPhoneNumber", Convention.of("trailblaze")).ok
     True
-    >>> found = classify("MyApp.scroll", seed)
+    >>> found = classify("MyApp.scroll", convention)
     >>> [fault.rule for fault in found.faults], found.suggested
     (['separator', 'casing'], 'myapp_scroll')
     """

@@ -37,7 +37,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these are unknown.
 
     Chains of redirects are followed; a circular chain makes the tool absent. A name that a clean break removed
-    (seed 002) matches nothing, in any spelling.
+    (specification 002) matches nothing, in any spelling.
 
     Raises `UnknownTool` (with the nearest names; with reason ``moved``, the present name), `AmbiguousName` and
     `RetiredName`. With ``passthrough``, an unknown name returns ``Resolution(id=None, step="passthrough")``.

@@ -388,8 +388,8 @@ class UnknownTool(ResolutionError):
     """A name that no available tool has.
 
     ``reason`` is ``unknown``, ``absent`` (the tool that has the name is not available now), ``malformed``, or
-    ``moved``: the tool was renamed without an alias, or the caller knows the name from another version. ``detail``
-    is then a clause that says since when.
+    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. ``detail`` continues
+    the text: for ``malformed`` the problem, else the protocol versions concerned ("" if none).
     """
 
     reason: str = "unknown"

@@ -131,7 +131,7 @@ def test_two_texts_that_one_tool_could_have_are_refused_and_both_are_named(table
     if not is_refused:
         Presentation(table)
         return
-    with pytest.raises(ConfigError, match="both could match one tool") as caught:
+    with pytest.raises(ConfigError, match="could match the same tool with equal precedence") as caught:
         Presentation(table)
     assert all(repr(key) in str(caught.value) for key in table)
 

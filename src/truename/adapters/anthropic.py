@@ -200,7 +200,10 @@ def _reference(block: PayloadPlace) -> HistoryMention:
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
+    """Yield the turns of a history.
+
+    Raises `InvalidPayload` for content that cannot be carried to other APIs, and for invalid messages.
+    """
     for message in messages:
         message.only(frozenset({"role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "usage"}))
         role = message.text("role")

@@ -73,8 +73,8 @@ class NamespaceLayout:
     ) -> NamespaceLayout:
         """Return a layout in which each integration is a namespace, with short names for its tools.
 
-        A ledger remembers the short names like any name. A tool with the name of its namespace gets a longer name,
-        since a pair of equal names means deferred loading.
+        The ledger records the short names too. A tool may not have the name of its namespace: a key (x, x) marks a
+        deferred tool. It gets a longer name.
 
         >>> from truename import Catalog, project
         >>> catalog = Catalog.of("crm@1/lookup@1", "billing@1/lookup@1")
@@ -87,7 +87,7 @@ class NamespaceLayout:
         keys: dict[ToolId, LookupKey] = {}
         for integration, tools in groups.items():
             space = namespace_of(integration)
-            # The namespace is reserved in itself, so the projection gives a tool of that name another one.
+            # The name of the namespace is reserved, so the projection gives a tool that has it another name.
             rules = replace(names.dialect, reserved=names.dialect.reserved | {space})
             ledger = None if names.ledger is None else names.ledger.scoped(f"namespace {space}")
             members = Catalog(tools, aliases={})

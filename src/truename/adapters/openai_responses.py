@@ -288,7 +288,10 @@ def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMentio
 
 
 def read_history(messages: Sequence[PayloadPlace], tell: Tell) -> Iterator[ConversationTurn]:
-    """Yield the turns. Raises `InvalidPayload` for content that no other API has."""
+    """Yield the turns of a history.
+
+    Raises `InvalidPayload` for content that cannot be carried to other APIs, and for invalid messages.
+    """
     for item in messages:
         match item.optional("type"):
             case "function_call":

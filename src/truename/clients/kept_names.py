@@ -267,7 +267,7 @@ def respell(kept: KeptName, server: str, tool: str | None) -> str:
 
 
 def to_glob(text: str, *, regular: bool) -> str | None:
-    """Return a kept text as a glob; None for a regular expression that is not equivalent to one.
+    """Convert a name in a client's file to a glob; None for a regular expression that is too complex.
 
     >>> to_glob("^mcp__a__.*", regular=True), to_glob("mcp__(a|b)__.*", regular=True)
     ('mcp__a__*', None)

@@ -70,8 +70,8 @@ class ConnectionPlan:
     """A plan of `connect` for one client.
 
     ``servers`` are the keys that will point at the gateway, ``joined`` those among them that share one entry,
-    ``upstreams`` their keys at the gateway; ``already`` are entries that point at the gateway before. ``secrets`` are
-    texts to mask in output.
+    ``upstreams`` the keys of the ``servers`` at the gateway; ``already`` the keys of entries that point at the gateway
+    already. ``secrets`` are texts to mask in output.
     """
 
     client: str

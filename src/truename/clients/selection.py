@@ -240,10 +240,10 @@ def _remarks(client_server: ClientServer, base: Path | None) -> Iterator[str]:
 
 
 def _base_directory(client_server: ClientServer, machine: Machine) -> Path | None:
-    """Return the directory of the project or plugin that a server belongs to.
+    """Return the directory of the project or plugin that a server belongs to; None for a server of the user.
 
-    A project's directory is named in the path of the entry; else it is the examined project, or the parent of the file
-    (of its ``.vscode``).
+    It is the project that the entry's place in the file names; else the examined project, if the file is in it; else
+    the file's directory, or the one above if that begins with a dot (``.vscode``).
     """
     if client_server.scope == _PLUGIN:
         return root_of_plugin(client_server.path)

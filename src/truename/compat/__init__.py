@@ -1,1 +1,4 @@
-"""Provide other libraries' functions over Truename's types, one module for each library."""
+"""Functions with the names and meanings of other libraries' own, implemented with Truename's types.
+
+There is one module for each library.
+"""

@@ -255,7 +255,7 @@ class AgentCall:
 
     @property
     def tool_namespace(self) -> str | None:
-        """The namespace of the call, also a synthetic one."""
+        """The call's namespace as sent. For a deferred top-level tool it is the tool's own name."""
         return text(payload_field(self.raw, "namespace"))
 
     @property

@@ -131,7 +131,7 @@ class Issuer:
 
 @dataclass(frozen=True, kw_only=True)
 class SignIn:
-    """Sign-in at an identity provider: the gateway is its only client there, and clients sign in at the gateway.
+    """Sign-in at the gateway, which identifies people at an identity provider as the provider's only client.
 
     The provider is ``issuer``, whose metadata is looked up (OpenID Connect), or is given by the three URLs.
     """
@@ -207,7 +207,11 @@ class Access:
         named_tables(rows_of(Issuer), lambda _, __, found: Issuer(**found)),
         "Authorization servers whose access tokens are accepted.",
     )
-    sign_in: SignIn | None = setting(None, table(SignIn, _check_sign_in), "Sign-in for clients by the gateway.")
+    sign_in: SignIn | None = setting(
+        None,
+        table(SignIn, _check_sign_in),
+        "Clients sign in at the gateway, which identifies people at this identity provider.",
+    )
 
     @property
     def asks(self) -> bool:

@@ -357,10 +357,10 @@ _ALONE: Final = MappingProxyType({key: row for key, row in _DECLARED.items() if 
 
 
 def plain_server(server: ServerConfig) -> dict[str, object]:
-    """Return an entry as a file writes it."""
+    """Return a server's entry as it is written in a file: without defaults, and without ``type`` for HTTP."""
     plain = plain_table(server, _DECLARED) | plain_table(server.identity, _IDENTITY)
     if server.type == "http":
-        # The address tells it.
+        # The URL implies it.
         del plain["type"]
     return plain
 

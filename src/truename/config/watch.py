@@ -42,7 +42,10 @@ class Watch:
         self._taken = self._seen = self._stamps()
 
     def look(self) -> bool:
-        """Tell whether the files differ from those read last, and are the same as at the last look."""
+        """Return whether the files have changed since they were read, and have not changed since the previous look.
+
+        Then nobody is writing them.
+        """
         now = self._stamps()
         is_settled, self._seen = now == self._seen, now
         return is_settled and now != self._taken

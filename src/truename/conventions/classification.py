@@ -243,13 +243,13 @@ def classify(name: str, convention: Convention) -> Classification:
     """Classify a name under a convention. It never raises.
 
     >>> from truename.conventions import Convention
-    >>> seed = Convention.of("trailblaze", apps=["myapp"])
-    >>> found = classify("myapp_ios_scroll_v2", seed)
+    >>> convention = Convention.of("trailblaze", apps=["myapp"])
+    >>> found = classify("myapp_ios_scroll_v2", convention)
     >>> found.category, found.app, found.platform, found.version, found.base
     ('app_platform', 'myapp', 'ios', 2, 'myapp_ios_scroll')
     >>> classify("contacts_ios_addPhoneNumber", Convention.of("trailblaze")).ok
     True
-    >>> found = classify("MyApp.scroll", seed)
+    >>> found = classify("MyApp.scroll", convention)
     >>> [fault.rule for fault in found.faults], found.suggested
     (['separator', 'casing'], 'myapp_scroll')
     """
@@ -356,7 +356,8 @@ def _take_devices(draft: _Draft) -> None:
     devices = [part for part in segments if lower_ascii(part) in convention.device_words]
     if not devices:
         return
-    draft.fault("device_type", f"has the device type {' and '.join(map(repr, devices))} as a part")
+    shown = " and ".join(map(repr, devices))
+    draft.fault("device_type", f"contains the device type {shown}, which names must not have")
     looked_at = len(segments)
     left = [part for at, part in enumerate(draft.segments) if at >= looked_at or part not in devices]
     draft.text = convention.separator.join(left) or draft.text

@@ -39,8 +39,8 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "characters": "A-Za-z0-9_.-",
             "max_length": 128,
         },
-        # Seed 003: several teams, one catalogue, names with owner and platform. The maximum leaves a margin below the
-        # providers' 64 characters.
+        # Specification 003: several teams, one catalogue, names with owner and platform. The maximum leaves a margin
+        # below the providers' 64 characters.
         "trailblaze": {
             "clients": ["openai"],
             "characters": "A-Za-z0-9_",
@@ -54,7 +54,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "max_length": 60,
             "unique": "everywhere",
         },
-        # Seed 002: one name for every layer, which every provider accepts unchanged; no dots.
+        # Specification 002: one name for every layer, which every provider accepts unchanged; no dots.
         "provider-safe": {
             "clients": [
                 "anthropic",
@@ -177,7 +177,7 @@ class Convention:
     any word in lower case). ``owners`` maps names, apps, globs or formats to teams; ``team`` is the default owner of
     the tools. ``reserved`` are globs on names that only their owner may declare, and formats of categories whose names
     a ``team`` may declare only if ``owners`` assigns them to it. ``unique`` says whether names must be unique on each
-    server or everywhere. ``families`` maps a family to globs on names (seed 002). ``severities`` sets the severity of
+    server or everywhere. ``families`` maps a family to globs on names. ``severities`` sets the severity of
     rules (None: off). Rules are identified by code or name. ``file`` is the source, for messages.
 
     Raises `ConfigError` with the key for an invalid value, or an `ExceptionGroup` for several.

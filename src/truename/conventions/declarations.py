@@ -1,4 +1,7 @@
-"""Declare tools in their source: the `Declaration`, and the decorator ``@tool`` (seed 003)."""
+"""Declare tools in their source: the `Declaration`, and the decorator ``@tool``.
+
+Source: specification 003, "Tool Metadata".
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,7 @@ def tool(
 
     Several decorators on one function declare several tools with one implementation. ``description`` is by default the
     function's docstring. The other arguments are fields of `Metadata`. Raises `ConfigError` with the field. Source:
-    seed 003.
+    specification 003, "Tool Metadata".
 
     >>> @tool("myapp_ios_open", platforms=["IOS"])
     ... @tool("myapp_android_open", platforms=["ANDROID"])

@@ -1,4 +1,7 @@
-"""Parse and write `ToolId`, the canonical identity of a tool, and `ToolRef`, its incomplete form (seed 000)."""
+"""Parse and write `ToolId`, the canonical identity of a tool, and `ToolRef`, its incomplete form.
+
+Source: specification 000, "Canonical format", "Version handling" and "Transport encoding".
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def is_name(text: str) -> bool:
 
 
 def is_kebab(text: str) -> bool:
-    """Return whether the text is lower case with words joined by hyphens, as seed 000 recommends for integrations.
+    """Return whether the text is lower case with words joined by hyphens, the recommended form of integrations.
+
+    Source: specification 000, "Canonical format".
 
     >>> is_kebab("data-grout"), is_kebab("data_grout")
     (True, False)
@@ -153,7 +158,7 @@ class ToolRef:
     def parse(cls, text: str) -> ToolRef:
         """Parse any accepted spelling: any case, versions optional, ``@v1``, ``@latest``, percent- or tilde-encoded.
 
-        Raises `InvalidToolId` with the position in the decoded text (seed 000, "Version handling").
+        Raises `InvalidToolId` with the position in the decoded text (specification 000, "Version handling").
         """
         if len(text) > _MAX_TEXT:
             _fail(text, _MAX_TEXT, f"it is longer than {_MAX_TEXT} characters")

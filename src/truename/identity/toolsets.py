@@ -1,7 +1,7 @@
 """Detect name conflicts in the set of tools that one model sees, and resolve those that have a rule.
 
 Every kind of tool counts: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
-provider refuses two tools with one name whatever their kind (seed 001; weak points 5 and 10 of the reference).
+provider refuses two tools with one name whatever their kind (specification 001).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ToolSetKept:
 
 
 def check(members: Iterable[ToolSetMember]) -> None:
-    """Raise `DuplicateTool` for conflicts that no collision policy resolves; several as an `ExceptionGroup` (seed 001).
+    """Raise `DuplicateTool` for a conflict that no collision policy resolves; several as an `ExceptionGroup`.
 
     ``reserved_namespace``: a namespace that equals its tool's name, which marks deferred loading.
     ``duplicate_deferred``: one deferred name twice. ``duplicate_name``: one name in one namespace twice.

@@ -106,7 +106,10 @@ class Claim(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Retire(Event):
-    """A name was withdrawn; it is answered with its successor, if it has one, and never shown again."""
+    """A name was withdrawn.
+
+    Calls of it are refused, with its successor named if it has one, and it is never shown again.
+    """
 
     kind: ClassVar[str] = "retire"
 
@@ -134,7 +137,9 @@ class Redirect(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Break(Event):
-    """A clean break (seed 002): from this protocol version on the name does not exist, and only its successor is told.
+    """A clean break: from this protocol version on the name does not exist, and calls of it name its successor.
+
+    Source: specification 002, "Decision Outcome".
 
     ``id`` is the successor's tool, as far as it was known.
     """

@@ -413,13 +413,13 @@ class Ledger:
     def break_name(
         self, old: str, new: str | ToolId | None = None, *, protocol: str = "", id: ToolId | None = None
     ) -> None:
-        """Make a clean break (seed 002): the old name is no alias, and an error that tells the new one, for ever.
+        """Make a clean break: a call of the old name is refused for ever, and the error names the new one.
 
-        ``new`` is a name on record or to come, or an id; ``id`` is its tool, where the name is not on record yet.
-        ``protocol`` is the version since which the old name does not exist. Where the new name is the old one in
-        another spelling, all but the old spelling goes on.
+        ``new`` is a recorded or future name, or an id; ``id`` is its tool, if the name is not recorded yet.
+        ``protocol`` is the version since which the old name does not exist. If only the spelling changes, all other
+        spellings of the name stay valid. Source: specification 002, "Decision Outcome".
 
-        Raises `InvalidName` for a text that cannot be told.
+        Raises `InvalidName` for a name that is empty, too long or not printable.
 
         >>> ledger = Ledger.memory()
         >>> ledger.break_name("powershell.exec", "powershell_exec", protocol="0.3")

@@ -249,7 +249,7 @@ class SqlLedger:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the database has a ledger; a reader creates none."""
+        """Whether a ledger was found or created; one opened read-only is not created."""
         return self._data is not None
 
     def _open(self) -> Database | None:

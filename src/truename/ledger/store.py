@@ -80,7 +80,7 @@ class MemoryLedger:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep nobody out: the ledger itself keeps other threads out. What was appended stays if the block raises."""
+        """Do nothing: the ledger itself locks other threads out. There is no rollback if the block raises."""
         yield
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:

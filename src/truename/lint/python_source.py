@@ -49,7 +49,11 @@ class SourceText:
 
 
 class PythonScope:
-    """The names of a file. A name with several meanings is unknown."""
+    """The names that a Python file binds, and their meanings.
+
+    A name that is bound more than once is unknown, unless all bindings are assignments, and all calls among their
+    values are calls of one function.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self._imported: dict[str, str] = {}

@@ -120,7 +120,7 @@ class Pin:
 
 
 def pins_of(tools: Tools) -> tuple[Pin, ...]:
-    """Return the sorted pins of a catalog or of declarations; of a name that one server lists twice, the first.
+    """Return the sorted pins of a catalog or of declarations. If a server lists a name twice, the first counts.
 
     >>> from truename.catalog import Catalog
     >>> [pin.key for pin in pins_of(Catalog.from_mcp({"files": ["write", "read"]}))]

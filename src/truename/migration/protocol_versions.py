@@ -128,7 +128,10 @@ class ProtocolStatement:
     def after(
         cls, version: str, change: str = "rename", *, pattern: str = DEFAULT_PATTERN, file: str = ""
     ) -> ProtocolStatement:
-        """Return the step to the next version. Raises `MigrationError` for an invalid version or pattern.
+        """Return the step from a version to the one after a change (see `bump`).
+
+        Raises `MigrationError` for an invalid version or pattern, `ValueError` for an unknown change.
+
 
         >>> ProtocolStatement.after("0.9").new
         '0.10'

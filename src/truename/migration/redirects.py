@@ -31,7 +31,10 @@ class LedgerEntry:
     text: str
 
     def record(self, ledger: Ledger, *, until: str, clean_break: bool, protocol: str) -> None:
-        """Record it in one scope of a ledger, unless it is already recorded."""
+        """Record the entry in one scope of a ledger, unless it is recorded already.
+
+        It becomes a redirect that is listed until a day or, with ``clean_break``, a broken name.
+        """
         standing = ledger.standing(self.old)
         wanted = ("broken", self.new, "") if clean_break else ("redirected", self.new, until)
         if standing is not None and (standing.status, standing.id, standing.until) == wanted:

@@ -108,7 +108,10 @@ def digest(raw: bytes) -> str:
 def record_originals(
     state: Path, changes: Sequence[FileRewrite], *, made: Sequence[Path] = (), note: Any = None
 ) -> Originals:
-    """Record the pending changes, and sync them. Raises `OSError`, and then leaves no record."""
+    """Save the original files of pending changes and the journal, and sync both to disk.
+
+    If that fails, raise `OSError` and leave no record.
+    """
     now = datetime.now(UTC)
     directory = state / f"{now.strftime(_STAMP)}-{secrets.token_hex(4)}"
     make_private(state)

@@ -50,14 +50,14 @@ HISTORY: Final = (
 )
 
 
-class ProjectFiles(NamedTuple):
-    """A file to read: its path for messages, and whether it is a symbolic link."""
+class ProjectFile(NamedTuple):
+    """A file to read: its path as messages show it (not made absolute), and whether it is a symbolic link."""
 
     path: Path
     is_link: bool
 
 
-def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[ProjectFiles]:
+def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable[Path] = ()) -> Iterator[ProjectFile]:
     """Yield the files under these paths, each once, a directory's own before those below it.
 
     Links to directories are not followed. ``exclude`` are globs (``*`` also matches ``/``): one without ``/`` applies
@@ -71,9 +71,7 @@ def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable
             raise MigrationError(file=str(path), problem="it does not exist", remedy="Check the path.")
         root = absolute(path)
         for found in (
-            _below(path, skipped)
-            if path.is_dir() and not path.is_symlink()
-            else [ProjectFiles(path, path.is_symlink())]
+            _below(path, skipped) if path.is_dir() and not path.is_symlink() else [ProjectFile(path, path.is_symlink())]
         ):
             whole = absolute(found.path)
             if whole not in seen and whole not in skipped and not _is_excluded(whole, root, excluded):
@@ -81,7 +79,7 @@ def walk(paths: Sequence[Path], exclude: Iterable[str] = HISTORY, skip: Iterable
                 yield found
 
 
-def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFiles]:
+def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFile]:
     waiting = [directory]
     while waiting:
         try:
@@ -99,9 +97,9 @@ def _below(directory: Path, skipped: frozenset[Path]) -> Iterator[ProjectFiles]:
         ]
         for entry in entries:
             if entry.is_symlink():
-                yield from [ProjectFiles(Path(entry.path), is_link=True)] if entry.is_file() else []
+                yield from [ProjectFile(Path(entry.path), is_link=True)] if entry.is_file() else []
             elif entry.is_file():
-                yield ProjectFiles(Path(entry.path), is_link=False)
+                yield ProjectFile(Path(entry.path), is_link=False)
 
 
 def _is_excluded(path: Path, root: Path, globs: tuple[str, ...]) -> bool:
@@ -224,7 +222,7 @@ class FileSurvey:
     def _file_names(self) -> FileNames:
         return FileNames(self.lexicon, is_asked=self.rename_files)
 
-    def survey_file(self, found: ProjectFiles) -> SurveyedFile:
+    def survey_file(self, found: ProjectFile) -> SurveyedFile:
         """Read a file, and compute its change. Raises `MigrationError` for an unreadable one."""
         path = found.path
         kept = self._file_names.kept(path.name)
@@ -280,7 +278,7 @@ class FileSurvey:
             return None
         return FileRewrite(path=absolute(path), before=raw, after=raw, target=target)
 
-    def _raw(self, found: ProjectFiles) -> bytes | None:
+    def _raw(self, found: ProjectFile) -> bytes | None:
         try:
             if found.path.stat().st_size > MAX_FILE:
                 return None
@@ -299,7 +297,7 @@ class FileSurvey:
         return "" if found is None else found[0].replace(b"\0", b"").decode("utf-8", "replace")
 
     def _held_by(self, path: Path) -> str:
-        """Search a file that is too large for memory."""
+        """Return an old name in a file that is too large to read at once; "" if there is none."""
         overlap = 4 * max(map(len, self.lexicon.meanings), default=0)
         last = b""
         try:

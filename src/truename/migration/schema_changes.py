@@ -229,7 +229,7 @@ def has_unresolved_reference(schema: object) -> bool:
 
 
 def compare_texts(old: Schema, new: Schema) -> Iterator[Finding]:
-    """Compare the texts for people and models."""
+    """Compare the keywords that validation ignores: ``description`` and ``default``."""
     for keyword in _ANNOTATIONS:
         was, now = old.get(keyword), new.get(keyword)
         if not equal_json(was, now):

@@ -119,7 +119,7 @@ def is_plain_word(name: str) -> bool:
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    """Return the words after a prefix: those of ``x|y|z`` or ``{x, y}``; none for ``*``."""
+    """Split the text that follows a name's prefix into words: ``x|y|z`` and ``{x, y}`` have several, ``*`` has none."""
     return tuple(word for word in re.split(r"[|,{} *]", text) if word)
 
 

@@ -37,7 +37,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these are unknown.
 
     Chains of redirects are followed; a circular chain makes the tool absent. A name that a clean break removed
-    (seed 002) matches nothing, in any spelling.
+    (specification 002) matches nothing, in any spelling.
 
     Raises `UnknownTool` (with the nearest names; with reason ``moved``, the present name), `AmbiguousName` and
     `RetiredName`. With ``passthrough``, an unknown name returns ``Resolution(id=None, step="passthrough")``.
@@ -177,7 +177,10 @@ class _Resolver:
         return ledger.standing(str(id)) if ledger is not None and str(id) in ledger.withdrawn else None
 
     def _successor(self, standing: Standing) -> str | None:
-        """Return the name that this client sees for the successor, or for the tool of the name."""
+        """Return the present name, for this client, of a retired name's successor or, without one, of its tool.
+
+        If this client sees neither, return the successor as recorded, or None.
+        """
         successor = standing.successor or (None if standing.id is None else str(standing.id))
         try:
             return None if successor is None else self.names[successor]

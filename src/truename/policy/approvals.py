@@ -143,7 +143,7 @@ class Approvals:
             book.put(_record(call, "running"))
 
     def finish(self, call: Call, *, failed: bool = False) -> None:
-        """Record that a running call is finished; a failed call is not run again either."""
+        """Record that a running call ended. It is never run again, even if it failed."""
         with self._store.change() as book:
             record = self._seen(book, call)
             if record is None or record.state != "running":

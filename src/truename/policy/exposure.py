@@ -1,4 +1,7 @@
-"""Decide in which contexts a tool is listed and may be called, by the same rules for both (seed 003)."""
+"""Decide in which contexts a tool is listed and may be called, by the same rules for both.
+
+Source: specification 003, "Tool Metadata".
+"""
 
 from __future__ import annotations
 

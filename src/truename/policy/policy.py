@@ -275,9 +275,9 @@ def plain_policy(policy: Policy) -> dict[str, Any]:
 def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
     """Read the ``[[policy.rules]]`` of a configuration.
 
-    A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (``except`` is its
-    ``but``). Raises `ConfigError` with the key, or an `ExceptionGroup` of them, for an unknown field, an empty list
-    (which could mean nothing or everything), and a glob that cannot match anything.
+    A rule has ``outcome``, optionally ``name`` and ``reason``, and the conditions of `CallRule` (its ``but`` is
+    written ``except``). Raises `ConfigError` with the key of the error, or an `ExceptionGroup` of such errors, for an
+    unknown field, an empty list (which could mean nothing or everything), and a glob that cannot match anything.
 
     >>> read_rules([{"outcome": "deny", "tools": ["git/push"]}])[0].name
     'policy.rules[0]'
@@ -384,7 +384,8 @@ def parity(policy: Policy, *catalogs: Catalog) -> tuple[Finding, ...]:
 def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The table") -> tuple[Finding, ...]:
     """Compare a plain table of ids, or globs on ids, with the existing tools; return the findings, like `parity`.
 
-    Use it for tables outside a `Policy`: a hook's allow list, a dispatcher's table of mutating tools (seed 002).
+    Use it for tables outside a `Policy`: a hook's allow list, a dispatcher's table of mutating tools.
+    Source: specification 002, "Consequences".
     """
     tools, globs = _tools(catalogs), tuple(glob for glob in table if not fits_all(glob))
     named = [_names_nothing(glob, name) for glob in globs if not any(fits_id(glob, tool.id) for tool in tools)]

@@ -228,7 +228,8 @@ def _contradictions(table: Mapping[str, Words]) -> Iterator[tuple[str, str]]:
             for one, other in combinations(keys, 2):
                 if texts[one] != texts[other] and may_meet(one, other):
                     where = f"tools.{excerpt(other)}.{'.'.join(path)}"
-                    yield where, f"it differs from that of {excerpt(one)}, and both could match one tool"
+                    problem = f"its text differs from that of the entry {excerpt(one)}"
+                    yield where, f"{problem}, which could match the same tool with equal precedence"
 
 
 def _rivals(keys: Iterable[str]) -> Iterable[list[str]]:

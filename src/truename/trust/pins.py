@@ -223,7 +223,7 @@ class PinStore:
                 data.executemany(statement, rows)
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Forget all about these: what comes next is trusted because it is there first."""
+        """Delete the pins and observations of these keys. The next definition of each is trusted on first use."""
         rows = [(key,) for key in keys]
         with self._change() as data:
             data.executemany("DELETE FROM pin WHERE key = ?", rows)

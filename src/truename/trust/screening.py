@@ -135,7 +135,10 @@ Names = Callable[["Tool"], "Iterable[str]"]
 
 
 def spellings(tool: Tool) -> Iterator[str]:
-    """Yield what a tool is called where its server's key stands in front, in all styles: `plain_spellings`."""
+    """Yield a tool's own name, and its names with the server in front, in all styles.
+
+    These are its `plain_spellings` without an alias.
+    """
     yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
 
 

@@ -332,7 +332,10 @@ class BrowserIdentification:
         self._then: Then | None = None
 
     def attend(self, cookie: str, then: Then) -> None:
-        """Set the callback for people who return; it receives the purpose, the browser's cookie and the principal."""
+        """Set the name of the browser's cookie, and the callback for browsers that return from the identity provider.
+
+        The callback receives the purpose, the cookie's value and the principal.
+        """
         self._cookie, self._then = cookie, then
 
     async def address(self, browser: str, what: str) -> str:

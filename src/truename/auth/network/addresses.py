@@ -314,7 +314,10 @@ class HostResolver:
         self._nearest: dict[str, NetworkZone] = {}
 
     def named_by(self, host: str) -> ResolvedHost:
-        """Return the resolver for the hosts that this host names: none may be nearer than the host itself."""
+        """Return a resolver for hosts in URLs that this host sent.
+
+        It refuses addresses in a nearer zone than the host's own (PUBLIC, PRIVATE, LOOPBACK).
+        """
         return _NamedHosts(self, host)
 
     def network_zone(self, host: str) -> NetworkZone:
@@ -351,7 +354,7 @@ class HostResolver:
 
 
 class _NamedHosts:
-    """A resolver of the hosts that another host names."""
+    """A resolver for hosts in URLs that another host sent; see `HostResolver.named_by`."""
 
     def __init__(self, resolver: HostResolver, host: str) -> None:
         self._resolver = resolver

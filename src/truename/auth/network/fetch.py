@@ -68,7 +68,7 @@ class Fetch(Protocol):
         ...
 
     async def network_zone(self, url: str) -> NetworkZone:
-        """Return the zone of a URL's host, for the URLs that it names in turn."""
+        """Return the zone of a URL's host; URLs that this host sends may not lead to a nearer one."""
         ...
 
 
@@ -155,7 +155,7 @@ class Within:
         return await self._fetch(url, named_by=near, form=form, document=document, headers=headers)
 
     async def network_zone(self, url: str) -> NetworkZone:
-        """Return the zone of a URL's host, but none nearer than the server's. Raises `FetchError`."""
+        """Return the zone of a URL's host, or the server's zone if that is farther. Raises `FetchError`."""
         return min(await self._fetch.network_zone(url), await self._own())
 
     async def _own(self) -> NetworkZone:

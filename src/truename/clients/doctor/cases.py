@@ -84,7 +84,7 @@ class ExaminedServer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tools as listed, including duplicates."""
+        """The usable tool names, each once; then those that the server lists more than once, once more."""
         return (*(self.definitions or ()), *self.repeated)
 
 
@@ -249,8 +249,8 @@ class StartableServer:
     """A server that can be started or connected to list its tools, once for all clients that configure it.
 
     ``path`` is its file (None: it was given on the command line), ``clients`` are the clients that configure it;
-    ``of_project``: only a project's file does. ``spelling`` is the syntax of its references; "" means that they are
-    resolved, and ``written`` is then the server with the references.
+    ``of_project``: only files of projects configure it. ``spelling`` is the client's syntax for references to
+    variables, "" if they are already resolved; ``written`` is then the entry as written, unresolved.
     """
 
     server: ServerConfig

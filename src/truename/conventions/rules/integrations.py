@@ -1,4 +1,4 @@
-"""Check the casing of server keys, under a convention of canonical names."""
+"""Check the casing of server keys, if the convention's ``casing`` is ``canonical``."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def decoded(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _digits(run: str) -> Iterator[bytes]:
-    """Decode a run of base64 characters, as hexadecimal digits and as base64."""
+    """Yield what a run of letters and digits decodes to: its stretches of hexadecimal digits, and the run as base64."""
     for pair in _HEX.finditer(run):
         yield binascii.unhexlify(pair.group())
     yield from _base64(run)

@@ -319,7 +319,10 @@ class _Owners:
         self._known: dict[str, tuple[frozenset[str], Declaration]] = {}
 
     def steered(self, one: Declaration, mentioned: Sequence[ToolMention]) -> tuple[int, Declaration] | None:
-        """Return the first tool of other servers only that a text demands to call, with the offset of the mention."""
+        """Return the offset of the first demand in a text to call a tool that only other servers have, and the tool.
+
+        None if there is none.
+        """
         for mention in mentioned:
             name = fold(mention.name) if mention.is_ordered else ""
             if name in self._called:

@@ -47,7 +47,7 @@ def main_view(request: Request, settings: Settings, asked: Asked = _ANYTHING) ->
 
     A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
     ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. Who is not known
-    gets canonical names (seed 000).
+    gets canonical names (specification 000).
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
     return replace(_main(request, settings), search=asked.search, servers=asked.servers)

@@ -99,7 +99,7 @@ def test_a_process_that_is_killed_at_any_moment_stops_nobody_and_leaves_one_chai
 def test_whoever_does_not_end_their_turn_keeps_a_writer_for_some_seconds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.audit.log._PATIENCE", 0.05)
+    monkeypatch.setattr("truename.audit.log.LOCK_TIMEOUT", 0.05)
     with AuditLog(tmp_path) as gateway:
         gateway.append([("call", {})])
         with write_lock(tmp_path), pytest.raises(StoreError, match="does not release it") as refused:

@@ -366,7 +366,7 @@ async def test_that_there_is_no_document_is_kept_for_half_a_minute() -> None:
 
 
 async def test_of_documents_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(module, "MAX_DOCUMENTS", 2)
     net = Net(status=404)
     clients = net.clients()
     for id, seconds in (("a", 0), ("b", 10), ("a", 30), ("c", 30), ("a", 31), ("b", 31)):

@@ -156,7 +156,7 @@ async def test_what_is_believed_is_judged_by_each_time_and_audience() -> None:
 
 
 async def test_of_answers_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "_MOST", 2)
+    monkeypatch.setattr(oauth, "MAX_RESPONSES", 2)
     net = Net()
     asked = net.introspection()
     for token in ("a", "b", "c", "c", "b", "a"):
@@ -166,7 +166,7 @@ async def test_of_answers_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_an_answer_that_was_asked_for_again_is_a_late_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "_MOST", 2)
+    monkeypatch.setattr(oauth, "MAX_RESPONSES", 2)
     net = Net()
     asked = net.introspection()
     for token, seconds in (("a", 0), ("b", 10), ("a", 30), ("c", 30), ("a", 31)):

@@ -116,7 +116,7 @@ async def test_a_token_is_believed_no_longer_than_it_is_good(looks: list[str]) -
 
 
 async def test_of_good_tokens_the_latest_are_believed(looks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuer_tokens, "_MOST", 2)
+    monkeypatch.setattr(issuer_tokens, "MAX_TOKENS", 2)
     net = Net()
     way = net.way()
     tokens = {name: signed(curve(), sub=name, exp=int(NOW) + 600) for name in "abc"}

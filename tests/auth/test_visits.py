@@ -35,7 +35,7 @@ HERE = "http://127.0.0.1:1"
 @pytest.fixture
 def most(monkeypatch: pytest.MonkeyPatch) -> int:
     """Have little held at most, so that a flood need not be long."""
-    monkeypatch.setattr("truename.auth.authorization_server.pending._MOST", 10)
+    monkeypatch.setattr("truename.auth.authorization_server.pending.MAX_PENDING", 10)
     return 10
 
 

@@ -112,6 +112,21 @@ def test_a_lost_database_is_given_up_by_its_path(run: Run, source: Path) -> None
     assert run("token", "add", "bob", source).status == 0
 
 
+def test_accepting_a_loss_names_the_files_that_are_imported_again(
+    run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.write_text('[mcpServers.a]\ncommand = "true"\n')
+    monkeypatch.setenv("XDG_STATE_HOME", str(source.parent / "home"))
+    former = load(source).state_location().former["token"]
+    former.parent.mkdir(parents=True)
+    former.write_text("{}")
+
+    told = " ".join(run("state", "accept", source).out.split())
+
+    assert f"imports the files of an earlier version again: {former}" in told
+    assert "move the files away to start without them" in told
+
+
 def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
     source.with_name("state.db").write_text("something else " * 99)
     found = run("state", "accept", source)

@@ -87,7 +87,7 @@ def test_a_plugin_names_no_file_that_is_not_its_own(named: Any, tmp_path: Path) 
 
 
 def test_a_search_that_was_not_finished_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.clients.machine._MOST_FOLDERS", 4)
+    monkeypatch.setattr("truename.clients.machine.MAX_FOLDERS", 4)
     for name in "abcd":
         put(tmp_path, f"home/.claude/plugins/cache/{name}/x/.mcp.json", {"mcpServers": {name: SERVER}})
 

@@ -100,7 +100,7 @@ def test_an_interrupt_is_taken_back_and_goes_on(root: Path, state: Path) -> None
 
 
 def test_only_the_last_ones_are_kept(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.migration.rename_apply._KEPT", 2)
+    monkeypatch.setattr("truename.migration.rename_apply.MAX_ORIGINALS", 2)
     for name in ("one", "two", "three", "four"):
         (root / "a.py").write_bytes(b'"fs.list"')
         apply(changes(root), state, note=name)

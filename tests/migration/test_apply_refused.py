@@ -183,7 +183,7 @@ def test_damaged_originals_are_not_given_back(root: Path, state: Path) -> None:
 
 def test_two_at_a_time_are_refused(root: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state.mkdir(parents=True)
-    monkeypatch.setattr("truename.files.lock._PATIENCE", 0.0)
+    monkeypatch.setattr("truename.files.lock.LOCK_TIMEOUT", 0.0)
     monkeypatch.setattr(applying, "locked", lambda path, shared: locked(path, shared=shared, patience=0.0))
 
     with locked(state / "journal", shared=False), pytest.raises(StoreError) as caught:

@@ -250,7 +250,7 @@ def test_a_clock_that_goes_back_changes_no_decision(tmp_path: Path, monkeypatch:
     first, second = Approvals.open(path), Approvals.open(path)
     first.approve(search_of("docs"), "always")
     os.utime(path, (0, 0))
-    monkeypatch.setattr("truename.policy.approvals._now", lambda: "1970-01-01T00:00:00+00:00")
+    monkeypatch.setattr("truename.policy.approvals.present_time", lambda: "1970-01-01T00:00:00+00:00")
     first.reject(search_of("docs", "c2"), "always")
     os.utime(path, (0, 0))
 

@@ -181,7 +181,7 @@ def test_a_title_stands_in_the_place_of_both_and_each_hint_counts_by_itself() ->
 
 
 def test_ids_that_are_asked_often_are_remembered_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.policy.presentation._MOST_REMEMBERED", 2)
+    monkeypatch.setattr("truename.policy.presentation.MAX_CACHED", 2)
     told = Presentation({"disk/*": SAFE})
     for number in range(5):
         assert told.about(ToolId.parse(f"disk/t{number}")) == SAFE

@@ -95,7 +95,7 @@ def test_a_directory_that_the_user_chose_is_left_as_it_is(tmp_path: Path) -> Non
 
 def test_a_state_directory_of_another_user_is_refused_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     state_directory().mkdir(parents=True)
-    monkeypatch.setattr("truename.files.private._ROOT", -1)
+    monkeypatch.setattr("truename.files.private.ROOT_UID", -1)
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
 
     with pytest.raises(StoreError, match=r"belongs to another user; change its owner, or set XDG_STATE_HOME"):
@@ -109,7 +109,7 @@ def test_a_directory_of_roots_is_used_as_mounted_unless_it_is_open_to_all(
     state_directory().mkdir(parents=True)
     state_directory().chmod(mode)
     found, whose = state_directory().stat(), os.geteuid() + 1
-    monkeypatch.setattr("truename.files.private._ROOT", found.st_uid)
+    monkeypatch.setattr("truename.files.private.ROOT_UID", found.st_uid)
     monkeypatch.setattr(os, "geteuid", lambda: whose)
 
     with pytest.raises(PermissionError) if is_refused else nullcontext():

@@ -74,8 +74,8 @@ def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
 def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_asking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(approval_queue, "_MOST", 12)
-    monkeypatch.setattr(approval_queue, "_MOST_DECIDED", 10)
+    monkeypatch.setattr(approval_queue, "MAX_PENDING_CALLS", 12)
+    monkeypatch.setattr(approval_queue, "MAX_DECIDED_CALLS", 10)
     with ApprovalQueue() as book:
         for number in range(40):
             last = ask(book, call(principal="mallory", x=number))

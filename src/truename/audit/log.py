@@ -37,13 +37,13 @@ __all__ = ["AuditLog", "read_lock", "write_lock"]
 
 _TURN: Final = "turn"
 # How long to wait for the lock. If its holder was suspended, the others report an error and try again later.
-_PATIENCE: Final = 5.0
+LOCK_TIMEOUT: Final = 5.0
 
 
 @contextmanager
 def write_lock(path: Path) -> Iterator[None]:
     """Lock the log for writing, between processes. Raises `TimeoutError` and `OSError`."""
-    with locked(path / _TURN, shared=False, patience=_PATIENCE):
+    with locked(path / _TURN, shared=False, patience=LOCK_TIMEOUT):
         yield
 
 
@@ -52,7 +52,7 @@ def read_lock(path: Path) -> Iterator[None]:
     """Lock the log for reading its end; after some seconds go on without the lock."""
     with ExitStack() as stack:
         with suppress(TimeoutError):
-            stack.enter_context(locked(path / _TURN, shared=True, patience=_PATIENCE))
+            stack.enter_context(locked(path / _TURN, shared=True, patience=LOCK_TIMEOUT))
         yield
 
 

@@ -185,7 +185,7 @@ class IssuerKeys:
             self.changes += 1
 
 
-_MOST: Final = 10_000
+MAX_RESPONSES: Final = 10_000
 _BELIEVED: Final = 30.0
 
 
@@ -196,7 +196,7 @@ class Introspection:
         self._issuer = issuer
         self._issuer_client = issuer_client
         self._clock = clock
-        self._answers: TTLCache[bytes, Mapping[str, object]] = TTLCache(_MOST, _BELIEVED, clock)
+        self._answers: TTLCache[bytes, Mapping[str, object]] = TTLCache(MAX_RESPONSES, _BELIEVED, clock)
 
     async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
         """Return the claims of a valid token from the introspection response. Raises `Invalid` and `FetchError`."""

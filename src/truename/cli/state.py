@@ -100,14 +100,17 @@ def _accepted(location: StateLocation, found: Revision | None, known: Revision |
     """Return a sentence about what was accepted, and what was lost."""
     lost = "" if known is None else f" All {known.number:,} changes of the lost one are gone."
     if found is None:
-        return f"There is no database at {location.path}: the next start creates one.{lost}"
+        former = ", ".join(str(path) for path in location.former.values() if path.exists())
+        again = (
+            "Tokens and approvals that were revoked since then count again; move the files away to start without them."
+        )
+        imported = f" It imports the files of an earlier version again: {former}. {again}" if former else ""
+        return f"There is no database at {location.path}: the next start creates one.{lost}{imported}"
     what = f"{location.path} is accepted with {found.number:,} changes."
     if known is not None and known.database != found.database:
         return f"{what} It is another database than before.{lost} Its names may mean other tools."
     if known is not None and known.number > found.number:
-        return (
-            f"{what} The last {known.number - found.number:,} changes before it are lost: names may mean other tools."
-        )
+        return f"{what} {known.number - found.number:,} later changes are lost: names may mean other tools."
     return f"{what} No change was missing."
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Machine", "System", "is_glob", "is_there", "like"]
 
 _MOST_FOUND: Final = 500
-_MOST_FOLDERS: Final = 5_000
+MAX_FOLDERS: Final = 5_000
 _MOST_ENTRIES: Final = 10_000
 _DEEPEST: Final = 8
 # Directories inside plugins that are large and hold no configuration.
@@ -51,7 +51,7 @@ def walk(base: Path, pattern: str) -> tuple[tuple[Path, ...], bool]:
 
     The number of results and of searched directories is limited.
     """
-    budget = [_MOST_FOLDERS]
+    budget = [MAX_FOLDERS]
     found = tuple(islice(_below(base, pattern.split("/"), budget, 0), _MOST_FOUND + 1))
     return found[:_MOST_FOUND], len(found) <= _MOST_FOUND and budget[0] >= 0
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["locked"]
 
-_PATIENCE: Final = 15.0
+LOCK_TIMEOUT: Final = 15.0
 _PAUSE: Final = 0.01
 _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 
@@ -31,7 +31,7 @@ else:
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool, patience: float = _PATIENCE) -> Iterator[None]:
+def locked(path: Path, *, shared: bool, patience: float = LOCK_TIMEOUT) -> Iterator[None]:
     """Hold a lock on ``PATH.lock``: exclusive for writers, shared for readers; the system releases it with the process.
 
     Readers take no lock where the lock file does not exist. Raises `TimeoutError` if another process holds the lock for

@@ -28,7 +28,7 @@ __all__ = [
 _MODE: Final = 0o700
 _OTHERS: Final = 0o077
 _EVERYBODY: Final = 0o007
-_ROOT: Final = 0
+ROOT_UID: Final = 0
 _NOT_OURS: Final = "It belongs to another user; change its owner, or set XDG_STATE_HOME to a directory of yours"
 
 
@@ -72,7 +72,7 @@ def _tighten(directory: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory))
     is_own = found.st_uid == os.geteuid()
     # Container volumes may belong to root and be accessible through the group of the service.
-    if not is_own and (found.st_uid != _ROOT or found.st_mode & _EVERYBODY):
+    if not is_own and (found.st_uid != ROOT_UID or found.st_mode & _EVERYBODY):
         raise PermissionError(errno.EPERM, _NOT_OURS, str(directory))
     if is_own and stat.S_IMODE(found.st_mode) & _OTHERS:
         directory.chmod(_MODE)

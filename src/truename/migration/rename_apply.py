@@ -33,7 +33,7 @@ _FORMAT: Final = 1
 _JOURNAL: Final = "journal.json"
 _ORIGINALS: Final = "originals"
 _MAX_JOURNAL: Final = 1 << 28
-_KEPT: Final = 50
+MAX_ORIGINALS: Final = 50
 _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 
@@ -146,7 +146,7 @@ def record_originals(
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    for old in recorded_migrations(state)[_KEPT:]:
+    for old in recorded_migrations(state)[MAX_ORIGINALS:]:
         if old.status != "begun":
             old.discard()
     return begun

@@ -148,7 +148,7 @@ class Approvals:
             record = self._seen(book, call)
             if record is None or record.state != "running":
                 raise InvalidCall(field="call_id", problem="belongs to a call that is not running")
-            book.put(replace(record, state="failed" if failed else "done", at=_now()))
+            book.put(replace(record, state="failed" if failed else "done", at=present_time()))
 
     @contextmanager
     def once(self, call: Call, grant: Grant | None = None) -> Iterator[None]:
@@ -211,7 +211,7 @@ class Approvals:
             arguments=call.arguments_digest,
             message=message,
             by=by,
-            at=_now(),
+            at=present_time(),
             wire_name=call.wire_name,
         )
         with self._store.change() as book:
@@ -230,7 +230,7 @@ class Approvals:
         if not known:
             # Most calls return here, which saves digesting their arguments.
             return _UNDECIDED
-        now = _now()
+        now = present_time()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
 
     def _seen(self, book: ApprovalRecords, call: Call) -> CallRecord | None:
@@ -259,7 +259,7 @@ def _where(call: Call) -> CallKey:
 
 
 def _record(call: Call, state: Literal["seen", "running"]) -> CallRecord:
-    return CallRecord(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=_now())
+    return CallRecord(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=present_time())
 
 
 def _check(scope: str, session: str, texts: Mapping[str, object]) -> None:
@@ -272,5 +272,5 @@ def _check(scope: str, session: str, texts: Mapping[str, object]) -> None:
             raise InvalidCall(field=name, problem=f"is not a text of at most {_LONGEST_TEXT:,} characters")
 
 
-def _now() -> str:
+def present_time() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -36,7 +36,7 @@ _MOST: Final = 10_000
 # Each glob is compared with each other, and with every tool.
 _MOST_GLOBS: Final = 256
 _MOST_REPORTED: Final = 20
-_MOST_REMEMBERED: Final = 50_000
+MAX_CACHED: Final = 50_000
 _NOTES: Final = "annotations"
 _REMEDY: Final = "Correct it; a tool's presentation is used whole or not at all."
 _NAMES: Final = "A tool's name is fixed in the table overrides."
@@ -75,7 +75,7 @@ class Presentation:
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
     _known: LRUCache[ToolId, _Presented] = field(
-        default_factory=lambda: LRUCache(_MOST_REMEMBERED), init=False, repr=False, compare=False
+        default_factory=lambda: LRUCache(MAX_CACHED), init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:

@@ -56,8 +56,8 @@ _ALL: Final = select("pending_call", _COLUMNS, then="WHERE until > ? ORDER BY at
 _INSERT: Final = insert("pending_call", (*_COLUMNS, "number"))
 _NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pending_call"
 # Of all principals together; and of one, those that were decided and are not over.
-_MOST: Final = 10_000
-_MOST_DECIDED: Final = 200
+MAX_PENDING_CALLS: Final = 10_000
+MAX_DECIDED_CALLS: Final = 200
 _TRIMMED: Final = """
 DELETE FROM pending_call WHERE principal = ? AND arguments = '' AND key NOT IN
     (SELECT key FROM pending_call WHERE principal = ? AND arguments = '' ORDER BY number DESC LIMIT ?)
@@ -135,12 +135,12 @@ class ApprovalQueue:
                 data.execute("UPDATE pending_call SET session = ? WHERE key = ?", (found.session, found.key))
                 return found
             # Who answers their own questions must not take the room of all.
-            data.execute(_TRIMMED, (wanted.principal, wanted.principal, _MOST_DECIDED))
+            data.execute(_TRIMMED, (wanted.principal, wanted.principal, MAX_DECIDED_CALLS))
             (own,) = data.execute(
                 "SELECT count(*) FROM pending_call WHERE principal = ? AND arguments != ''", whose[:1]
             ).fetchone()
             (all_,) = data.execute("SELECT count(*) FROM pending_call").fetchone()
-            if own >= most or all_ >= _MOST:
+            if own >= most or all_ >= MAX_PENDING_CALLS:
                 many = f"{own:,} calls of this caller" if own >= most else f"{all_:,} calls"
                 self._file.refuse(f"{many} wait already", "full", "Decide on them.")
             kept = replace(wanted, key=secrets.token_hex(8), at=now, until=now + lasts)

@@ -47,7 +47,7 @@ _AS_SENT: ContextVar[tuple[str, ...]] = ContextVar("redirect_uris_as_sent", defa
 _LONGEST: Final = 2_048
 _MOST_URIS: Final = 10
 _LONGEST_NAME: Final = 80
-_MOST_DOCUMENTS: Final = 256
+MAX_DOCUMENTS: Final = 256
 _KEPT: Final = 300.0
 _AT_ONCE: Final = 32
 _AT_ONE_HOST: Final = 2
@@ -164,7 +164,7 @@ class RegisteredClients:
         self._schemes = schemes
         self._clock = clock
         # An entry is a tuple, for it may say that there is no client.
-        self._documents: TTLCache[str, tuple[RegisteredClient | None]] = TTLCache(_MOST_DOCUMENTS, _KEPT, clock)
+        self._documents: TTLCache[str, tuple[RegisteredClient | None]] = TTLCache(MAX_DOCUMENTS, _KEPT, clock)
         self._limit = anyio.CapacityLimiter(_AT_ONCE)
         self._hosts: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 

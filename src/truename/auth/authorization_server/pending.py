@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsentGiven", "IssuedCode", "IssuedRefreshToken", "OwnedTTLCache", "SecretTTLCache"]
 
-_MOST: Final = 10_000
+MAX_PENDING: Final = 10_000
 T = TypeVar("T")
 
 
@@ -43,7 +43,7 @@ class OwnedTTLCache(Generic[T]):
         self._drop(name)
         self._kept[name] = self._clock() + self._seconds, whose, value
         self._counts[whose] += 1
-        while len(self._kept) > _MOST:
+        while len(self._kept) > MAX_PENDING:
             self._drop(self._to_go())
 
     def look(self, name: Hashable) -> T | None:

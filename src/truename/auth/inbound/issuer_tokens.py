@@ -104,7 +104,7 @@ def _is_word(text: object) -> bool:
 
 log: Final = logging.getLogger("truename.auth")
 
-_MOST: Final = 10_000
+MAX_TOKENS: Final = 10_000
 _KEPT: Final = 60.0
 # A stream that was opened with a token that may be revoked ends after this time; the client then reconnects.
 _ASKED_AGAIN: Final = 300.0
@@ -126,7 +126,7 @@ class IssuerAuthenticator:
         self._clock = clock
         self._keys = IssuerKeys(issuer_client, issuer.jwks_url, clock)
         self._introspection = Introspection(issuer, issuer_client, clock)
-        self._good: TTLCache[bytes, tuple[int, Authenticated]] = TTLCache(_MOST, _KEPT, clock)
+        self._good: TTLCache[bytes, tuple[int, Authenticated]] = TTLCache(MAX_TOKENS, _KEPT, clock)
 
     def knows(self, token: str) -> bool:
         """Return whether a token names this issuer; an opaque one may be this issuer's if introspection is on."""

@@ -191,29 +191,29 @@ def test_hostile_text_is_shown_short_and_printable(text: str, expected: str) -> 
 
 
 def test_the_faults_of_a_file_are_kept_in_order_and_raised_together() -> None:
-    faults = ConfigErrors("servers.toml", "Correct the entry.")
-    faults.raise_any()
-    faults.add("a" * 10_000, "is not a name")
+    errors = ConfigErrors("servers.toml", "Correct the entry.")
+    errors.raise_any()
+    errors.add("a" * 10_000, "is not a name")
     kept = ConfigErrors("other.toml")
     kept.add("b", "is not a number", "Write a number.")
 
-    faults.adopt(ExceptionGroup("several", kept.all()))
-    faults.take(faults.apart())
+    errors.adopt(ExceptionGroup("several", kept.all()))
+    errors.take(errors.apart())
 
-    assert [(len(one.key), one.problem, one.remedy) for one in faults.all()] == [
-        (len(faults.all()[0].key), "is not a name", "Correct the entry."),
+    assert [(len(one.key), one.problem, one.remedy) for one in errors.all()] == [
+        (len(errors.all()[0].key), "is not a name", "Correct the entry."),
         (1, "is not a number", "Write a number."),
     ]
-    assert len(faults.all()[0].key) < 1_000
+    assert len(errors.all()[0].key) < 1_000
     with pytest.raises(ExceptionGroup, match=r"servers\.toml has 2 errors"):
-        faults.raise_any()
+        errors.raise_any()
 
 
 def test_one_fault_of_a_file_is_raised_as_itself_and_what_is_no_fault_is_passed_on() -> None:
-    faults = ConfigErrors("servers.toml")
-    faults.add("b", "is not a number")
+    errors = ConfigErrors("servers.toml")
+    errors.add("b", "is not a number")
 
     with pytest.raises(ConfigError, match="is not a number"):
-        faults.raise_any()
+        errors.raise_any()
     with pytest.raises(KeyError, match="not a fault"):
-        faults.adopt(KeyError("not a fault"))
+        errors.adopt(KeyError("not a fault"))

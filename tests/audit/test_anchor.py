@@ -32,7 +32,7 @@ def write(path: Path, *tools: str, key: bytes | None = None, max_bytes: int = 90
             journal.append([("call", {"tool": tool})])
 
 
-def faults(path: Path, key: bytes | None = None, expected: Anchor | None = None) -> list[str]:
+def errors(path: Path, key: bytes | None = None, expected: Anchor | None = None) -> list[str]:
     return [one.kind for one in verify_log(path, key, anchor=anchor_file(path), expected=expected)[1]]
 
 
@@ -87,11 +87,11 @@ def test_a_journal_that_was_put_back_is_found_and_not_written_on(
     write(path, "a", "b", key=key)
     older = copied(path, tmp_path / "older")
     write(path, "c", "d", key=key)
-    assert faults(path, key) == []
+    assert errors(path, key) == []
 
     harm(path, older)
 
-    assert "truncated" in faults(path, key)
+    assert "truncated" in errors(path, key)
     # Without what is kept outside nothing is wrong with most of these.
     for alone in (True, False):
         with (
@@ -127,12 +127,12 @@ def test_a_journal_and_its_anchor_both_put_back_are_found_by_what_was_kept_elsew
     older, state = copied(path, tmp_path / "older"), copied(tmp_path / "state", tmp_path / "older-state")
     write(path, "b")
     expected = last_of(path)
-    assert faults(path, expected=expected) == []
+    assert errors(path, expected=expected) == []
     copied(older, path)
     copied(state, tmp_path / "state")
 
-    assert faults(path) == []
-    assert faults(path, expected=expected) == ["truncated"]
+    assert errors(path) == []
+    assert errors(path, expected=expected) == ["truncated"]
 
 
 def test_what_was_kept_elsewhere_stays_good_when_the_journal_goes_on(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_what_was_kept_elsewhere_stays_good_when_the_journal_goes_on(tmp_path: P
         write(path, tool)
         expected.append(last_of(path))
 
-    assert [faults(path, expected=one) for one in expected] == [[]] * 4
+    assert [errors(path, expected=one) for one in expected] == [[]] * 4
 
 
 def test_an_anchor_of_another_record_of_that_number_is_found(tmp_path: Path) -> None:
     write(tmp_path / "audit", "a")
     write(tmp_path / "other", "a")
 
-    assert faults(tmp_path / "audit", expected=last_of(tmp_path / "other")) == ["truncated"]
+    assert errors(tmp_path / "audit", expected=last_of(tmp_path / "other")) == ["truncated"]
 
 
 def test_a_journal_that_is_begun_anew_on_purpose_is_taken_when_its_anchor_was_removed(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_journal_that_is_begun_anew_on_purpose_is_taken_when_its_anchor_was_re
     anchor_file(path).unlink()
     write(path, "b")
 
-    assert faults(path) == []
+    assert errors(path) == []
 
 
 @pytest.mark.parametrize("raw", [b"x", b"{}\n" * 100, b"\0" * 512, b"x" * 4_096])
@@ -172,7 +172,7 @@ def test_an_anchor_that_was_damaged_is_found_and_nothing_is_written(tmp_path: Pa
 
     anchor_file(path).write_bytes(raw)
 
-    assert faults(path) == ["changed"]
+    assert errors(path) == ["changed"]
     with pytest.raises(StoreError, match=r"anchor .* is damaged"):
         write(path, "b")
 
@@ -183,7 +183,7 @@ def test_an_anchor_made_with_another_key_is_damaged(tmp_path: Path) -> None:
 
     anchor_file(tmp_path / "audit").write_bytes(anchor_file(tmp_path / "other").read_bytes())
 
-    assert faults(tmp_path / "audit", KEY) == ["changed"]
+    assert errors(tmp_path / "audit", KEY) == ["changed"]
 
 
 def test_commands_beside_a_gateway_keep_one_anchor(tmp_path: Path) -> None:
@@ -195,13 +195,13 @@ def test_commands_beside_a_gateway_keep_one_anchor(tmp_path: Path) -> None:
                 command.append([("call", {"tool": f"c{number}"})])
                 gateway.append([("call", {"tool": f"h{number}"})])
                 command.append([("call", {"tool": f"d{number}"})])
-            assert faults(path) == []
+            assert errors(path) == []
     older = copied(path, tmp_path / "older")
     with AuditLog.beside(path, anchor=anchor) as command:
         command.append([("call", {"tool": "last"})])
     copied(older, path)
 
-    assert faults(path) == ["truncated"]
+    assert errors(path) == ["truncated"]
 
 
 def test_an_anchor_that_is_removed_while_a_gateway_runs_is_made_again(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_anchor_that_is_removed_while_a_gateway_runs_is_made_again(tmp_path: 
         gateway.append([("call", {"tool": "b"})])
 
     assert anchor.exists()
-    assert faults(path) == []
+    assert errors(path) == []
 
 
 def test_an_anchor_that_can_not_be_written_is_told_and_keeps_no_record_from_being_written(
@@ -235,9 +235,9 @@ def test_a_kill_between_a_record_and_its_anchor_is_nothing_wrong(tmp_path: Path)
     write(path, "b", "c")
     anchor_file(path).write_bytes(before)
 
-    assert faults(path) == []
+    assert errors(path) == []
     write(path, "d")
-    assert faults(path) == []
+    assert errors(path) == []
     assert anchor_file(path).read_bytes() != before
 
 
@@ -256,7 +256,7 @@ def test_a_link_to_an_older_copy_in_the_place_of_a_journal_is_found(tmp_path: Pa
     path.rename(tmp_path / "away")
     path.symlink_to(tmp_path / "older")
 
-    assert faults(path) == ["truncated"]
+    assert errors(path) == ["truncated"]
     with pytest.raises(StoreError, match="an older copy"):
         write(path, "c")
 
@@ -267,7 +267,7 @@ def test_a_pipe_in_the_place_of_an_anchor_is_not_waited_for(tmp_path: Path) -> N
     anchor_file(tmp_path / "audit").unlink()
     os.mkfifo(anchor_file(tmp_path / "audit"))
 
-    assert faults(tmp_path / "audit") == ["changed"]
+    assert errors(tmp_path / "audit") == ["changed"]
 
 
 NO_ANCHORS = ["", "1", "1:", f"1:{GENESIS}\n", *(f"{one}:{'a' * 64}" for one in ("01", "-1", "0", "", "\u0661"))]

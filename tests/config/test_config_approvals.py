@@ -40,5 +40,5 @@ def test_what_is_wrong_is_refused_with_its_place(text: str, key: str) -> None:
     with pytest.raises((ConfigError, ExceptionGroup)) as caught:
         parse(text + SERVER, HERE, {})
     error = caught.value
-    faults = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-    assert key in {one.key for one in faults if isinstance(one, ConfigError)}
+    errors = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    assert key in {one.key for one in errors if isinstance(one, ConfigError)}

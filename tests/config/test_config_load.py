@@ -385,8 +385,8 @@ def test_the_version_of_a_package_that_a_client_noted_is_not_the_one_of_an_integ
 
 def test_identities_that_are_none_are_told() -> None:
     entry = {"integration": "My Server", "version": 0, "versions": {"a": 10**18, "b": 1}}
-    faults = faults_of(one(command="x", **entry))
-    assert [fault.key for fault in faults] == [
+    errors = faults_of(one(command="x", **entry))
+    assert [fault.key for fault in errors] == [
         "mcpServers.s.integration",
         "mcpServers.s.version",
         "mcpServers.s.versions.a",
@@ -394,8 +394,8 @@ def test_identities_that_are_none_are_told() -> None:
 
 
 def test_limits_that_are_none_are_told() -> None:
-    faults = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
-    assert [fault.key for fault in faults] == ["mcpServers.s.max_concurrent", "mcpServers.s.tool_timeouts.slow"]
+    errors = faults_of(one(command="x", tool_timeouts={"slow": 0}, max_concurrent=0))
+    assert [fault.key for fault in errors] == ["mcpServers.s.max_concurrent", "mcpServers.s.tool_timeouts.slow"]
 
 
 @pytest.mark.parametrize("place", ["state", "audit.path", "trust.pins"])

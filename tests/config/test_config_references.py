@@ -166,9 +166,9 @@ def test_a_path_is_whole(path: str, tmp_path: Path) -> None:
 
 def test_other_programs_references_are_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(SECRET)
-    faults = ConfigErrors("mcp.json")
-    assert SECRET not in interpolate(f"${{file:{tmp_path}/token}}", {}, faults, "env.TOKEN")
-    assert len(faults) == 1
+    errors = ConfigErrors("mcp.json")
+    assert SECRET not in interpolate(f"${{file:{tmp_path}/token}}", {}, errors, "env.TOKEN")
+    assert len(errors) == 1
 
 
 @given(st.text(max_size=40))

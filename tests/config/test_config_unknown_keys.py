@@ -68,23 +68,23 @@ def test_the_schema_has_levels_of_every_depth() -> None:
 
 @pytest.mark.parametrize("path", CASES)
 def test_an_unknown_key_of_the_settings_is_reported_once(path: tuple[Step, ...]) -> None:
-    faults = reported(json.dumps({"mcpServers": {}, "truename": document(path)}), "/m.json")
+    errors = reported(json.dumps({"mcpServers": {}, "truename": document(path)}), "/m.json")
 
-    named = [fault for fault in faults if (fault.key or "").endswith(UNKNOWN)]
+    named = [fault for fault in errors if (fault.key or "").endswith(UNKNOWN)]
 
     assert [(fault.file, fault.key, bool(fault.remedy)) for fault in named] == [("/m.json", dotted(path), True)]
 
 
 @pytest.mark.parametrize("table", ["mcpServers", "servers"])
 def test_an_unknown_key_of_a_server_is_reported_once_in_a_file_that_is_ours_alone(table: str) -> None:
-    faults = reported(f'[{table}.s]\ncommand = "x"\n{UNKNOWN} = 1\n', "/truename.toml")
+    errors = reported(f'[{table}.s]\ncommand = "x"\n{UNKNOWN} = 1\n', "/truename.toml")
 
-    assert [(fault.key, bool(fault.remedy)) for fault in faults] == [(f"{table}.s.{UNKNOWN}", True)]
+    assert [(fault.key, bool(fault.remedy)) for fault in errors] == [(f"{table}.s.{UNKNOWN}", True)]
 
 
 def test_an_unknown_key_of_a_servers_auth_is_reported_once() -> None:
     text = f'[mcpServers.s]\nurl = "https://a.example"\nauth = {{ type = "login", {UNKNOWN} = 1 }}\n'
 
-    faults = reported(text, "/truename.toml")
+    errors = reported(text, "/truename.toml")
 
-    assert [(fault.key, bool(fault.remedy)) for fault in faults] == [(f"mcpServers.s.auth.{UNKNOWN}", True)]
+    assert [(fault.key, bool(fault.remedy)) for fault in errors] == [(f"mcpServers.s.auth.{UNKNOWN}", True)]

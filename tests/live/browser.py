@@ -40,8 +40,8 @@ _MILLISECONDS: Final = 20_000
 # What is wrong with a page as it is shown: WCAG 2.2's contrast (1.4.3), reflow (1.4.10), language (3.1.1), title
 # (2.4.2), target size (2.5.8).
 _FAULTS: Final = """() => {
-  const faults = [];
-  const say = (what) => faults.push(what);
+  const errors = [];
+  const say = (what) => errors.push(what);
   const light = (colour) => {
     const [r, g, b] = colour.match(/[0-9.]+/g).map((part) => part / 255)
       .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
@@ -70,7 +70,7 @@ _FAULTS: Final = """() => {
     const contrast = (lights[0] + 0.05) / (lights[1] + 0.05);
     if (contrast < 4.5) say(`${one.tagName} has a contrast of ${contrast.toFixed(1)}`);
   }
-  return faults;
+  return errors;
 }"""
 
 _FOCUSED: Final = """() => {
@@ -122,7 +122,7 @@ class Sitting:
         name: str = await self.page.evaluate(_FOCUSED)
         return name
 
-    async def faults(self, name: str) -> list[str]:
+    async def errors(self, name: str) -> list[str]:
         """Return what is wrong with the page as it is, on a wide and on a narrow screen."""
         found: list[str] = []
         for kind, size in (("wide", _WIDE), ("narrow", _NARROW)):

@@ -103,7 +103,7 @@ async def test_a_person_signs_in_and_logs_in_while_their_call_waits(
     tmp_path: Path,
     era: str,  # noqa: F811
 ) -> None:
-    faults: list[str] = []
+    errors: list[str] = []
     answered, asked = anyio.Event(), anyio.Event()
     links: list[str] = []
     async with at_a_browser(tmp_path / "profile") as sitting, scene(idp, upstreams, tmp_path) as one:
@@ -118,7 +118,7 @@ async def test_a_person_signs_in_and_logs_in_while_their_call_waits(
                 "it registered itself; its name is not verified",
                 "use",
             ]
-            faults.extend(await sitting.faults("consent"))
+            errors.extend(await sitting.errors("consent"))
             assert await sitting.focus_order() == ["Allow", "Deny"]
             await sitting.press("Allow")
             assert page.url.startswith(f"{idp.issuer}/authorize?")
@@ -146,7 +146,7 @@ async def test_a_person_signs_in_and_logs_in_while_their_call_waits(
                 await asked.wait()
             await page.goto(links[0])
             assert await page.title() == "Log in?"
-            faults.extend(await sitting.faults("login"))
+            errors.extend(await sitting.errors("login"))
             assert await sitting.focus_order() == ["Log in"]
             # First the identity provider says who this is, then they log in at the server's authorization server.
             for button, leads_to in (("Log in", idp.issuer), ("Sign in", idp.issuer), ("Sign in", one.here)):
@@ -154,11 +154,11 @@ async def test_a_person_signs_in_and_logs_in_while_their_call_waits(
                 await sitting.press(button)
                 assert page.url.startswith(f"{leads_to}/")
             assert await page.title() == "Logged in"
-            faults.extend(await sitting.faults("logged in"))
+            errors.extend(await sitting.errors("logged in"))
             with anyio.fail_after(PATIENCE):
                 await answered.wait()
         assert len(one.app.guarded.calls) == 1
-    assert faults == []
+    assert errors == []
     assert (sitting.loaded, sitting.said) == ({"document"}, [])
 
 
@@ -176,15 +176,15 @@ async def test_pages_that_say_no_are_readable_and_lead_back(
         async with page.expect_navigation():
             await page.keyboard.press("Enter")
         assert page.url.startswith(f"{one.callback}?error=access_denied&")
-        faults: list[str] = []
+        errors: list[str] = []
         for name, path, status in (
             ("sign-in failed", "/sign-in/consent?request=unknown", 400),
             ("not logged in", f"/login/{'A' * 43}", 404),
         ):
             answer = await page.goto(one.here + path)
             assert answer.status == status
-            faults.extend(await sitting.faults(name))
-        assert faults == []
+            errors.extend(await sitting.errors(name))
+        assert errors == []
     assert idp.asked("/authorize")[1:] == []
 
 

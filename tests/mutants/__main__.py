@@ -51,9 +51,9 @@ def main() -> int:
         modules = tuple(module for module in target.modules if not wanted or module in wanted)
         if modules:
             found |= _ran(target, modules, processes=options.processes, again=options.again)
-    lines, faults = report(found, named())
-    print("\n".join([*lines, *faults]))  # noqa: T201 - it is a command
-    return 1 if faults else 0
+    lines, errors = report(found, named())
+    print("\n".join([*lines, *errors]))  # noqa: T201 - it is a command
+    return 1 if errors else 0
 
 
 def _ran(target: Target, modules: tuple[str, ...], *, processes: int, again: bool) -> Found:

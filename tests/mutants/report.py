@@ -23,18 +23,18 @@ JUDGED: Final = _KILLED | _TIMED_OUT
 
 def report(found: Found, named: Collection[Mutant]) -> tuple[list[str], list[str]]:
     """Return a line for each module and one for all; and the mutants that nothing kills or names, or only names."""
-    lines, faults, total = [], [], Counter[str]()
+    lines, errors, total = [], [], Counter[str]()
     for module, mutants in found.items():
         counts = Counter(_outcome(code) for code, _ in mutants)
         survived = {one for code, one in mutants if code in _SURVIVED}
         about = {each for one in named if one.module == module for each in _meant(one, survived)}
-        faults += [f"survives: {one}" for one in sorted(survived - about)]
-        faults += [f"is named, and does not survive: {one}" for one in sorted(about - survived)]
-        faults += [f"ended with {code}: {one}" for code, one in mutants if _outcome(code) == "?"]
+        errors += [f"survives: {one}" for one in sorted(survived - about)]
+        errors += [f"is named, and does not survive: {one}" for one in sorted(about - survived)]
+        errors += [f"ended with {code}: {one}" for code, one in mutants if _outcome(code) == "?"]
         counts += Counter({"mutants": len(mutants), "named": len(survived & about)})
         lines.append(_figures(module, counts))
         total += counts
-    return [*lines, _figures("all", total)], faults
+    return [*lines, _figures("all", total)], errors
 
 
 def _meant(one: Mutant, survived: Collection[Mutant]) -> set[Mutant]:

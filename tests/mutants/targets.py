@@ -48,7 +48,7 @@ TARGETS: Final = (
             "truename.catalog.globs",
             *(
                 f"truename.policy.{name}"
-                for name in ("policy", "call", "rules", "grants", "exposure", "principal", "former_ids")
+                for name in ("policy", "call", "rules", "approval_validity", "exposure", "principal", "former_ids")
             ),
         ),
         (*(f"tests/policy/test_{name}.py" for name in _POLICY), "tests/catalog/test_globs.py"),

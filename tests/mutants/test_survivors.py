@@ -66,9 +66,9 @@ ONE, TWO, OTHER = Mutant("m", "f", "x = 1"), Mutant("m", "f", "x = 2"), Mutant("
 
 
 def test_what_is_neither_killed_nor_named_is_told() -> None:
-    lines, faults = report({"m": [(1, ONE), (0, TWO), (33, OTHER), (36, ONE)]}, [TWO])
+    lines, errors = report({"m": [(1, ONE), (0, TWO), (33, OTHER), (36, ONE)]}, [TWO])
 
-    assert faults == [f"survives: {OTHER}"]
+    assert errors == [f"survives: {OTHER}"]
     assert [" ".join(line.split()) for line in lines] == [
         f"{name} 4 mutants: 1 killed, 2 survived (1 named), 1 timed out" for name in ("m", "all")
     ]

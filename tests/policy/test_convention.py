@@ -14,7 +14,7 @@ from truename.errors import ConfigError
 SEED = Convention.of("trailblaze")
 
 
-def faults(**clauses: Any) -> list[str]:
+def errors(**clauses: Any) -> list[str]:
     """Return the keys of all that is refused."""
     with pytest.raises((ConfigError, ExceptionGroup)) as caught:
         Convention(**clauses)
@@ -122,7 +122,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
 def test_what_is_not_understood_is_refused_with_its_key_and_all_of_it_at_once(
     clauses: dict[str, Any], keys: list[str]
 ) -> None:
-    assert faults(**clauses) == keys
+    assert errors(**clauses) == keys
 
 
 def test_a_client_that_is_misspelt_comes_with_the_one_that_was_meant() -> None:

@@ -18,7 +18,7 @@ SNAKE = Convention.of(
 
 
 def rules(found: Classification) -> list[str]:
-    return [fault.rule for fault in found.faults]
+    return [fault.rule for fault in found.errors]
 
 
 RIGHT = [
@@ -39,7 +39,7 @@ def test_a_name_says_what_it_is_for(name: str, category: str, app: str, platform
     found = classify(name, SEED)
 
     assert (found.category, found.app, found.platform, found.words) == (category, app, platform, words)
-    assert (found.ok, found.faults, found.suggested, found.version, found.base) == (True, (), "", 1, name)
+    assert (found.ok, found.errors, found.suggested, found.version, found.base) == (True, (), "", 1, name)
 
 
 def test_without_a_list_any_word_in_lower_case_is_an_app_but_never_a_platform() -> None:
@@ -95,13 +95,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "faults", "suggested"), WRONG)
+@pytest.mark.parametrize(("name", "errors", "suggested"), WRONG)
 def test_one_mistake_is_told_once_and_mended_where_that_is_certain(
-    name: str, faults: list[str], suggested: str
+    name: str, errors: list[str], suggested: str
 ) -> None:
     found = classify(name, SEED)
 
-    assert (rules(found), found.suggested) == (faults, suggested)
+    assert (rules(found), found.suggested) == (errors, suggested)
     assert not found.ok
 
 
@@ -122,15 +122,15 @@ def test_a_hint_leaves_a_name_right(name: str, rule: str) -> None:
 
 
 def test_a_platform_that_has_its_part_may_be_in_the_words_too() -> None:
-    assert classify("myapp_ios_iosScroll", SEED).faults == ()
+    assert classify("myapp_ios_iosScroll", SEED).errors == ()
 
 
 def test_verbs_are_looked_at_only_where_they_are_listed() -> None:
     verbs = Convention.of("trailblaze", verbs=["Open", "add"])
 
-    assert classify("openCart", verbs).faults == ()
+    assert classify("openCart", verbs).errors == ()
     assert rules(classify("myapp_cartOpen", verbs)) == ["verb_first"]
-    assert classify("cartOpen", SEED).faults == ()
+    assert classify("cartOpen", SEED).errors == ()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_in_words_that_the_separator_joins_only_the_first_is_a_part() -> None:
     devices = Convention.of("provider-safe", device_words=["phone"])
 
     assert classify("phone_list_phone", devices).suggested == "list_phone"
-    assert classify("list_phone_numbers", devices).faults == ()
+    assert classify("list_phone_numbers", devices).errors == ()
 
 
 SNAKES = [
@@ -188,11 +188,11 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("preset", "name", "faults", "suggested"), PLAIN)
-def test_without_categories_a_name_is_all_words(preset: str, name: str, faults: list[str], suggested: str) -> None:
+@pytest.mark.parametrize(("preset", "name", "errors", "suggested"), PLAIN)
+def test_without_categories_a_name_is_all_words(preset: str, name: str, errors: list[str], suggested: str) -> None:
     found = classify(name, Convention.of(preset))
 
-    assert (rules(found)[:1], found.suggested, found.category) == (faults, suggested, "")
+    assert (rules(found)[:1], found.suggested, found.category) == (errors, suggested, "")
 
 
 def test_what_is_longer_than_anything_is_not_looked_into() -> None:
@@ -268,10 +268,10 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "convention", "category", "faults", "suggested"), OTHERS)
+@pytest.mark.parametrize(("name", "convention", "category", "errors", "suggested"), OTHERS)
 def test_a_team_may_write_names_in_other_ways(
-    name: str, convention: Convention, category: str, faults: list[str], suggested: str
+    name: str, convention: Convention, category: str, errors: list[str], suggested: str
 ) -> None:
     found = classify(name, convention)
 
-    assert (found.category, rules(found), found.suggested) == (category, faults, suggested)
+    assert (found.category, rules(found), found.suggested) == (category, errors, suggested)

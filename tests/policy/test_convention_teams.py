@@ -38,7 +38,7 @@ JOINED = Convention(casing="camel", version_suffix="V{n}")
 
 
 def rules(seen: Classification) -> list[str]:
-    return [fault.rule for fault in seen.faults]
+    return [fault.rule for fault in seen.errors]
 
 
 RIGHT = [
@@ -73,11 +73,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("convention", "name", "faults", "suggested"), WRONG)
-def test_what_is_wrong_there_is_told(convention: Convention, name: str, faults: list[str], suggested: str) -> None:
+@pytest.mark.parametrize(("convention", "name", "errors", "suggested"), WRONG)
+def test_what_is_wrong_there_is_told(convention: Convention, name: str, errors: list[str], suggested: str) -> None:
     seen = classify(name, convention)
 
-    assert (rules(seen), seen.suggested) == (faults, suggested)
+    assert (rules(seen), seen.suggested) == (errors, suggested)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_what_no_convention_knows_is_not_shown_and_said() -> None:
 
     for field, value in (("app", "x"), ("platforms", ["tv"])):
         (found,) = Catalog.from_mcp({"phone": [{"name": "tap", "_meta": {"truename": {field: value}}}]}).values()
-        assert set(strict.faults(found)) == {field}
+        assert set(strict.errors(found)) == {field}
         assert not strict.visible(found, Context(app="x", platform="tv", origin="internal"))
 
 
@@ -182,8 +182,8 @@ def test_what_was_kept_from_a_session_under_another_id_is_kept_from_it_under_thi
 def test_what_can_t_be_read_is_said_of_former_ids_too() -> None:
     tool = Catalog.from_mcp({"phone": TOOLS})["phone@1/odd@1"]
 
-    assert Exposure().faults(tool) == {"platforms": "it is not a list of at most 64 words"}
-    assert Exposure(metadata={"phone/odd": {"platforms": ["ios"]}}).faults(tool) == {}
+    assert Exposure().errors(tool) == {"platforms": "it is not a list of at most 64 words"}
+    assert Exposure(metadata={"phone/odd": {"platforms": ["ios"]}}).errors(tool) == {}
 
 
 NAMES: NameTable = project(Catalog.from_mcp({"phone": TOOLS}), "openai", style="declared")

@@ -46,7 +46,7 @@ def test_what_an_author_says_is_read_from_each_place(meta: Any, annotations: Any
     definition = defined(meta, annotations)
 
     assert metadata_of(definition) == metadata
-    assert patch_in(definition).faults == {}
+    assert patch_in(definition).errors == {}
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -75,7 +75,7 @@ def test_what_can_not_be_read_hides_the_tool_from_everybody(meta: Any, field: st
     exposure = Exposure(required=())
 
     assert metadata_of(definition).is_for_llm is False
-    assert field in exposure.faults(tool)
+    assert field in exposure.errors(tool)
     for context in (Context(), Context(platform="ios", app="pay"), Context(origin="internal")):
         refusal = exposure.refusal(tool, context)
         assert refusal is not None
@@ -88,7 +88,7 @@ def test_what_limits_nobody_hides_nothing_when_it_can_not_be_read(field: str, va
     definition = defined({f"dev.truename/{field}": value})
 
     assert metadata_of(definition) == Metadata()
-    assert set(patch_in(definition).faults) == {field}
+    assert set(patch_in(definition).errors) == {field}
 
 
 def test_a_tool_whose_author_can_not_say_whether_it_is_recordable_is_not_recorded() -> None:
@@ -101,7 +101,7 @@ def test_a_misspelt_field_in_a_table_of_ours_is_told_and_hides_nothing() -> None
     said = patch_in(defined({"truename": {"is_for_lm": False, "\x1b[2J": 1}}))
 
     assert said.metadata == Metadata()
-    assert set(said.faults) == {"is_for_lm", "\\x1b[2J"}
+    assert set(said.errors) == {"is_for_lm", "\\x1b[2J"}
 
 
 PLAIN = st.one_of(

@@ -14,7 +14,7 @@ from truename.catalog.globs import fits
 from truename.config import parse
 from truename.errors import ConfigError
 from truename.policy import read_policy
-from truename.policy.principal import Principal, principal_fault
+from truename.policy.principal import Principal, principal_error
 
 TEXTS = st.text('ab["],\\ é\n\x7f', max_size=6)
 
@@ -27,7 +27,7 @@ def test_a_glob_that_fits_somebody_is_taken(issuer: str, name: str, data: st.Dat
     wild = data.draw(st.sampled_from(["*", "?" * (end - begin), "*" * 3, key[begin:end]]))
     glob = key[:begin] + wild + key[end:]
     assert fits(glob, key)
-    assert principal_fault(glob) == ""
+    assert principal_error(glob) == ""
 
 
 @given(
@@ -42,7 +42,7 @@ def test_a_key_without_wildcards_is_taken_if_it_is_one(text: str) -> None:
         read = None
     is_pair = isinstance(read, list) and len(read) == 2 and all(isinstance(one, str) for one in read)
     is_key = not text.startswith("[") or (is_pair and json.dumps(read) == text)
-    assert (principal_fault(text) == "") is is_key
+    assert (principal_error(text) == "") is is_key
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_key_without_wildcards_is_taken_if_it_is_one(text: str) -> None:
 )
 def test_a_key_is_escaped_as_json_is(text: str, is_key: bool) -> None:
     for glob in (f'["{text}", "ann"]', f'["iss", "{text}"]'):
-        assert (principal_fault(glob) == "") is is_key
+        assert (principal_error(glob) == "") is is_key
 
 
 @pytest.mark.parametrize("glob", ['["x', '["ann"]', '["a", "b", "c"]', "[1, 2]", '["iss", 7]', "[" * 100_000])
 def test_a_glob_that_is_meant_for_nobody_is_told_with_the_form_alone(glob: str) -> None:
-    assert principal_fault(glob) == 'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]'
+    assert principal_error(glob) == 'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]'
 
 
 CASES = pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Test support: history faults, used by tests of several modules."""
+"""Test support: history errors, used by tests of several modules."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from truename.errors import InvalidCall
 if TYPE_CHECKING:
     from truename.errors import TruenameError
 
-__all__ = ["JsonObject", "PayloadFault", "PayloadPlace", "plain"]
+__all__ = ["JsonObject", "PayloadErrorType", "PayloadPlace", "plain"]
 
 # An object of a provider's API, whose fields only the provider defines.
 JsonObject: TypeAlias = dict[str, Any]
@@ -21,7 +21,7 @@ _MAX_DEPTH: Final = 100
 _MAX_ENTRIES: Final = 100_000
 
 
-class PayloadFault(Protocol):
+class PayloadErrorType(Protocol):
     """A factory for the error about a field."""
 
     def __call__(self, *, field: str, problem: str) -> TruenameError:
@@ -29,7 +29,7 @@ class PayloadFault(Protocol):
         ...
 
 
-def plain(value: object, fault: PayloadFault = InvalidCall, where: str = "") -> Any:
+def plain(value: object, fault: PayloadErrorType = InvalidCall, where: str = "") -> Any:
     """Return a plain copy: mappings as dictionaries, sequences as lists, typed objects as their content.
 
     Typed objects are those of the providers' libraries (anything with pydantic's ``model_dump``); their empty optional
@@ -41,7 +41,7 @@ def plain(value: object, fault: PayloadFault = InvalidCall, where: str = "") -> 
     return _plain(value, fault, where, 0)
 
 
-def _plain(value: object, fault: PayloadFault, where: str, depth: int) -> Any:
+def _plain(value: object, fault: PayloadErrorType, where: str, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise fault(field=where or "the payload", problem=f"is nested deeper than {_MAX_DEPTH}")
     if isinstance(value, str | int | float | bytes) or value is None:
@@ -66,10 +66,10 @@ class PayloadPlace:
 
     value: JsonObject
     where: str = ""
-    fault: PayloadFault = InvalidCall
+    fault: PayloadErrorType = InvalidCall
 
     @classmethod
-    def of(cls, value: object, where: str = "", fault: PayloadFault = InvalidCall) -> PayloadPlace:
+    def of(cls, value: object, where: str = "", fault: PayloadErrorType = InvalidCall) -> PayloadPlace:
         """Return the place of an object. Raises the error if the value is not an object."""
         if not isinstance(value, dict):
             what = "is missing" if value is None else f"is of type {type(value).__name__}, not an object"

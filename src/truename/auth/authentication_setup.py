@@ -61,10 +61,10 @@ class HttpAuthentication:
         Raises `ConfigError`, or a group of them, if fields of `Access` change that are fixed while the gateway runs.
         """
         fixed = [f"access.{key}" for key in fixed_changes(before.settings.access, after.settings.access)]
-        faults = ConfigErrors(str(after.path or "settings"))
+        errors = ConfigErrors(str(after.path or "settings"))
         for key in fixed:
-            faults.add(key, "it cannot change while the gateway runs", "Restart the gateway, or change it back.")
-        faults.raise_any()
+            errors.add(key, "it cannot change while the gateway runs", "Restart the gateway, or change it back.")
+        errors.raise_any()
         settings, store = after.settings, token_store(after)
         return partial(self.authenticators.reload, store, token=settings.token, token_name=settings.access.token_name)
 

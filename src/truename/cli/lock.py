@@ -79,7 +79,7 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
         return
     found = find_obstacle(path, before.raw)
     if found is not None:
-        raise _fault(path, found.problem, found.remedy or "Nothing was written.")
+        raise _error(path, found.problem, found.remedy or "Nothing was written.")
     temporary = path.with_name(f".{path.name[:100]}.truename-{secrets.token_hex(4)}")
     try:
         write_new(temporary, raw)
@@ -89,13 +89,13 @@ def write_lock(before: ExistingLock, lock: Lock) -> None:
             copy_metadata(temporary, path)
         temporary.replace(path)
     except OSError as error:
-        raise _fault(path, f"it cannot be written ({error.strerror or error})", "Nothing was changed.") from error
+        raise _error(path, f"it cannot be written ({error.strerror or error})", "Nothing was changed.") from error
     finally:
         temporary.unlink(missing_ok=True)
     sync_directory(path.parent)
 
 
-def _fault(path: Path, problem: str, remedy: str) -> ConfigError:
+def _error(path: Path, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
 
 

@@ -150,7 +150,7 @@ def read_auth(fields: Fields, address: str | None, headers: Mapping[str, str]) -
     given = fields.raw("auth")
     if not isinstance(given, dict) or "type" not in given or (table := fields.nested("auth")) is None:
         return None
-    before = len(fields.faults)
+    before = len(fields.errors)
     kind = table.text("type") or ""
     if kind not in _KINDS:
         table.add("type", f"{excerpt(kind)} is not one of: {', '.join(_KINDS)}", spelling_remedy(kind, _KINDS))
@@ -167,7 +167,7 @@ def read_auth(fields: Fields, address: str | None, headers: Mapping[str, str]) -
         problem = "no issuer is named whose tokens are exchanged"
         table.add("subject_issuers", problem, "Name the issuer of your callers' tokens.")
     _check_target(table, address, headers)
-    return _KINDS[kind](**found) if len(fields.faults) == before else None
+    return _KINDS[kind](**found) if len(fields.errors) == before else None
 
 
 def _check_target(table: Fields, address: str | None, headers: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from truename.catalog.globs import glob_error
 from truename.config.fields import FieldType, Setting, plain_table, read_table, rows_of, table_schema
 from truename.errors import ConfigError, excerpt
 from truename.files.user import at_home
-from truename.policy.principal import WRITTEN, principal_fault
+from truename.policy.principal import WRITTEN, principal_error
 
 if TYPE_CHECKING:
     from truename.config.fields import Fields, Schema
@@ -181,7 +181,7 @@ def _each_checked(check: Callable[[str], str | None], problem: str, remedy: str,
 
 
 ID_GLOBS: Final = _each_checked(glob_error, " is not a glob on tool ids", _GLOB_REMEDY, _TEXTS)
-PRINCIPAL_GLOBS: Final = _each_checked(principal_fault, "", WRITTEN, _SOME_TEXTS)
+PRINCIPAL_GLOBS: Final = _each_checked(principal_error, "", WRITTEN, _SOME_TEXTS)
 
 
 def _networks(fields: Fields, name: str) -> tuple[str, ...] | None:
@@ -269,11 +269,11 @@ def table(of: type[Row], check: Callable[[Fields, dict[str, object]], None] | No
         inner = fields.table(name)
         if inner is None:
             return None
-        before = len(fields.faults)
+        before = len(fields.errors)
         found = read_table(inner, rows)
         if check is not None:
             check(inner, found)
-        return of(**found) if len(fields.faults) == before else None
+        return of(**found) if len(fields.errors) == before else None
 
     return FieldType(
         name="table", read=read, schema=table_schema(rows), plain=partial(plain_table, rows=rows), rows=rows
@@ -290,9 +290,9 @@ def named_tables(
     """Return the type of tables by name; ``build`` makes the value of one from its name and fields."""
 
     def one(name: str, table: Fields) -> Any:
-        before = len(table.faults)
+        before = len(table.errors)
         found = read_table(table, rows)
-        return build(name, table, found) if len(table.faults) == before else None
+        return build(name, table, found) if len(table.errors) == before else None
 
     written = partial(plain_table, rows=rows) if plain is None else plain
     return FieldType(
@@ -332,5 +332,5 @@ def read_elsewhere(read: Callable[[object], object], fields: Fields, name: str) 
     try:
         return read(fields.raw(name))
     except (ConfigError, ExceptionGroup) as error:
-        fields.faults.adopt(error)
+        fields.errors.adopt(error)
         return None

@@ -59,7 +59,7 @@ class Fields:
         values: Mapping[str, object],
         where: str,
         environ: Mapping[str, str],
-        faults: ConfigErrors,
+        errors: ConfigErrors,
         base: Path,
         *,
         is_secret: bool = False,
@@ -67,7 +67,7 @@ class Fields:
         self._values = values
         self._where = where
         self._environ = environ
-        self.faults = faults
+        self.errors = errors
         self.base = base
         self._is_secret = is_secret
 
@@ -84,7 +84,7 @@ class Fields:
 
     def secret(self) -> Fields:
         """Return the same fields, whose errors show nothing of a value."""
-        return Fields(self._values, self._where, self._environ, self.faults, self.base, is_secret=True)
+        return Fields(self._values, self._where, self._environ, self.errors, self.base, is_secret=True)
 
     def nested(self, name: str, wanted: str = "an object") -> Fields | None:
         """Return the fields of an inner table, or None if there is none; report a value that is not a table."""
@@ -94,7 +94,7 @@ class Fields:
         if not isinstance(value, dict):
             self.wrong(name, wanted)
             return None
-        return Fields(value, self.where(name), self._environ, self.faults, self.base, is_secret=self._is_secret)
+        return Fields(value, self.where(name), self._environ, self.errors, self.base, is_secret=self._is_secret)
 
     def table(self, name: str, wanted: str = "an object") -> Fields | None:
         """Return the fields of a table inside, which must not be null: what it restricts would be lifted unnoticed."""
@@ -116,7 +116,7 @@ class Fields:
 
     def add(self, name: str, problem: str, remedy: str) -> None:
         """Note an error of a field."""
-        self.faults.add(self.where(name), problem, remedy)
+        self.errors.add(self.where(name), problem, remedy)
 
     def wrong(self, name: str, wanted: str) -> None:
         """Note that a field has a value of the wrong type."""
@@ -135,9 +135,9 @@ class Fields:
         if not isinstance(value, str):
             self.wrong(name, "a text")
             return None
-        before = len(self.faults)
+        before = len(self.errors)
         filled = self._fill(value, self.where(name))
-        return filled if len(self.faults) == before else None
+        return filled if len(self.errors) == before else None
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts; numbers are accepted as their text."""
@@ -202,9 +202,9 @@ class Fields:
         return value is True
 
     def _fill(self, value: str, where: str) -> str:
-        filled = interpolate(value, self._environ, self.faults, where)
+        filled = interpolate(value, self._environ, self.errors, where)
         if "\0" in filled:
-            self.faults.add(where, "it holds a NUL character", "Remove it.")
+            self.errors.add(where, "it holds a NUL character", "Remove it.")
         return filled
 
 

@@ -201,7 +201,7 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
     over 1 MiB or not UTF-8, and for each line that is not KEY=VALUE. No error shows a value. Surprising:
     ``KEY=a # b`` is refused, because half of the programs that read such files take ``# b`` for a comment.
     """
-    faults = ConfigErrors(str(path))
+    errors = ConfigErrors(str(path))
     found: dict[str, str] = {}
     for number, line in enumerate(_env_text(env_bytes(path) if raw is None else raw, path).split("\n"), 1):
         text = line.strip()
@@ -209,12 +209,12 @@ def read_env_file(path: Path, raw: bytes | None = None) -> dict[str, str]:
             continue
         read = _pair(text)
         if isinstance(read, str):
-            faults.add(f"line {number}", read, "Write KEY=VALUE or KEY='VALUE'.")
+            errors.add(f"line {number}", read, "Write KEY=VALUE or KEY='VALUE'.")
         elif read[0] in found:
-            faults.add(f"line {number}", f"{read[0]} occurs twice", "Remove one.")
+            errors.add(f"line {number}", f"{read[0]} occurs twice", "Remove one.")
         else:
             found[read[0]] = read[1]
-    faults.raise_any()
+    errors.raise_any()
     return found
 
 
@@ -316,51 +316,51 @@ def literal(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def interpolate(text: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+def interpolate(text: str, environ: Mapping[str, str], errors: ConfigErrors, key: str) -> str:
     """Return the text with its references replaced, once: references in their values are not replaced.
 
     Errors: a variable that is not set and has no default, and references of other kinds (VS Code's ``${input:...}``).
     """
 
     def replacement(match: re.Match[str]) -> str:
-        return "$" if match["escape"] else _replacement(match, environ, faults, key)
+        return "$" if match["escape"] else _replacement(match, environ, errors, key)
 
     return _REFERENCE.sub(replacement, text)
 
 
-def _replacement(match: re.Match[str], environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+def _replacement(match: re.Match[str], environ: Mapping[str, str], errors: ConfigErrors, key: str) -> str:
     variable = _VARIABLE.fullmatch(match["inside"])
     kind, _, what = match["inside"].partition(":")
     if variable is None and kind in KINDS and isinstance(environ, Sources):
         try:
             return environ.value(kind, what)
         except _IllegalReference as error:
-            faults.add(key, error.problem, error.remedy)
+            errors.add(key, error.problem, error.remedy)
             return ""
         except NoValue as error:
             reference = UnsetReference(name=f"{kind}:{what}", problem=error.problem, remedy=error.remedy)
-            return _replaced(reference, environ, faults, key)
+            return _replaced(reference, environ, errors, key)
     if variable is None:
-        faults.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
+        errors.add(key, f"{match[0]} is not an environment variable", _remedy(match["inside"]))
         return ""
     name, default = variable["name"], variable["default"]
     value = environ.get(name, "")
     if value or (default is None and name in environ):
         return value
-    return default if default is not None else _missing(match[0], name, environ, faults, key)
+    return default if default is not None else _missing(match[0], name, environ, errors, key)
 
 
-def _missing(said: str, name: str, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+def _missing(said: str, name: str, environ: Mapping[str, str], errors: ConfigErrors, key: str) -> str:
     if remedy := _EDITORS.get(name):
-        faults.add(key, f"{said} is known to an editor only", remedy)
+        errors.add(key, f"{said} is known to an editor only", remedy)
         return ""
     problem = f"the environment variable {name} is not set"
     reference = UnsetReference(name=name, problem=problem, remedy=f"Set it, or write ${{{name}:-default}}.")
-    return _replaced(reference, environ, faults, key)
+    return _replaced(reference, environ, errors, key)
 
 
-def _replaced(reference: UnsetReference, environ: Mapping[str, str], faults: ConfigErrors, key: str) -> str:
+def _replaced(reference: UnsetReference, environ: Mapping[str, str], errors: ConfigErrors, key: str) -> str:
     if isinstance(environ, Sources) and (standin := environ.without(reference)) is not None:
         return standin
-    faults.add(key, reference.problem, reference.remedy)
+    errors.add(key, reference.problem, reference.remedy)
     return ""

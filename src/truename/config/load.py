@@ -50,23 +50,23 @@ def load(path: Path | str, environ: Mapping[str, str] | None = None, files: Conf
 def parse(text: str, path: Path, environ: Mapping[str, str] | None = None, files: ConfigFiles | None = None) -> Config:
     """Read a configuration's text, JSON if it begins like JSON; relative paths and errors go by ``path``."""
     environ = os.environ if environ is None else environ
-    faults, warnings = ConfigErrors(str(path)), ConfigErrors(str(path))
-    content, section, ours = _decoded(text, path, faults)
+    errors, warnings = ConfigErrors(str(path)), ConfigErrors(str(path))
+    content, section, ours = _decoded(text, path, errors)
     base = path.absolute().parent
     # An unreadable env_file is reported alone: without it every reference would be reported as missing.
     env_file = _env_file(section, path, environ)
     if env_file is not None:
         environ = {**(ConfigFiles() if files is None else files).env(env_file), **environ}
     sources = Sources(environ)
-    servers = _servers(content, base, sources, faults)
+    servers = _servers(content, base, sources, errors)
     for name in _SERVERS:
         if isinstance(entries := content.get(name), dict):
-            about_keys(entries, name, faults if ours else warnings, ours=ours)
+            about_keys(entries, name, errors if ours else warnings, ours=ours)
     if not any(not server.disabled for server in servers):
         problem = "all its servers are switched off" if servers else "it has no servers, so there is nothing to serve"
         warnings.add("", problem, _ADD if not servers else "Switch one on, or add one.")
-    settings = _settings(section, base, sources, faults)
-    faults.raise_any()
+    settings = _settings(section, base, sources, errors)
+    errors.raise_any()
     return Config(
         path=path.absolute(), servers=servers, settings=settings, files=sources.files, warnings=warnings.all()
     )
@@ -85,53 +85,53 @@ def _env_file(section: Mapping[str, object], path: Path, environ: Mapping[str, s
     return None if found is None else Path(found)
 
 
-def _decoded(text: str, path: Path, faults: ConfigErrors) -> tuple[dict[str, Any], dict[str, Any], bool]:
+def _decoded(text: str, path: Path, errors: ConfigErrors) -> tuple[dict[str, Any], dict[str, Any], bool]:
     """Return the content of a file, the settings in it, and whether its form is only ours: TOML."""
     suffix = path.suffix.lower()
     toml = suffix == ".toml" or (suffix != ".json" and not text.lstrip().startswith(("{", "/")))
     content = decode(text, str(path), toml=toml)
-    return content, _section(content, faults, toml=toml), toml
+    return content, _section(content, errors, toml=toml), toml
 
 
 def _servers(
-    content: Mapping[str, object], base: Path, sources: Sources, faults: ConfigErrors
+    content: Mapping[str, object], base: Path, sources: Sources, errors: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     found = [name for name in _SERVERS if name in content]
     if not found:
-        faults.add("", "it has no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
+        errors.add("", "it has no servers", 'Add "mcpServers": {"KEY": {"command": "..."}}.')
     servers: dict[str, ServerConfig] = {}
     for name in found:
         entries = content[name]
         if not isinstance(entries, dict):
-            faults.add(name, "it is not an object", "Write one entry a server: KEY: {...}.")
+            errors.add(name, "it is not an object", "Write one entry a server: KEY: {...}.")
             continue
-        for server in read_servers(entries, name, base, sources, faults):
+        for server in read_servers(entries, name, base, sources, errors):
             if server.key in servers:
-                faults.add(f"{name}.{server.key}", "it is under both keys", f"Keep one of {' and '.join(found)}.")
+                errors.add(f"{name}.{server.key}", "it is under both keys", f"Keep one of {' and '.join(found)}.")
             servers[server.key] = server
     return tuple(servers.values())
 
 
-def _section(content: Mapping[str, object], faults: ConfigErrors, *, toml: bool) -> dict[str, object]:
+def _section(content: Mapping[str, object], errors: ConfigErrors, *, toml: bool) -> dict[str, object]:
     """Return the settings: the ``truename`` section, and in TOML the top level too."""
     section = content.get(_SECTION, {})
     if not isinstance(section, dict):
-        faults.add(_SECTION, "it is not an object", "Write the settings as an object.")
+        errors.add(_SECTION, "it is not an object", "Write the settings as an object.")
         section = {}
     if not toml:
         for name, is_meant in _GATES.items():
             stray = content.get(name)
             if isinstance(stray, dict) and is_meant(stray):
-                faults.add(
+                errors.add(
                     name, "settings belong under truename in JSON", f'Write {{"truename": {{"{name}": {{...}}}}}}.'
                 )
         return section
     top = {key: value for key, value in content.items() if key not in {*_SERVERS, *_ELSEWHERE, _SECTION}}
     for key in top.keys() & section.keys():
-        faults.add(key, f"it is at the top and under {_SECTION}", "Keep one of them.")
+        errors.add(key, f"it is at the top and under {_SECTION}", "Keep one of them.")
     return top | section
 
 
-def _settings(section: Mapping[str, object], base: Path, environ: Mapping[str, str], faults: ConfigErrors) -> Settings:
+def _settings(section: Mapping[str, object], base: Path, environ: Mapping[str, str], errors: ConfigErrors) -> Settings:
     # JSON can write null where TOML leaves a key out.
-    return Settings(**read_table(Fields(section, "", environ, faults, base), SETTINGS, accept_null=True))
+    return Settings(**read_table(Fields(section, "", environ, errors, base), SETTINGS, accept_null=True))

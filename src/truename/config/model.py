@@ -113,12 +113,12 @@ def state_path(config_path: Path | str, environ: Mapping[str, str] | None = None
 def verify(config: Config) -> None:
     """Raise `ConfigError`, or a group of them, for settings that command options made invalid."""
     settings = config.settings
-    faults = ConfigErrors(str(config.path or "settings"))
+    errors = ConfigErrors(str(config.path or "settings"))
     given = [("server_name", "server_name", settings.server_name)]
     given += [("aliases", f"aliases.{excerpt(key)[1:-1]}", alias) for key, alias in (settings.aliases or {}).items()]
     if settings.token is not None:
         given.append(("token", "token", settings.token))
     for setting, where, text in given:
         if found := wrong(setting, text):
-            faults.add(where, *found)
-    faults.raise_any()
+            errors.add(where, *found)
+    errors.raise_any()

@@ -24,7 +24,7 @@ from truename.errors import ConfigError, excerpt, spelling_remedy
 from truename.policy import HINTS, Context, Outcome, plain_policy, read_metadata, read_policy
 from truename.policy.call import ORIGINS
 from truename.policy.presentation import LONGEST_DESCRIPTION, LONGEST_TITLE, Presentation
-from truename.policy.principal import WRITTEN, principal_fault
+from truename.policy.principal import WRITTEN, principal_error
 from truename.policy.profiles import Profile, Profiles
 from truename.policy.rules import TERMS
 
@@ -176,9 +176,9 @@ def _read_context(fields: Fields, name: str) -> Context | None:
     table = fields.table(name)
     if table is None:
         return None
-    before = len(table.faults)
+    before = len(table.errors)
     found = read_table(table, _CONTEXT)
-    return _context(name, table, found) if len(table.faults) == before else None
+    return _context(name, table, found) if len(table.errors) == before else None
 
 
 CONTEXT: Final = FieldType(
@@ -231,7 +231,7 @@ _SERVERS: Final = FieldType(name="list of texts", read=_servers, schema=_TEXTS)
 _IDS: Final = checked_by(
     partial(_globs, glob_error, " is not a glob on tool ids", "Write integration/tool, as github/create_*."), _SOME
 )
-_PRINCIPALS: Final = checked_by(partial(_globs, principal_fault, "", WRITTEN), _SOME)
+_PRINCIPALS: Final = checked_by(partial(_globs, principal_error, "", WRITTEN), _SOME)
 _PROFILE: Final[Mapping[str, Setting]] = MappingProxyType(
     {
         name: Setting(type=kind, meaning=meaning, default=default, live=True, attribute=attribute)
@@ -261,20 +261,20 @@ _PROFILE: Final[Mapping[str, Setting]] = MappingProxyType(
 
 
 def _profile(_: str, table: Fields) -> Profile | None:
-    before = len(table.faults)
+    before = len(table.errors)
     found = read_table(table, _PROFILE)
     written = {"except" if key == "excluded" else key: value for key, value in found.items()}
     if not any(written.get(key) for key in _WHAT):
-        table.faults.add(table.place, "it shows nothing", 'Add its tools; tools = ["*"] shows all of them.')
+        table.errors.add(table.place, "it shows nothing", 'Add its tools; tools = ["*"] shows all of them.')
     if not any(written.get(key) for key in _WHOM):
-        table.faults.add(table.place, "nobody has it", f"Add at least one of: {', '.join(_WHOM)}.")
-    return Profile(**found) if len(table.faults) == before else None
+        table.errors.add(table.place, "nobody has it", f"Add at least one of: {', '.join(_WHOM)}.")
+    return Profile(**found) if len(table.errors) == before else None
 
 
 def _read_profiles(fields: Fields, name: str) -> Profiles | None:
-    before = len(fields.faults)
+    before = len(fields.errors)
     found = read_named(fields, name, _profile)
-    if found is None or len(fields.faults) != before:
+    if found is None or len(fields.errors) != before:
         return None
     if not found:
         fields.add(name, "it has no profile", "Leave it out, or write [profiles.NAME].")

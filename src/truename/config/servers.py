@@ -384,18 +384,18 @@ def misspelt(word: str) -> str:
 
 
 def read_servers(
-    entries: Mapping[str, object], where: str, base: Path, sources: Sources, faults: ConfigErrors
+    entries: Mapping[str, object], where: str, base: Path, sources: Sources, errors: ConfigErrors
 ) -> tuple[ServerConfig, ...]:
     """Return the servers of one ``mcpServers`` object in its order; note errors.
 
     Keys that mean nothing here are ignored (`about_keys` reports them). A disabled entry is not read. A reference
     without a value is not an error: it costs this server alone (`ServerConfig.unset`).
     """
-    read = partial(_tolerant, base=base, sources=sources, faults=faults)
+    read = partial(_tolerant, base=base, sources=sources, errors=errors)
     return tuple(read(key, entry, f"{where}.{key}") for key, entry in entries.items())
 
 
-def about_keys(entries: Mapping[str, object], where: str, faults: ConfigErrors, *, ours: bool) -> None:
+def about_keys(entries: Mapping[str, object], where: str, errors: ConfigErrors, *, ours: bool) -> None:
     """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
@@ -405,39 +405,39 @@ def about_keys(entries: Mapping[str, object], where: str, faults: ConfigErrors, 
             place = f"{where}.{key}.{excerpt(word)[1:-1]}"
             known = spelling_remedy(word, KNOWN) if ours and meant not in KNOWN else ""
             remedy = known or (f"Did you mean {meant!r}?" if meant else "Remove it, if it is not meant for a client.")
-            faults.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
+            errors.add(place, f"it is not a setting of a server{'' if ours else ', and has no effect'}", remedy)
 
 
 def _tolerant(
-    key: str, entry: object, where: str, *, base: Path, sources: Sources, faults: ConfigErrors
+    key: str, entry: object, where: str, *, base: Path, sources: Sources, errors: ConfigErrors
 ) -> ServerConfig:
-    environ, found = sources.tolerant("${{{}}}".format), faults.apart()
-    server = _server(key, entry, where, base=base, environ=environ, faults=found)
+    environ, found = sources.tolerant("${{{}}}".format), errors.apart()
+    server = _server(key, entry, where, base=base, environ=environ, errors=found)
     if environ.unset and found:
         # A value that is missing may be a word or a whole address.
         for standin in STANDINS:
-            again = faults.apart()
-            _server(key, entry, where, base=base, environ=sources.tolerant(f"{standin}".format), faults=again)
+            again = errors.apart()
+            _server(key, entry, where, base=base, environ=sources.tolerant(f"{standin}".format), errors=again)
             found = min(found, again, key=len)
-    faults.take(found)
+    errors.take(found)
     return replace(server, unset=environ.unset) if environ.unset else server
 
 
 def _server(
-    key: str, entry: object, where: str, *, base: Path, environ: Mapping[str, str], faults: ConfigErrors
+    key: str, entry: object, where: str, *, base: Path, environ: Mapping[str, str], errors: ConfigErrors
 ) -> ServerConfig:
     where = where if where.isprintable() else ascii(where)
     if not key.strip():
-        faults.add(where, "the server's key is empty", "Give the server a name.")
+        errors.add(where, "the server's key is empty", "Give the server a name.")
     elif bad := [character for character in key if not character.isprintable()]:
         what = f"the server's key {excerpt(key)} holds U+{ord(bad[0]):04X}, which cannot be seen"
-        faults.add(where, what, "Remove that character.")
+        errors.add(where, what, "Remove that character.")
     elif len(key) > MAX_KEY:
-        faults.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
+        errors.add(where[:100], f"the server's key has {len(key):,} characters", "Give a shorter name.")
     if not isinstance(entry, dict):
-        faults.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
+        errors.add(where, "it is not an object", 'Write {"command": "..."} or {"url": "..."}.')
         return ServerConfig(key=key)
-    fields = Fields(entry, where, environ, faults, base)
+    fields = Fields(entry, where, environ, errors, base)
     # Some clients write ``disabled``, others ``enabled``.
     disabled = fields.truth("disabled")
     if disabled or ("enabled" in fields and not fields.truth("enabled")):
@@ -510,11 +510,11 @@ def _transport(fields: Fields, url: str | None) -> Transport:
 
 def _check_target(command: str | None, url: str | None, fields: Fields) -> None:
     if "command" in fields and _has_url(fields):
-        fields.faults.add(fields.place, "it has both a command and a url", "Keep one of them.")
+        fields.errors.add(fields.place, "it has both a command and a url", "Keep one of them.")
     elif command is None and url is None:
         if "command" not in fields and not _has_url(fields):
             problem = "it has neither a command nor a url"
-            fields.faults.add(fields.place, problem, 'Add "command": "..." or "url": "...".')
+            fields.errors.add(fields.place, problem, 'Add "command": "..." or "url": "...".')
     elif command is not None and not command.strip():
         fields.add("command", "it is empty", "Write the program to start.")
     elif url is not None:

@@ -171,9 +171,9 @@ def _read(fields: Fields, name: str) -> Trust | None:
     table = fields.table(name)
     if table is None:
         return None
-    before = len(fields.faults)
+    before = len(fields.errors)
     found = read_table(table, _ROWS)
-    if len(fields.faults) != before:
+    if len(fields.errors) != before:
         return None
     servers = found.pop("servers", {})
     whole = Trust(**found)

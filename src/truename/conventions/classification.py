@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from truename.conventions.clauses import Format
     from truename.conventions.convention import Convention
 
-__all__ = ["Classification", "SpellingFault", "classify", "respelled"]
+__all__ = ["Classification", "SpellingError", "classify", "respelled"]
 
 _ANY_APP: Final = re.compile(r"[a-z][a-z0-9]*(?:[_.-][a-z0-9]+)*")
 _WORDS: Final = re.compile(r"[a-zA-Z0-9]+")
 
 
-class SpellingFault(NamedTuple):
+class SpellingError(NamedTuple):
     """An error in the spelling of a name: the name of the violated rule, a clause, and whether it is only a hint."""
 
     rule: str
@@ -40,7 +40,7 @@ class FormatMatch(NamedTuple):
     app: str = ""
     words: str = ""
     corrected: str = ""
-    faults: tuple[SpellingFault, ...] = ()
+    errors: tuple[SpellingError, ...] = ()
 
 
 def match(segments: Sequence[str], convention: Convention) -> FormatMatch:
@@ -52,7 +52,7 @@ def match(segments: Sequence[str], convention: Convention) -> FormatMatch:
     if loose is not None:
         example = CASINGS[convention.word_casing].example
         front = ", with the parts before it in lower case" if len(segments) > 1 else ""
-        return loose._replace(faults=(SpellingFault("casing", f"is not written like {example}{front}"),))
+        return loose._replace(errors=(SpellingError("casing", f"is not written like {example}{front}"),))
     return _mismatch(segments, convention)
 
 
@@ -134,25 +134,25 @@ def _mismatch(segments: Sequence[str], convention: Convention) -> FormatMatch:
     """Return the reason why a name matches no category."""
     alone = _whole_part(segments[0], convention)
     if len(segments) == 1 and alone:
-        return _none(SpellingFault("no_category", f"is only {alone}"))
+        return _none(SpellingError("no_category", f"is only {alone}"))
     if reordered := _reordered(segments, convention):
         if lower_ascii(segments[-1]) in convention.platforms:
-            fault = SpellingFault(
+            fault = SpellingError(
                 "platform_in_name", f"has the platform {excerpt(segments[-1], 64)} at the end, not at the start"
             )
         else:
-            fault = SpellingFault("no_category", "has its parts in another order than the convention demands")
-        return reordered._replace(faults=(fault,))
+            fault = SpellingError("no_category", "has its parts in another order than the convention demands")
+        return reordered._replace(errors=(fault,))
     if len(segments) > 1 and not alone and not _part(Part("app"), segments[0], convention):
         return _none(
-            SpellingFault("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}")
+            SpellingError("unknown_prefix", f"begins with {excerpt(segments[0], 64)}, {_not_known(convention)}")
         )
     formats = ", ".join(dict.fromkeys(convention.categories.values()))
-    return _none(SpellingFault("no_category", f"matches the format of no category ({formats})"))
+    return _none(SpellingError("no_category", f"matches the format of no category ({formats})"))
 
 
-def _none(fault: SpellingFault) -> FormatMatch:
-    return FormatMatch(faults=(fault,))
+def _none(fault: SpellingError) -> FormatMatch:
+    return FormatMatch(errors=(fault,))
 
 
 def _whole_part(text: str, convention: Convention) -> str:
@@ -208,13 +208,13 @@ class Classification:
     words: str = ""
     version: int = 1
     base: str = ""
-    faults: tuple[SpellingFault, ...] = ()
+    errors: tuple[SpellingError, ...] = ()
     suggested: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether the spelling is correct; hints do not count."""
-        return all(fault.is_hint for fault in self.faults)
+        return all(fault.is_hint for fault in self.errors)
 
 
 @dataclass(slots=True)
@@ -223,7 +223,7 @@ class _Draft:
 
     convention: Convention
     text: str
-    faults: list[SpellingFault] = field(default_factory=list)
+    errors: list[SpellingError] = field(default_factory=list)
     version: int = 1
     base: str = ""
     # The corrected name; "" if only a person can correct it.
@@ -231,7 +231,7 @@ class _Draft:
     is_open: bool = False
 
     def fault(self, rule: str, text: str, *, is_hint: bool = False) -> None:
-        self.faults.append(SpellingFault(rule, text, is_hint))
+        self.errors.append(SpellingError(rule, text, is_hint))
 
     @property
     def segments(self) -> list[str]:
@@ -250,12 +250,12 @@ def classify(name: str, convention: Convention) -> Classification:
     >>> classify("contacts_ios_addPhoneNumber", Convention.of("trailblaze")).ok
     True
     >>> found = classify("MyApp.scroll", convention)
-    >>> [fault.rule for fault in found.faults], found.suggested
+    >>> [fault.rule for fault in found.errors], found.suggested
     (['separator', 'casing'], 'myapp_scroll')
     """
     if len(name) > LONGEST:
-        fault = SpellingFault("too_long", f"has {len(name):,} characters, too many to check")
-        return Classification(name=name, base=name, faults=(fault,))
+        fault = SpellingError("too_long", f"has {len(name):,} characters, too many to check")
+        return Classification(name=name, base=name, errors=(fault,))
     found, corrected = _read(name, convention)
     if found.ok or not corrected or corrected == name or not _read(corrected, convention)[0].ok:
         return found
@@ -271,7 +271,7 @@ def _read(name: str, convention: Convention) -> tuple[Classification, str]:
     found = _match(draft) if convention.formats else _plain(draft)
     _hint(draft, found)
     suffix = convention.version_suffix.replace("{n}", str(draft.version)) if draft.version > 1 else ""
-    found = replace(found, name=name, version=draft.version, base=draft.base, faults=tuple(draft.faults))
+    found = replace(found, name=name, version=draft.version, base=draft.base, errors=tuple(draft.errors))
     return found, "" if draft.is_open or not draft.corrected else draft.corrected + suffix
 
 
@@ -367,7 +367,7 @@ def _take_devices(draft: _Draft) -> None:
 def _match(draft: _Draft) -> Classification:
     found = match(draft.segments, draft.convention)
     # If no text is left, the earlier errors are enough.
-    draft.faults += found.faults if draft.text else ()
+    draft.errors += found.errors if draft.text else ()
     draft.corrected = found.corrected
     return Classification(name="", category=found.category, platform=found.platform, app=found.app, words=found.words)
 

@@ -197,20 +197,20 @@ def step(key: object) -> str:
     return f".{text}" if _BARE.fullmatch(text) and text.isprintable() and len(text) <= _LONGEST else f".{excerpt(text)}"
 
 
-def _fault(note: Note, problem: str, where: str = "", remedy: str = "") -> None:
+def _error(note: Note, problem: str, where: str = "", remedy: str = "") -> None:
     note(where, problem, remedy)
 
 
 def _text(value: object, note: Note, where: str = "") -> str | None:
     if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
-        _fault(note, f"it is not a printable text of at most {_LONGEST} characters", where)
+        _error(note, f"it is not a printable text of at most {_LONGEST} characters", where)
         return None
     return value
 
 
 def _texts(value: object, note: Note, where: str = "") -> tuple[str, ...] | None:
     if not isinstance(value, list | tuple) or len(value) > _MOST:
-        _fault(note, f"it is not a list of at most {_MOST:,} texts", where)
+        _error(note, f"it is not a list of at most {_MOST:,} texts", where)
         return None
     found = [_filled(item, note, f"{where}[{number}]") for number, item in enumerate(value)]
     return tuple(item for item in found if item is not None)
@@ -219,14 +219,14 @@ def _texts(value: object, note: Note, where: str = "") -> tuple[str, ...] | None
 def _filled(value: object, note: Note, where: str = "") -> str | None:
     text = _text(value, note, where)
     if text is not None and not text.strip():
-        _fault(note, "it is empty", where)
+        _error(note, "it is empty", where)
         return None
     return text
 
 
 def _entries(value: object, note: Note) -> dict[str, object]:
     if not isinstance(value, Mapping) or len(value) > _MOST:
-        _fault(note, f"it is not a table of at most {_MOST:,} entries")
+        _error(note, f"it is not a table of at most {_MOST:,} entries")
         return {}
     return {key: item for key, item in value.items() if _filled(key, note, step(key)) is not None}
 
@@ -246,7 +246,7 @@ def _lower(pattern: re.Pattern[str]) -> Reader:
         found = _texts(value, note)
         for number, word in enumerate(found or ()):
             if not pattern.fullmatch(word.lower()):
-                _fault(note, f"{excerpt(word)} is not a word of letters and digits", f"[{number}]")
+                _error(note, f"{excerpt(word)} is not a word of letters and digits", f"[{number}]")
         return found and tuple(word.lower() for word in found)
 
     return read
@@ -259,7 +259,7 @@ def _clients(value: object, note: Note) -> tuple[str, ...] | None:
             names.append(get(word).name)
         except UnknownDialect as error:
             problem, _, remedy = str(error).rpartition(". ")
-            _fault(note, problem, f"[{number}]", remedy)
+            _error(note, problem, f"[{number}]", remedy)
     return tuple(dict.fromkeys(names))
 
 
@@ -267,7 +267,7 @@ def _matching(pattern: re.Pattern[str], example: str) -> Reader:
     def read(value: object, note: Note) -> str | None:
         text = _text(value, note)
         if text and not pattern.fullmatch(text):
-            _fault(note, f"{excerpt(text)} is not like {example}")
+            _error(note, f"{excerpt(text)} is not like {example}")
             return None
         return text
 
@@ -277,7 +277,7 @@ def _matching(pattern: re.Pattern[str], example: str) -> Reader:
 def _choice(*known: str) -> Reader:
     def read(value: object, note: Note) -> str | None:
         if not isinstance(value, str) or value not in known:
-            _fault(note, f"it is not one of {', '.join(filter(None, known))}")
+            _error(note, f"it is not one of {', '.join(filter(None, known))}")
             return None
         return value
 
@@ -286,7 +286,7 @@ def _choice(*known: str) -> Reader:
 
 def _length(value: object, note: Note) -> int | None:
     if type(value) is not int or not 0 <= value <= LONGEST:
-        _fault(note, f"it is not a whole number from 0 (any length) to {LONGEST:,}")
+        _error(note, f"it is not a whole number from 0 (any length) to {LONGEST:,}")
         return None
     return value
 
@@ -299,13 +299,13 @@ def _severities(value: object, note: Note) -> Mapping[str, Severity | None]:
         elif isinstance(word, str) and word in _SEVERITIES:
             found[rule] = Severity(word)
         else:
-            _fault(note, f"it is not one of {', '.join([*_SEVERITIES, _OFF])}", step(rule))
+            _error(note, f"it is not one of {', '.join([*_SEVERITIES, _OFF])}", step(rule))
     return MappingProxyType(found)
 
 
 def _suppressions(value: object, note: Note) -> tuple[Suppression, ...]:
     if not isinstance(value, list | tuple) or len(value) > _MOST:
-        _fault(note, f"it is not a list of at most {_MOST:,} tables")
+        _error(note, f"it is not a list of at most {_MOST:,} tables")
         return ()
     found = (_suppression(item, note, f"[{number}]") for number, item in enumerate(value))
     return tuple(item for item in found if item is not None)
@@ -315,10 +315,10 @@ def _suppression(value: object, note: Note, where: str) -> Suppression | None:
     if isinstance(value, Suppression):
         value = vars(value)
     if not isinstance(value, Mapping):
-        _fault(note, "it is not a table with rule, tools and reason", where)
+        _error(note, "it is not a table with rule, tools and reason", where)
         return None
     for key in value.keys() - {"rule", "tools", "reason"}:
-        _fault(note, "it is not one of rule, tools, reason", where + step(key))
+        _error(note, "it is not one of rule, tools, reason", where + step(key))
     rule = _filled(value.get("rule", ""), note, f"{where}.rule")
     tools = _texts(value.get("tools", ["*"]), note, f"{where}.tools")
     reason = _text(value.get("reason", ""), note, f"{where}.reason")

@@ -224,17 +224,17 @@ class Convention:
         return cls(**preset_table(preset, changes), preset=preset)
 
     def __post_init__(self) -> None:
-        faults, separator = ConfigErrors(self.file or _WHERE, _REMEDY), self.separator
+        errors, separator = ConfigErrors(self.file or _WHERE, _REMEDY), self.separator
         for one in fields(self):
             if one.name in CLAUSES:
-                value = CLAUSES[one.name].read(getattr(self, one.name), _below(one.name, faults))
+                value = CLAUSES[one.name].read(getattr(self, one.name), _below(one.name, errors))
                 # An invalid value counts as omitted, so that the other clauses are checked too.
                 plain = _nothing() if one.default is MISSING else one.default
                 object.__setattr__(self, one.name, plain if value is None else value)
         # If the separator itself is invalid, every format would be reported as wrong.
         for key, problem, remedy in contradictions(self) if self.separator == separator else ():
-            faults.add(f"{_WHERE}.{key}", problem, remedy)
-        faults.raise_any()
+            errors.add(f"{_WHERE}.{key}", problem, remedy)
+        errors.raise_any()
 
     def __hash__(self) -> int:
         return self._hash
@@ -346,9 +346,9 @@ class Convention:
         return (*severities, *entries)
 
 
-def _below(clause: str, faults: ConfigErrors) -> Note:
+def _below(clause: str, errors: ConfigErrors) -> Note:
     def note(where: str, problem: str, remedy: str) -> None:
-        faults.add(f"{_WHERE}.{clause}{where}", problem, remedy)
+        errors.add(f"{_WHERE}.{clause}{where}", problem, remedy)
 
     return note
 
@@ -402,21 +402,21 @@ def read_convention(table: object, file: str = _WHERE) -> Convention:
     """
     if not isinstance(table, Mapping):
         raise config_error(file, _WHERE, "it is not a table", "Write [convention].")
-    faults = ConfigErrors(file)
+    errors = ConfigErrors(file)
     for key in table:
         if key not in _KEYS:
-            faults.add(_WHERE + step(key), "it is not a key of a convention", spelling_remedy(key, _KEYS))
+            errors.add(_WHERE + step(key), "it is not a key of a convention", spelling_remedy(key, _KEYS))
     given: dict[str, object] = {key: value for key, value in table.items() if key in CLAUSES}
     preset = table.get(_PRESET, "mcp")
     if not isinstance(preset, str) or preset not in PRESETS:
-        faults.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is not a preset", spelling_remedy(preset, PRESETS))
+        errors.add(f"{_WHERE}.{_PRESET}", f"{excerpt(str(preset))} is not a preset", spelling_remedy(preset, PRESETS))
         # Use the nearest preset, so that errors that only follow from the wrong name are not reported.
         preset = next(iter(get_close_matches(str(preset)[:100], PRESETS, 1)), "mcp")
     try:
         found = Convention(**preset_table(preset, given), preset=preset, file=file)
     except (ConfigError, ExceptionGroup) as error:
-        faults.adopt(error)
-    faults.raise_any()
+        errors.adopt(error)
+    errors.raise_any()
     return found
 
 

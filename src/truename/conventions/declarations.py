@@ -258,7 +258,7 @@ def _declaration(
     if description is not None and not isinstance(description, str):
         raise _error(own_name, "description", "it is not a text", "Pass a text, or None to use the docstring.")
     found = read_fields(metadata)
-    for key, problem in found.faults.items():
+    for key, problem in found.errors.items():
         raise _error(own_name, key, problem, "Fix the declaration.")
     text = inspect.getdoc(function) if description is None else description
     meta = written_metadata(found.metadata)

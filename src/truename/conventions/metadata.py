@@ -120,25 +120,25 @@ class MetadataPatch:
     """Values for some fields of `Metadata`, and the errors of fields that cannot be read, both by field."""
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    faults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    errors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def over(self, below: MetadataPatch) -> MetadataPatch:
         """Merge two patches; fields of this one override those of ``below``."""
-        faults = {name: fault for name, fault in below.faults.items() if name not in self.values}
-        return MetadataPatch(values={**below.values, **self.values}, faults={**faults, **self.faults})
+        errors = {name: fault for name, fault in below.errors.items() if name not in self.values}
+        return MetadataPatch(values={**below.values, **self.values}, errors={**errors, **self.errors})
 
     @property
     def doubt(self) -> str:
         """The errors in fields that restrict who sees the tool, as a clause for people; "" if there are none."""
-        return "; ".join(f"{name}: {self.faults[name]}" for name in LIMITS if name in self.faults)
+        return "; ".join(f"{name}: {self.errors[name]}" for name in LIMITS if name in self.errors)
 
     @property
     def metadata(self) -> Metadata:
         """The resulting metadata; a field with an error gets the most restrictive value."""
-        known = {name: value for name, value in self.values.items() if name not in self.faults}
+        known = {name: value for name, value in self.values.items() if name not in self.errors}
         if self.doubt:
             known["is_for_llm"] = False
-        if "is_recordable" in self.faults:
+        if "is_recordable" in self.errors:
             known["is_recordable"] = False
         return Metadata(**known)
 
@@ -150,20 +150,20 @@ def read_fields(table: Mapping[Any, object]) -> MetadataPatch:
     """Read the fields of `Metadata` from a table; null counts as omitted, and an unknown field is an error.
 
     >>> read_fields({"platforms": ["IOS"], "is_for_llm": "yes"})
-    MetadataPatch(values={'platforms': ('ios',)}, faults={'is_for_llm': 'it is neither true nor false'})
+    MetadataPatch(values={'platforms': ('ios',)}, errors={'is_for_llm': 'it is neither true nor false'})
     """
     values: dict[str, Any] = {}
-    faults: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for name, value in table.items():
         read = FIELDS.get(name) if isinstance(name, str) else None
         if read is None:
-            faults[excerpt(str(name))[1:-1]] = "it is not a field of a tool's metadata"
+            errors[excerpt(str(name))[1:-1]] = "it is not a field of a tool's metadata"
         elif value is not None:
             try:
                 values[name] = read(value)
             except ValueError as error:
-                faults[name] = str(error)
-    return MetadataPatch(values=values, faults=faults)
+                errors[name] = str(error)
+    return MetadataPatch(values=values, errors=errors)
 
 
 def strictest(patches: Iterable[MetadataPatch]) -> MetadataPatch:
@@ -179,7 +179,7 @@ def strictest(patches: Iterable[MetadataPatch]) -> MetadataPatch:
 
 
 def _both(one: MetadataPatch, other: MetadataPatch) -> MetadataPatch:
-    values, faults = {**one.values}, {**one.faults, **other.faults}
+    values, errors = {**one.values}, {**one.errors, **other.errors}
     for name, value in other.values.items():
         if name not in values:
             values[name] = value
@@ -187,8 +187,8 @@ def _both(one: MetadataPatch, other: MetadataPatch) -> MetadataPatch:
         try:
             values[name] = _NARROWER.get(name, lambda one, _: one)(values[name], value)
         except ValueError as error:
-            faults[name] = str(error)
-    return MetadataPatch(values=values, faults=faults)
+            errors[name] = str(error)
+    return MetadataPatch(values=values, errors=errors)
 
 
 def _all(one: bool, other: bool) -> bool:
@@ -300,7 +300,7 @@ def _patches(definition: Mapping[str, Any]) -> Iterator[MetadataPatch]:
 def _without_empty(patch: MetadataPatch) -> MetadataPatch:
     # An author's empty list of platforms counts as omitted; an operator's means all platforms.
     return MetadataPatch(
-        values={name: value for name, value in patch.values.items() if value not in _EMPTY}, faults=patch.faults
+        values={name: value for name, value in patch.values.items() if value not in _EMPTY}, errors=patch.errors
     )
 
 
@@ -308,4 +308,4 @@ def _nested(table: object, place: str) -> MetadataPatch:
     if isinstance(table, Mapping) and len(table) <= _MOST_FIELDS:
         return _without_empty(read_fields(table))
     fault = f"{place}.{_NESTED} is not an object of at most {_MOST_FIELDS} fields"
-    return MetadataPatch(faults=dict.fromkeys(FIELDS, fault))
+    return MetadataPatch(errors=dict.fromkeys(FIELDS, fault))

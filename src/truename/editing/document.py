@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from truename.editing.json import JSON
 from truename.editing.merge import ABSENT, is_same_value, value_at
-from truename.editing.syntax import KeyPath, Language, ParsedText, SyntaxFault, apply_splices, line_and_column
+from truename.editing.syntax import InvalidSyntax, KeyPath, Language, ParsedText, apply_splices, line_and_column
 from truename.editing.toml import TOML
 from truename.editing.yaml import YAML
 from truename.errors import ConfigError, excerpt
@@ -105,7 +105,7 @@ class Document:
         text = text.removeprefix(_BOM)
         try:
             reading = language.read(text)
-        except SyntaxFault as error:
+        except InvalidSyntax as error:
             where = "" if error.offset is None else "line {}, column {}".format(*line_and_column(text, error.offset))
             _refuse(path, where, error.problem, "Fix the file there." if where else "Fix the file.", error)
         marks = [("bom", 0)] if raw.startswith(_BOM.encode()) else []
@@ -173,7 +173,7 @@ class Document:
                 changed = self._apply(splices)
                 if changed is not None and is_same_value(changed.value, wanted):
                     return changed
-        except SyntaxFault as error:
+        except InvalidSyntax as error:
             raise cannot_edit(self.path, f"it cannot be changed in place ({error.problem})", key=_key(where)) from error
         raise cannot_edit(self.path, "it cannot be changed without changing another value", key=_key(where))
 
@@ -182,7 +182,7 @@ class Document:
         try:
             raw = (start + apply_splices(self.text, splices)).encode()
             return replace(Document.parse(raw, self.path, self.format), exists=self.exists)
-        except (ConfigError, SyntaxFault, UnicodeEncodeError):
+        except (ConfigError, InvalidSyntax, UnicodeEncodeError):
             return None
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from truename.editing import syntax
 from truename.editing.syntax import (
+    InvalidSyntax,
     ParsedText,
     SyntaxContainer,
     SyntaxEntry,
-    SyntaxFault,
     TooDeep,
     is_deep,
     line_indent,
@@ -64,7 +64,7 @@ class _Json:
             try:
                 value = _decode(clean, pairs)
             except json.JSONDecodeError as error:
-                raise SyntaxFault(_NOT_JSON.format(error.msg), error.pos) from error
+                raise InvalidSyntax(_NOT_JSON.format(error.msg), error.pos) from error
         if is_deep(value):
             raise TooDeep
         if pairs.repeated:
@@ -86,7 +86,7 @@ class _Json:
             return
         box = walk.box
         if box is None:
-            raise SyntaxFault("its parent is neither an object nor a list")
+            raise InvalidSyntax("its parent is neither an object nor a list")
         name = where[-1] if isinstance(where[-1], str) else None
         layout = syntax.BracketLayout(
             reading.text, _GAP, form.newline, form.unit, walk.is_inline(reading.text), form.apart
@@ -97,7 +97,7 @@ class _Json:
         walk = _JsonPath(reading, where)
         box = walk.above
         if box is None or walk.reached < len(where):
-            raise SyntaxFault("the key does not exist")
+            raise InvalidSyntax("the key does not exist")
         places = [number for number, entry in enumerate(box.entries) if entry.key == where[-1]]
         yield syntax.drop(reading.text, _GAP, box, places[-1])
 
@@ -120,16 +120,16 @@ class _Pairs:
 def _decode(text: str, pairs: _Pairs) -> object:
     def constant(name: str) -> object:
         at = next((match.start() for match in _CONSTANT.finditer(text) if match["constant"]), None)
-        raise SyntaxFault(_NOT_JSON.format(f"{name} is not allowed"), at)
+        raise InvalidSyntax(_NOT_JSON.format(f"{name} is not allowed"), at)
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except (json.JSONDecodeError, SyntaxFault):
+    except (json.JSONDecodeError, InvalidSyntax):
         raise
     except RecursionError as error:
         raise TooDeep from error
     except ValueError as error:
-        raise SyntaxFault(_NOT_JSON.format("a number has too many digits")) from error
+        raise InvalidSyntax(_NOT_JSON.format("a number has too many digits")) from error
 
 
 def _blank_out(text: str) -> tuple[str, tuple[Mark, ...]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DEPTH",
     "BracketLayout",
+    "InvalidSyntax",
     "KeyPath",
     "Language",
     "Mark",
@@ -19,7 +20,6 @@ __all__ = [
     "Splice",
     "SyntaxContainer",
     "SyntaxEntry",
-    "SyntaxFault",
     "TooDeep",
     "add",
     "apply_splices",
@@ -43,7 +43,7 @@ _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _INDENT: Final = re.compile(r"[ \t]*")
 
 
-class SyntaxFault(ValueError):
+class InvalidSyntax(ValueError):
     """A text is invalid: the problem and its offset; `Document` turns it into a `ConfigError`."""
 
     def __init__(self, problem: str, offset: int | None = None) -> None:
@@ -52,7 +52,7 @@ class SyntaxFault(ValueError):
         self.offset = offset
 
 
-class TooDeep(SyntaxFault):
+class TooDeep(InvalidSyntax):
     """A text is nested too deeply."""
 
     def __init__(self, offset: int | None = None) -> None:
@@ -94,7 +94,7 @@ class Language(Protocol):
     title: str
 
     def read(self, text: str) -> ParsedText:
-        """Parse the text. Raises `SyntaxFault`."""
+        """Parse the text. Raises `InvalidSyntax`."""
         ...
 
     def offset(self, reading: ParsedText, where: KeyPath) -> int:
@@ -120,7 +120,7 @@ def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     done = 0
     for start, end, new in sorted(splices, key=lambda splice: splice[:2]):
         if start < done:
-            raise SyntaxFault("two edits overlap")
+            raise InvalidSyntax("two edits overlap")
         parts += text[done:start], new
         done = end
     return "".join([*parts, text[done:]])

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.editing import syntax
 from truename.editing.syntax import (
     MAX_DEPTH,
+    InvalidSyntax,
     KeyPath,
     ParsedText,
     SyntaxContainer,
     SyntaxEntry,
-    SyntaxFault,
     TooDeep,
     is_deep,
     line_indent,
@@ -60,7 +60,7 @@ class Statement:
 
 
 def scan(text: str) -> tuple[Statement, ...]:
-    """Return the statements. Raises `SyntaxFault` at the first text that is neither a header nor a pair."""
+    """Return the statements. Raises `InvalidSyntax` at the first text that is neither a header nor a pair."""
     found: list[Statement] = []
     counts: dict[KeyPath, int] = {}
     body: KeyPath = ()
@@ -134,7 +134,7 @@ def _plain(key: str) -> str:
     try:
         return str(tomllib.loads(f"key = {key}")["key"])
     except tomllib.TOMLDecodeError as error:
-        raise SyntaxFault(_NOT_TOML) from error
+        raise InvalidSyntax(_NOT_TOML) from error
 
 
 def _value_end(text: str, start: int) -> int:
@@ -145,7 +145,7 @@ def _value_end(text: str, start: int) -> int:
     while True:
         token = _TOKEN.match(text, at)
         if token is None:
-            raise SyntaxFault(_NOT_TOML, at)
+            raise InvalidSyntax(_NOT_TOML, at)
         if depth > MAX_DEPTH:
             raise TooDeep(at)
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -161,7 +161,7 @@ def _skip(text: str, at: int) -> int:
 def _match(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
     if found is None:
-        raise SyntaxFault(_NOT_TOML, at)
+        raise InvalidSyntax(_NOT_TOML, at)
     return found.end()
 
 
@@ -193,11 +193,11 @@ def sections(path: KeyPath, value: Any) -> list[list[str]]:
 
 
 def inline(value: object) -> str:
-    """Format a value on one line. Raises `SyntaxFault` for null, which TOML does not have."""
+    """Format a value on one line. Raises `InvalidSyntax` for null, which TOML does not have."""
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
-    raise SyntaxFault("TOML has no way to write null" if value is None else "TOML has no way to write this")
+    raise InvalidSyntax("TOML has no way to write null" if value is None else "TOML has no way to write this")
 
 
 def _body(table: dict[str, object]) -> list[str]:
@@ -269,7 +269,7 @@ class _TomlPosition:
     def added(self, text: str, step: str | int, value: object) -> list[Splice]:
         """Append a member or an item to the container at the end of the path."""
         if self.box is None:
-            raise SyntaxFault("its parent is neither an object nor a list")
+            raise InvalidSyntax("its parent is neither an object nor a list")
         new = pair((step,), value) if isinstance(step, str) else inline(value)
         layout = syntax.BracketLayout(text, _GAP, newline_of(text), "  ", is_inline=True, apart=" ")
         return syntax.add(layout, self.box, lambda _: new)
@@ -277,7 +277,7 @@ class _TomlPosition:
     def dropped(self, text: str) -> list[Splice]:
         """Remove the value at the end of the path."""
         if self.box is None or not self.is_there:
-            raise SyntaxFault("the key does not exist in this table")
+            raise InvalidSyntax("the key does not exist in this table")
         return syntax.drop(text, _GAP, self.box, self.index)
 
 
@@ -388,7 +388,7 @@ class _Toml:
             statements = scan(text)
         except TooDeep:
             raise
-        except SyntaxFault as error:
+        except InvalidSyntax as error:
             # If the standard library refuses the text too, its message is better.
             end = text.find("\n", error.offset or 0)
             _loaded(text if end < 0 else text[:end])
@@ -469,9 +469,9 @@ def _loaded(text: str) -> dict[str, object]:
         message = str(error)
         place = _PLACE.search(message)
         problem = f"it is not TOML ({_PLACE.sub('', message)})"
-        raise SyntaxFault(problem, _offset(text, place)) from error
+        raise InvalidSyntax(problem, _offset(text, place)) from error
     except ValueError as error:
-        raise SyntaxFault("it is not TOML (a number has too many digits)") from error
+        raise InvalidSyntax("it is not TOML (a number has too many digits)") from error
 
 
 def _offset(text: str, place: re.Match[str] | None) -> int | None:

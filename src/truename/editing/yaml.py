@@ -14,10 +14,10 @@ import yaml
 from truename.editing import syntax
 from truename.editing.syntax import (
     MAX_DEPTH,
+    InvalidSyntax,
     ParsedText,
     SyntaxContainer,
     SyntaxEntry,
-    SyntaxFault,
     TooDeep,
     newline_of,
 )
@@ -176,7 +176,7 @@ class _Edit:
         if pair is not None:
             return self._replace(holder, pair, value)
         if holder.kind not in {"map", "list"}:
-            raise SyntaxFault("its parent is an alias, or merged from another place")
+            raise InvalidSyntax("its parent is an alias, or merged from another place")
         if holder.is_flow:
             return self._append_flow(above, holder, where[-1], value)
         end = self._end(holder)
@@ -186,7 +186,7 @@ class _Edit:
         above, holder = self._find_container(where[:-1])
         pair = holder.child(where[-1])
         if pair is None:
-            raise SyntaxFault("the key does not exist here (it may come from an alias or a merge)")
+            raise InvalidSyntax("the key does not exist here (it may come from an alias or a merge)")
         if holder.is_flow:
             return syntax.drop(self.text, _GAP, _box(holder), holder.pairs.index(pair))
         if len(holder.pairs) == 1 and holder is not self.root:
@@ -201,7 +201,7 @@ class _Edit:
         index = holder.pairs.index(pair) + 1
         following = holder.pairs[index].start if index < len(holder.pairs) else pair.start
         if following == pair.start or "#" in self.text[self._line_end(self._end(pair.node)) : following]:
-            raise SyntaxFault("it shares its line with another entry")
+            raise InvalidSyntax("it shares its line with another entry")
         return pair.start, following, ""
 
     def _find_container(self, where: KeyPath) -> tuple[tuple[Node, Pair] | None, Node]:
@@ -210,10 +210,10 @@ class _Edit:
         for step in where:
             pair = node.child(step) if node else None
             if node is None or pair is None:
-                raise SyntaxFault("its parent is an alias, or merged from another place")
+                raise InvalidSyntax("its parent is an alias, or merged from another place")
             above, node = (node, pair), pair.node
         if node is None:
-            raise SyntaxFault("the file is empty")
+            raise InvalidSyntax("the file is empty")
         return above, node
 
     def _replace(self, holder: Node, pair: Pair, value: object) -> list[Splice]:
@@ -255,7 +255,7 @@ class _Edit:
         colon = self._colon(above[1])
         start = pair.start if holder.kind == "map" else self._dash(holder, pair)
         if start is None:
-            raise SyntaxFault("its dash shares a line with another entry")
+            raise InvalidSyntax("its dash shares a line with another entry")
         return [(colon, colon, f" {empty}"), self._remove_lines(start, self._end(holder))]
 
     def _remove_lines(self, start: int, end: int) -> Splice:
@@ -282,7 +282,7 @@ class _Edit:
         """Return the offset after a member's colon."""
         found = _COLON.match(self.text, pair.end)
         if found is None:
-            raise SyntaxFault("its key and colon are not next to each other")
+            raise InvalidSyntax("its key and colon are not next to each other")
         return found.end()
 
     def _end(self, node: Node) -> int:
@@ -357,10 +357,10 @@ class _Yaml:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             problem = error.problem or error.context or "syntax error"
-            raise SyntaxFault(_NOT_YAML.format(problem), mark.index if mark else None) from error
+            raise InvalidSyntax(_NOT_YAML.format(problem), mark.index if mark else None) from error
         except yaml.YAMLError as error:
             found = yaml.reader.Reader.NON_PRINTABLE.search(text)
-            raise SyntaxFault(
+            raise InvalidSyntax(
                 _NOT_YAML.format("a character that it does not allow"), found and found.start()
             ) from error
         root = builder.root
@@ -415,7 +415,7 @@ class _Builder:
             case yaml.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:
-                    raise SyntaxFault("it holds several documents", _start(event)[0])
+                    raise InvalidSyntax("it holds several documents", _start(event)[0])
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 self._begin(event)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -427,7 +427,7 @@ class _Builder:
             case yaml.AliasEvent():
                 start, column = _start(event)
                 if event.anchor not in self._anchors:
-                    raise SyntaxFault("an alias refers to an anchor that is missing or incomplete", start)
+                    raise InvalidSyntax("an alias refers to an anchor that is missing or incomplete", start)
                 node, weight = self._anchors[event.anchor]
                 self._add(Node("alias", start, _end(event), column, node.value), weight)
 
@@ -462,7 +462,7 @@ class _Builder:
         above = self._open[-1]
         above.weight += weight
         if above.weight > _MOST_VALUES:
-            raise SyntaxFault("it holds too many values", node.start)
+            raise InvalidSyntax("it holds too many values", node.start)
         if above.node.kind == "list":
             above.node.pairs.append(Pair(len(above.node.pairs), node.start, node.start, node))
             above.node.value.append(node.value)
@@ -475,7 +475,7 @@ class _Builder:
     def _pair(self, above: _OpenCollection, key: Node, node: Node) -> None:
         name = key.text
         if name is None:
-            raise SyntaxFault("a key is not a string", key.start)
+            raise InvalidSyntax("a key is not a string", key.start)
         value = above.node.value
         if name == _MERGE and key.is_plain:
             _merge(value, above.seen, node)
@@ -519,7 +519,7 @@ def _merge(value: dict[str, object], seen: set[str], node: Node) -> None:
     """Add the members of a merged (<<) object whose keys are not written here."""
     parts = node.value if isinstance(node.value, list) else [node.value]
     if not all(isinstance(part, dict) for part in parts):
-        raise SyntaxFault("a merged value is not an object", node.start)
+        raise InvalidSyntax("a merged value is not an object", node.start)
     for part in parts:
         for key, item in part.items():
             if key not in seen:

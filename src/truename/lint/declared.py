@@ -189,7 +189,7 @@ def _said(arguments: Mapping[str, ast.expr]) -> Mapping[str, object]:
     values = {name: _value(node) for name, node in arguments.items() if name in FIELDS}
     told = {name: value for name, (is_known, value) in values.items() if is_known}
     said = read_fields(told)
-    faulty = {f"{META_PREFIX}{name}": told[name] for name in said.faults}
+    faulty = {f"{META_PREFIX}{name}": told[name] for name in said.errors}
     return {**written_metadata(Metadata(**said.values)), **faulty}
 
 

@@ -53,9 +53,9 @@ def invalid_metadata_findings(
     """Yield a finding for each tool with invalid metadata; the operator's value for a field takes precedence."""
     judge = _Suppressions(entries)
     for one in declarations:
-        faults = judge.exposure(one).faults(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
-        if faults:
-            yield _finding(one, faults)
+        errors = judge.exposure(one).errors(_tool(one)) if not one.definition.keys().isdisjoint(_SPOKEN) else {}
+        if errors:
+            yield _finding(one, errors)
 
 
 class _Suppressions:
@@ -78,10 +78,10 @@ def _tool(one: Declaration) -> Tool:
     return Tool(id, Origin(one.server, one.name, one.server), one.definition)
 
 
-def _finding(one: Declaration, faults: Mapping[str, str]) -> Finding:
-    is_hidden = not faults.keys().isdisjoint(LIMITS)
+def _finding(one: Declaration, errors: Mapping[str, str]) -> Finding:
+    is_hidden = not errors.keys().isdisjoint(LIMITS)
     fields: defaultdict[str, list[str]] = defaultdict(list)
-    for field, problem in faults.items():
+    for field, problem in errors.items():
         fields[problem].append(field)
     told = "; ".join(f"{', '.join(several)}: {problem}" for problem, several in fields.items())
     rule = UPKEEP["unreadable_metadata"]

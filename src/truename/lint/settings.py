@@ -151,7 +151,7 @@ def _read_settings(file: Path) -> LintSettings:
     table = _own_table(file, _SECTION)
     if not isinstance(table, dict):
         raise config_error(str(file), _SECTION, "it is not a table", f"Write [{_SECTION}] with {', '.join(_KEYS)}.")
-    faults = ConfigErrors(str(file))
+    errors = ConfigErrors(str(file))
     told: dict[str, Any] = {}
     for key, value in table.items():
         if key == "baseline" and isinstance(value, str):
@@ -159,14 +159,14 @@ def _read_settings(file: Path) -> LintSettings:
         elif key in {"sources", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
             told[key] = tuple(value)
         elif key in _KEYS:
-            faults.add(
+            errors.add(
                 f"{_SECTION}.{key}",
                 f"it is not a {'string' if key == 'baseline' else 'list of strings'}",
                 "Correct it.",
             )
         else:
-            faults.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", spelling_remedy(key, _KEYS))
-    faults.raise_any()
+            errors.add(f"{_SECTION}.{excerpt(key)[1:-1]}", "it is not a setting", spelling_remedy(key, _KEYS))
+    errors.raise_any()
     return LintSettings(**told)
 
 

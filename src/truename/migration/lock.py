@@ -304,20 +304,20 @@ class _LockReader:
 
     def lock(self) -> Lock:
         if len(self._text) > MAX_LOCK:
-            raise self._fault(0, f"it is larger than {MAX_LOCK:,} characters")
+            raise self._error(0, f"it is larger than {MAX_LOCK:,} characters")
         if conflict := _CONFLICT.search(self._text):
             line = self._text.count("\n", 0, conflict.start()) + 1
-            raise self._fault(line, "it has an unresolved merge conflict", _SETTLE)
+            raise self._error(line, "it has an unresolved merge conflict", _SETTLE)
         content = self._content()
         version = content.get("format")
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise self._fault(0, "it is not a truename.lock: it has no format")
+            raise self._error(0, "it is not a truename.lock: it has no format")
         if version > _FORMAT:
-            raise self._fault(0, f"it was written by a newer Truename (format {version})", _NEWER)
+            raise self._error(0, f"it was written by a newer Truename (format {version})", _NEWER)
         self._check_keys(content, _KEYS, 0)
         protocol = content.get("protocol", "")
         if not isinstance(protocol, str):
-            raise self._fault(0, "its protocol is not a string")
+            raise self._error(0, "its protocol is not a string")
         return Lock(self._tools(content.get("tools")), self._texts(content, "sources", 0), protocol)
 
     def _content(self) -> dict[str, object]:
@@ -326,36 +326,36 @@ class _LockReader:
         except tomllib.TOMLDecodeError as error:
             place = _PLACE.search(str(error))
             line = int(place[1]) if place else self._text.count("\n") + 1
-            raise self._fault(line, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
+            raise self._error(line, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
         except (RecursionError, ValueError) as error:
             # Python refuses to parse an integer of thousands of digits.
-            raise self._fault(0, "it is nested too deeply, or contains a number that is too long") from error
+            raise self._error(0, "it is nested too deeply, or contains a number that is too long") from error
 
     def _tools(self, listed: object) -> tuple[Pin, ...]:
         if not isinstance(listed, list):
-            raise self._fault(0, "it has no list of tools")
+            raise self._error(0, "it has no list of tools")
         lines = self._lines if len(self._lines) == len(listed) else [0] * len(listed)
         found: dict[Key, Pin] = {}
         for line, entry in zip(lines, listed, strict=True):
             pin = self._pin(entry, line)
             if pin.key in found:
-                raise self._fault(line, f"{excerpt(pin.name)} is repeated")
+                raise self._error(line, f"{excerpt(pin.name)} is repeated")
             found[pin.key] = pin
         return tuple(found[key] for key in sorted(found))
 
     def _pin(self, entry: object, line: int) -> Pin:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            raise self._fault(line, "a tool has no name")
+            raise self._error(line, "a tool has no name")
         self._check_keys(entry, _FIELDS, line)
         server = entry.get("server", "")
         if not isinstance(server, str):
-            raise self._fault(line, f"the server of {excerpt(entry['name'])} is not a string")
+            raise self._error(line, f"the server of {excerpt(entry['name'])} is not a string")
         recorded = {key: entry[key] for key in _DIGESTS if key in entry}
         for key, value in recorded.items():
             if not isinstance(value, str) or not _DIGEST.fullmatch(value):
-                raise self._fault(line, f"the {key} of {excerpt(entry['name'])} is not a digest")
+                raise self._error(line, f"the {key} of {excerpt(entry['name'])} is not a digest")
         if "digest" not in recorded:
-            raise self._fault(line, f"{excerpt(entry['name'])} has no digest")
+            raise self._error(line, f"{excerpt(entry['name'])} has no digest")
         definition = self._definition(entry["name"], entry.get("definition"), line)
         pin = Pin(
             entry["name"],
@@ -366,7 +366,7 @@ class _LockReader:
             limits=self._texts(entry, "limits", line),
         )
         if pin.digest != recorded["digest"]:
-            raise self._fault(line, f"the definition of {excerpt(entry['name'])} does not match its digest")
+            raise self._error(line, f"the definition of {excerpt(entry['name'])} does not match its digest")
         return pin
 
     def _definition(self, name: str, text: object, line: int) -> Mapping[str, object] | None:
@@ -377,21 +377,21 @@ class _LockReader:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not found.keys() <= set(_DEFINED):
-            raise self._fault(line, f"the definition of {excerpt(name)} is not valid JSON of a definition")
+            raise self._error(line, f"the definition of {excerpt(name)} is not valid JSON of a definition")
         return {"name": name, **found}
 
     def _texts(self, table: Mapping[str, object], key: str, line: int) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise self._fault(line, f"its {key} are not a list of strings")
+            raise self._error(line, f"its {key} are not a list of strings")
         return tuple(value)
 
     def _check_keys(self, table: Mapping[str, object], known: tuple[str, ...], line: int) -> None:
         for key in table:
             if key not in known:
-                raise self._fault(line, f"{excerpt(key)} is not a field of a lock")
+                raise self._error(line, f"{excerpt(key)} is not a field of a lock")
 
-    def _fault(self, line: int, problem: str, remedy: str = _AGAIN) -> ConfigError:
+    def _error(self, line: int, problem: str, remedy: str = _AGAIN) -> ConfigError:
         return ConfigError(file=self._file, key=f"line {line}" if line else "", problem=problem, remedy=remedy)
 
 

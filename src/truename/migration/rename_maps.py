@@ -35,21 +35,21 @@ def read_map(raw: bytes, file: str) -> Mapping[str, str]:
     {'fs.list': 'fs_list'}
     """
     if len(raw) > MAX_MAP:
-        raise _fault(file, "", f"it is larger than {MAX_MAP:,} bytes")
+        raise _error(file, "", f"it is larger than {MAX_MAP:,} bytes")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _fault(file, "", f"it is not UTF-8 (byte {error.start})") from error
+        raise _error(file, "", f"it is not UTF-8 (byte {error.start})") from error
     try:
         content = _toml(text, file) if file.lower().endswith(".toml") else _json(text, file)
     except RecursionError as error:
-        raise _fault(file, "", "it is nested too deeply") from error
+        raise _error(file, "", "it is nested too deeply") from error
     found = content.get(_TABLE, content if not file.lower().endswith(".toml") else None)
     if not isinstance(found, dict) or not found:
-        raise _fault(file, _TABLE, "it has no renames")
+        raise _error(file, _TABLE, "it has no renames")
     for old, new in found.items():
         if not isinstance(new, str):
-            raise _fault(file, excerpt(old), "the new name is not a string")
+            raise _error(file, excerpt(old), "the new name is not a string")
     return found
 
 
@@ -59,7 +59,7 @@ def _toml(text: str, file: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         where = place[1] if place else f"line {text.count(chr(10)) + 1} (the end)"
-        raise _fault(file, where, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
+        raise _error(file, where, f"it is not TOML ({_PLACE.sub('', str(error))})") from error
 
 
 def _json(text: str, file: str) -> dict[str, object]:
@@ -67,21 +67,21 @@ def _json(text: str, file: str) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise _fault(file, excerpt(next(key for key in keys if keys.count(key) > 1)), "it is repeated")
+            raise _error(file, excerpt(next(key for key in keys if keys.count(key) > 1)), "it is repeated")
         return found
 
     try:
         content = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise _fault(file, f"line {error.lineno}, column {error.colno}", f"it is not JSON ({error.msg})") from error
+        raise _error(file, f"line {error.lineno}, column {error.colno}", f"it is not JSON ({error.msg})") from error
     except ValueError as error:
-        raise _fault(file, "", f"it is not JSON ({error})") from error
+        raise _error(file, "", f"it is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise _fault(file, "", "it is not an object")
+        raise _error(file, "", "it is not an object")
     return content
 
 
-def _fault(file: str, key: str, problem: str) -> ConfigError:
+def _error(file: str, key: str, problem: str) -> ConfigError:
     return ConfigError(file=file, key=key, problem=problem, remedy=_SHAPE)
 
 
@@ -131,5 +131,5 @@ def propose_by_convention(names: Iterable[str], convention: Convention) -> Renam
         if found.suggested:
             renames[name] = found.suggested
         elif not found.ok:
-            unclear[name] = "; ".join(f"it {fault.text}" for fault in found.faults) or "it fits no category"
+            unclear[name] = "; ".join(f"it {fault.text}" for fault in found.errors) or "it fits no category"
     return RenameProposal(MappingProxyType(renames), MappingProxyType(unclear))

@@ -88,7 +88,7 @@ def new_name_problem(name: str) -> str:
     >>> new_name_problem("fs.list"), new_name_problem("fs list")
     ('', "' ' would not be read as part of the name")
     """
-    return _fault(name, _UNWRITABLE)
+    return _error(name, _UNWRITABLE)
 
 
 def old_name_problem(name: str) -> str:
@@ -97,10 +97,10 @@ def old_name_problem(name: str) -> str:
     >>> old_name_problem("fs list"), bool(old_name_problem("fs`list"))
     ('', True)
     """
-    return _fault(name, _UNFINDABLE)
+    return _error(name, _UNFINDABLE)
 
 
-def _fault(name: str, never: re.Pattern[str]) -> str:
+def _error(name: str, never: re.Pattern[str]) -> str:
     if not name.strip() or len(name) > MAX_FOREIGN:
         return f"it is empty or longer than {MAX_FOREIGN:,} characters"
     if not name.isprintable():

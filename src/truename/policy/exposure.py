@@ -49,9 +49,9 @@ def read_metadata(table: object, file: str = "metadata") -> Mapping[str, Mapping
     """
     if not isinstance(table, Mapping) or len(table) > _MOST:
         raise config_error(file, "metadata", f"it is not a table of at most {_MOST:,} entries", _REMEDY)
-    faults = ConfigErrors(file, _REMEDY)
-    read = {glob: found for glob, entry in table.items() if (found := _entry(glob, entry, faults)) is not None}
-    faults.raise_any()
+    errors = ConfigErrors(file, _REMEDY)
+    read = {glob: found for glob, entry in table.items() if (found := _entry(glob, entry, errors)) is not None}
+    errors.raise_any()
     return MappingProxyType(read)
 
 
@@ -70,17 +70,17 @@ class Overrides:
         return exact.over(globbed)
 
 
-def _entry(glob: object, entry: object, faults: ConfigErrors) -> Mapping[str, object] | None:
+def _entry(glob: object, entry: object, errors: ConfigErrors) -> Mapping[str, object] | None:
     where = f"metadata.{excerpt(str(glob))}"
     if problem := glob_error(glob) if isinstance(glob, str) else "it is not a text":
-        faults.add(where, f"it cannot match any tool: {problem}")
+        errors.add(where, f"it cannot match any tool: {problem}")
     if not isinstance(entry, Mapping) or len(entry) > len(FIELDS) * 8:
-        faults.add(where, "it is not a table of fields")
+        errors.add(where, "it is not a table of fields")
         return None
     patch = read_fields(entry)
-    for name, problem in patch.faults.items():
+    for name, problem in patch.errors.items():
         close = [] if name in FIELDS else get_close_matches(name, FIELDS, 1)
-        faults.add(f"{where}.{name}", problem, f"Did you mean {close[0]!r}?" if close else "")
+        errors.add(f"{where}.{name}", problem, f"Did you mean {close[0]!r}?" if close else "")
     return MappingProxyType(dict(patch.values))
 
 
@@ -146,9 +146,9 @@ class Exposure:
         """Return the effective metadata: the operator's, else the author's, else the one derived from the name."""
         return self._effective(_subject(tool, formerly)).metadata
 
-    def faults(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Mapping[str, str]:
+    def errors(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Mapping[str, str]:
         """Return the errors in a tool's metadata by field; an error in a field that restricts the tool hides it."""
-        return self._effective(_subject(tool, formerly)).faults
+        return self._effective(_subject(tool, formerly)).errors
 
     def visible(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> bool:
         """Return whether a tool may be listed and called in this context."""
@@ -206,10 +206,10 @@ class Exposure:
             return patch
         found, platforms, apps = patch.metadata, self.convention.platforms, self.convention.apps
         unknown = [name for name in found.platforms if platforms and name not in platforms]
-        faults = {"platforms": f"{excerpt(unknown[0])} is not a platform of the convention"} if unknown else {}
+        errors = {"platforms": f"{excerpt(unknown[0])} is not a platform of the convention"} if unknown else {}
         if found.app and apps is not None and found.app not in map(lower_ascii, apps):
-            faults["app"] = f"{excerpt(found.app)} is not an app of the convention"
-        return MetadataPatch(values=patch.values, faults={**faults, **patch.faults}) if faults else patch
+            errors["app"] = f"{excerpt(found.app)} is not an app of the convention"
+        return MetadataPatch(values=patch.values, errors={**errors, **patch.errors}) if errors else patch
 
 
 def _subject(tool: Tool | Call, formerly: tuple[ToolId, ...]) -> _Subject:

@@ -243,20 +243,20 @@ def read_policy(table: object, file: str = "policy") -> Policy:
     >>> read_policy({"default": "deny", "rules": [{"outcome": "allow", "tools": ["git/*"]}]}).default
     'deny'
     """
-    faults = ConfigErrors(file, _REMEDY)
+    errors = ConfigErrors(file, _REMEDY)
     if not isinstance(table, Mapping):
-        faults.add("policy", "it is not an object")
+        errors.add("policy", "it is not an object")
         table = {}
     for key in table:
         if key not in _TABLE:
-            faults.add(f"policy.{_shown(key)}", "it is not a field of a policy", spelling_remedy(key, _TABLE))
+            errors.add(f"policy.{_shown(key)}", "it is not a field of a policy", spelling_remedy(key, _TABLE))
     default = table.get("default", "allow")
     try:
         TERMS["outcome"].read(default)
     except ValueError as error:
-        faults.add("policy.default", str(error))
-    rules = _rules(table.get("rules", []), faults)
-    faults.raise_any()
+        errors.add("policy.default", str(error))
+    rules = _rules(table.get("rules", []), errors)
+    errors.raise_any()
     if "default" not in table and any(rule.outcome == "allow" for rule in rules):
         default = "ask"
     return Policy(rules=rules, default=default)
@@ -286,55 +286,55 @@ def read_rules(entries: object, file: str = "policy") -> tuple[CallRule, ...]:
         ...
     truename.errors.ConfigError: policy: policy.rules[0].tool: it is not a field of a rule. Did you mean 'tools'?
     """
-    faults = ConfigErrors(file, _REMEDY)
-    rules = _rules(entries, faults)
-    faults.raise_any()
+    errors = ConfigErrors(file, _REMEDY)
+    rules = _rules(entries, errors)
+    errors.raise_any()
     return rules
 
 
-def _rules(entries: object, faults: ConfigErrors) -> tuple[CallRule, ...]:
+def _rules(entries: object, errors: ConfigErrors) -> tuple[CallRule, ...]:
     if not isinstance(entries, list | tuple) or len(entries) > _MOST:
-        faults.add("policy.rules", f"it is not a list of at most {_MOST:,} rules")
+        errors.add("policy.rules", f"it is not a list of at most {_MOST:,} rules")
         return ()
     names: set[str] = set()
     rules = []
     for number, entry in enumerate(entries):
         where = f"policy.rules[{number}]"
-        found = _terms(entry, where, faults)
+        found = _terms(entry, where, errors)
         if found is None:
             continue
         if found["name"] in names:
-            faults.add(f"{where}.name", "an earlier rule has this name")
+            errors.add(f"{where}.name", "an earlier rule has this name")
         names.add(found["name"])
         rules.append(CallRule(**found))
     return tuple(rules)
 
 
-def _terms(entry: object, where: str, faults: ConfigErrors) -> dict[str, Any] | None:
+def _terms(entry: object, where: str, errors: ConfigErrors) -> dict[str, Any] | None:
     """Read the fields of a rule; return None after adding all errors found."""
     if not isinstance(entry, Mapping):
-        faults.add(where, "it is not an object")
+        errors.add(where, "it is not an object")
         return None
-    before = len(faults)
+    before = len(errors)
     found: dict[str, object] = {"name": where}
     for key, value in entry.items():
         term = _WRITTEN.get(key)
         if term is None:
-            faults.add(f"{where}.{_shown(key)}", "it is not a field of a rule", spelling_remedy(key, _WRITTEN))
+            errors.add(f"{where}.{_shown(key)}", "it is not a field of a rule", spelling_remedy(key, _WRITTEN))
             continue
         hints = value if term == "annotations" and isinstance(value, Mapping) else {}
         unknown = [name for name in hints if name not in HINTS]
         for name in unknown:
-            faults.add(f"{where}.{key}.{_shown(name)}", "it is not an annotation", spelling_remedy(name, HINTS))
+            errors.add(f"{where}.{key}.{_shown(name)}", "it is not an annotation", spelling_remedy(name, HINTS))
         if unknown:
             continue
         try:
             found[term] = TERMS[term].read(value)
         except ValueError as error:
-            faults.add(f"{where}.{key}", str(error))
+            errors.add(f"{where}.{key}", str(error))
     if "outcome" not in entry:
-        faults.add(f"{where}.outcome", "it is missing")
-    return found if len(faults) == before else None
+        errors.add(f"{where}.outcome", "it is missing")
+    return found if len(errors) == before else None
 
 
 def _shown(key: object) -> str:

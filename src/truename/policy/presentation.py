@@ -154,69 +154,69 @@ def _both(below: Words, above: Words) -> Words:
 def _read(table: object, file: str = "tools") -> Mapping[str, Words]:
     if not isinstance(table, Mapping) or len(table) > _MOST:
         raise config_error(file, "tools", f"it is not a table of at most {_MOST:,} tools", _REMEDY)
-    faults = ConfigErrors(file, _REMEDY)
+    errors = ConfigErrors(file, _REMEDY)
     if sum(is_wild(str(key)) for key in table) > _MOST_GLOBS:
-        faults.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
-    read = {str(key): _entry(key, entry, faults) for key, entry in table.items()}
-    if not len(faults):
+        errors.add("tools", f"it has more than {_MOST_GLOBS} globs", "Name tools by their ids.")
+    read = {str(key): _entry(key, entry, errors) for key, entry in table.items()}
+    if not len(errors):
         for key, problem in islice(_contradictions(read), _MOST_REPORTED):
-            faults.add(key, problem, "Write the same text, or globs that cannot both match one tool.")
-    faults.raise_any()
+            errors.add(key, problem, "Write the same text, or globs that cannot both match one tool.")
+    errors.raise_any()
     return MappingProxyType(read)
 
 
-def _entry(key: object, entry: object, faults: ConfigErrors) -> Words:
+def _entry(key: object, entry: object, errors: ConfigErrors) -> Words:
     where = f"tools.{excerpt(str(key))}"
     if problem := glob_error(key) if isinstance(key, str) else "it is not a text":
-        faults.add(where, f"it cannot match any tool: {problem}")
-    return MappingProxyType(_table(entry, where, _FIELDS, faults))
+        errors.add(where, f"it cannot match any tool: {problem}")
+    return MappingProxyType(_table(entry, where, _FIELDS, errors))
 
 
 def _table(
-    table: object, where: str, fields: Mapping[str, Callable[..., object]], faults: ConfigErrors
+    table: object, where: str, fields: Mapping[str, Callable[..., object]], errors: ConfigErrors
 ) -> dict[str, object]:
     """Read an object of these fields; null counts as omitted."""
     if not isinstance(table, Mapping) or len(table) > len(fields) * 8:
-        faults.add(where, "it is not a table of fields")
+        errors.add(where, "it is not a table of fields")
         return {}
     found: dict[str, object] = {}
     for name, value in table.items():
         at = f"{where}.{excerpt(str(name))[1:-1]}"
         if name not in fields:
             remedy = _NAMES if name == "name" else spelling_remedy(name, fields)
-            faults.add(at, "it is not a field of a tool's presentation", remedy)
+            errors.add(at, "it is not a field of a tool's presentation", remedy)
         elif value is not None:
-            found[name] = fields[name](value, at, faults)
+            found[name] = fields[name](value, at, errors)
     return found
 
 
-def _title(value: object, where: str, faults: ConfigErrors) -> str:
-    text = _text(value, where, faults, LONGEST_TITLE)
+def _title(value: object, where: str, errors: ConfigErrors) -> str:
+    text = _text(value, where, errors, LONGEST_TITLE)
     if "\n" in text or "\r" in text or "\t" in text:
-        faults.add(where, "it has more than one line")
+        errors.add(where, "it has more than one line")
     return text
 
 
-def _text(value: object, where: str, faults: ConfigErrors, most: int) -> str:
+def _text(value: object, where: str, errors: ConfigErrors, most: int) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
-        faults.add(where, f"it is not a text of 1 to {most:,} characters")
+        errors.add(where, f"it is not a text of 1 to {most:,} characters")
         return ""
     if problem := concealed(value):
-        faults.add(where, problem)
+        errors.add(where, problem)
     return value
 
 
-def _hint(value: object, where: str, faults: ConfigErrors) -> bool:
+def _hint(value: object, where: str, errors: ConfigErrors) -> bool:
     if not isinstance(value, bool):
-        faults.add(where, "it is neither true nor false")
+        errors.add(where, "it is neither true nor false")
     return value is True
 
 
 _ANNOTATIONS: Final[Mapping[str, Callable[..., object]]] = {**dict.fromkeys(HINTS, _hint), "title": _title}
 _FIELDS: Final[Mapping[str, Callable[..., object]]] = {
     "title": _title,
-    "description": lambda value, where, faults: _text(value, where, faults, LONGEST_DESCRIPTION),
-    _NOTES: lambda value, where, faults: MappingProxyType(_table(value, where, _ANNOTATIONS, faults)),
+    "description": lambda value, where, errors: _text(value, where, errors, LONGEST_DESCRIPTION),
+    _NOTES: lambda value, where, errors: MappingProxyType(_table(value, where, _ANNOTATIONS, errors)),
 }
 
 

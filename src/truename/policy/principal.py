@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LOCAL", "WRITTEN", "Principal", "principal_fault"]
+__all__ = ["LOCAL", "WRITTEN", "Principal", "principal_error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +60,12 @@ _ESCAPE: Final = -1
 _END: Final[_State] = (2 * len(_PIECES) - 1, 0)
 
 
-def principal_fault(glob: str) -> str:
+def principal_error(glob: str) -> str:
     """Return why a glob cannot match any principal's key, with a suggestion; "" if it can.
 
-    >>> principal_fault('["https://idp.example", "ann"]'), principal_fault("an*"), principal_fault('["*ann"]')
+    >>> principal_error('["https://idp.example", "ann"]'), principal_error("an*"), principal_error('["*ann"]')
     ('', '', '')
-    >>> principal_fault('["iss","ann"]')
+    >>> principal_error('["iss","ann"]')
     'it matches no principal: a key with an issuer is written ["ISSUER", "NAME"]; write ["iss", "ann"]'
     """
     # A key that does not begin with "[" can be any name.

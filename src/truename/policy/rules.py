@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id, glob_error
 from truename.errors import ConfigError, excerpt
-from truename.policy.principal import principal_fault
+from truename.policy.principal import principal_error
 
 if TYPE_CHECKING:
     from truename.catalog import Origin
@@ -108,7 +108,7 @@ def _globs(value: object) -> tuple[str, ...]:
 def _principals(value: object) -> tuple[str, ...]:
     globs = _texts(value)
     for glob in globs:
-        if fault := principal_fault(glob):
+        if fault := principal_error(glob):
             message = f"{excerpt(glob)}: {fault}"
             raise ValueError(message)
     return globs

@@ -259,17 +259,17 @@ class LoginPages:
         except FetchError as fault:
             # The text contains no secrets, but may contain text of the authorization server.
             log.warning("A login at a server failed: %s", fault)
-            response = _fault(f"You are not logged in: {fault}.")
+            response = _error(f"You are not logged in: {fault}.")
         except StoreError as error:
             log.error("A login at a server failed: %s", error)  # noqa: TRY400 - the text is complete
-            response = _fault("Logins cannot be stored. Try again later.", 503)
+            response = _error("Logins cannot be stored. Try again later.", 503)
         await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
         path, method = request.url.path, request.method
         found = _LINK.fullmatch(path)
         if len(request.scope["query_string"]) > _LONGEST_QUERY:
-            return _fault("The address is too long.", 414)
+            return _error("The address is too long.", 414)
         if method == "GET" and _BACK.fullmatch(path):
             return await self._came_back(request)
         if (method, path) == ("GET", CLIENT) and self._is_secure:
@@ -278,7 +278,7 @@ class LoginPages:
             return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
         attempt = None if found is None else self._logins.at(found[1])
         if attempt is None:
-            return _fault(_GONE, 404)
+            return _error(_GONE, 404)
         if method == "POST":
             return await self._agreed(request, attempt)
         return self._asking(request, attempt) if method == "GET" else Response(status_code=405)
@@ -303,9 +303,9 @@ class LoginPages:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         csrf: object = (await request.form()).get("csrf") if kind == _FORM else None
         if not browser or not isinstance(csrf, str):
-            return _fault(_GONE)
+            return _error(_GONE)
         if not hmac.compare_digest(csrf.encode(), _csrf(browser, attempt).encode()):
-            return _fault(_GONE, 403)
+            return _error(_GONE, 403)
         recognizer = self._logins.recognizer
         if recognizer is None or not self._logins.recognizes(attempt.principal):
             return _to(await self._logins.begin(attempt, browser))
@@ -314,20 +314,20 @@ class LoginPages:
     async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
         attempt = self._logins.at(link)
         if attempt is None:
-            return _fault(_GONE, 404)
+            return _error(_GONE, 404)
         if who.key != attempt.principal.key:
             log.warning("A login at a server was started by another person than the one who was asked")
-            return _fault(_ANOTHER, 403)
+            return _error(_ANOTHER, 403)
         try:
             return _to(await self._logins.begin(attempt, browser))
         except FetchError as fault:
-            return _fault(f"You are not logged in: {fault}.")
+            return _error(f"You are not logged in: {fault}.")
 
     async def _came_back(self, request: Request) -> Response:
         pairs = request.query_params.multi_items()
         said = dict(pairs)
         if len(said) < len(pairs):
-            return _fault(_GONE)
+            return _error(_GONE)
         attempt = await self._logins.finish(said, request.cookies.get(self._cookie, ""), request.url.path)
         text = f"You are logged in at {escape(attempt.server)}. This window can be closed."
         return page("Logged in", f"<h1>Logged in</h1><p>{text}</p>", 200)
@@ -342,5 +342,5 @@ def _to(url: str) -> Response:
     return RedirectResponse(url, 303, headers=_NO_STORE)
 
 
-def _fault(text: str, status: int = 400) -> Response:
+def _error(text: str, status: int = 400) -> Response:
     return page("Not logged in", f"<h1>Not logged in</h1><p>{escape(text)}</p>", status)

@@ -338,14 +338,14 @@ def read_plain(path: Path) -> dict[str, object]:
     if text.lstrip().startswith(("{", "//", "/*")):
         return decode(text, str(path), toml=False)
     if len(text) > _MAX_YAML:
-        raise _fault(path, f"it is larger than {_MAX_YAML:,} characters", "Give a configuration file.")
+        raise _error(path, f"it is larger than {_MAX_YAML:,} characters", "Give a configuration file.")
     try:
         found = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, made stricter
         _measure(found, {})
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _fault(path, f"it is not YAML ({_said_source(error)})", "Fix the file there.") from None
+        raise _error(path, f"it is not YAML ({_said_source(error)})", "Fix the file there.") from None
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-        raise _fault(path, "it is not an object with named keys", "Give a gateway's configuration file.")
+        raise _error(path, "it is not an object with named keys", "Give a gateway's configuration file.")
     return found
 
 
@@ -370,7 +370,7 @@ def _said_source(error: Exception) -> str:
     return f"{excerpt(what)[1:-1]}{place}"
 
 
-def _fault(path: Path, problem: str, remedy: str) -> ConfigError:
+def _error(path: Path, problem: str, remedy: str) -> ConfigError:
     return ConfigError(file=str(path), key="", problem=problem, remedy=remedy)
 
 

@@ -21,7 +21,7 @@ from truename.identity import fold
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.conventions.classification import Classification, SpellingFault
+    from truename.conventions.classification import Classification, SpellingError
     from truename.conventions.convention import Convention
     from truename.conventions.declarations import Declaration
     from truename.conventions.rules.texts import ToolMention, ToolTexts
@@ -90,11 +90,11 @@ class LintContext:
         return {name: classify(name, self.convention) for name in {one.name for one in self.everything}}
 
     @cached_property
-    def faults(self) -> Mapping[str, Sequence[tuple[Declaration, SpellingFault]]]:
+    def errors(self) -> Mapping[str, Sequence[tuple[Declaration, SpellingError]]]:
         """The spelling errors of all names, by the name of the violated rule."""
-        found: defaultdict[str, list[tuple[Declaration, SpellingFault]]] = defaultdict(list)
+        found: defaultdict[str, list[tuple[Declaration, SpellingError]]] = defaultdict(list)
         for one in self.declarations:
-            for fault in self.classes[one.name].faults:
+            for fault in self.classes[one.name].errors:
                 found[fault.rule].append((one, fault))
         return found
 

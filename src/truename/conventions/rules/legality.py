@@ -41,7 +41,7 @@ def illegal_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
     Instead: `get_weather`, `search_files`
     """
-    for declaration, fault in context.faults.get(rule.name, ()):
+    for declaration, fault in context.errors.get(rule.name, ()):
         fact = f"{excerpt(declaration.name)} {fault.text}."
         yield build_renaming(rule, declaration, fact, _suggested(declaration, context.convention, ()), _OTHERWISE)
 
@@ -61,9 +61,9 @@ def illegal_for_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
         declaration, refusing = refusal.declaration, refusal.for_spelling
         if not refusing:
             continue
-        faults = {fault.rule for fault in context.classes[declaration.name].faults}
+        errors = {fault.rule for fault in context.classes[declaration.name].errors}
         severities = context.convention.severities
-        if any(name in faults and not _is_off(severities, name, code) for name, code in _REPORTED):
+        if any(name in errors and not _is_off(severities, name, code) for name, code in _REPORTED):
             continue
         first = next(reason for reason in refusal.reasons[refusing[0].name] if reason.code != LENGTH)
         fact = f"{excerpt(declaration.name)} is not legal for {listed([one.name for one in refusing])}: {first.text}."

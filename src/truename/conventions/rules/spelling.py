@@ -65,7 +65,7 @@ def unknown_prefix(rule: Rule, context: LintContext) -> Iterator[Finding]:
     Instead: `inputText` for every app, `myapp_inputText` for one, or add the app to `apps`
     """
     nearest = cache(context.convention.near_parts.nearest)
-    for declaration, fault in context.faults.get(rule.name, ()):
+    for declaration, fault in context.errors.get(rule.name, ()):
         near = nearest(context.classes[declaration.name].base.partition(context.convention.separator)[0])
         suggestion = f"Did you mean {listed(near, 'or')}? If not, add" if near else "Add"
         remedy = f"{suggestion} it to apps in the convention, or write the words together."
@@ -160,7 +160,7 @@ CHECKS: Final = (
 def _findings(
     rule: Rule, context: LintContext, otherwise: str, more: Mapping[int, str] = MappingProxyType({})
 ) -> Iterator[Finding]:
-    for declaration, fault in context.faults.get(rule.name, ()):
+    for declaration, fault in context.errors.get(rule.name, ()):
         severity = Severity.WARNING if fault.is_hint else Severity.ERROR
         found = rule if rule.severity == severity else replace(rule, severity=severity)
         fact = f"{excerpt(declaration.name)} {fault.text}.{more.get(id(declaration), '')}"

@@ -49,7 +49,7 @@ class Sights:
         groups: defaultdict[Hashable, list[ToolId]] = defaultdict(list)
         for id in self.view.table:
             tool, before = self.view.table.catalog[id], self._former(id)
-            said, faults = self._exposure.metadata_of(tool, before), self._exposure.faults(tool, before)
+            said, faults = self._exposure.metadata_of(tool, before), self._exposure.errors(tool, before)
             self._platforms.update(said.platforms)
             self._apps.add(said.app)
             groups[said.platforms, said.app, said.is_for_llm, frozenset(faults)].append(id)

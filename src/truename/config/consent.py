@@ -120,7 +120,7 @@ class ConsentStore:
             return None
 
     def _is_private(self) -> bool:
-        """Tell whether only this user can write files into the directory."""
+        """Return whether this user, and nobody else, can write files into a directory."""
         if sys.platform == "win32":
             return True
         found = self._directory.stat()

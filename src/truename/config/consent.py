@@ -90,7 +90,7 @@ class ConsentStore:
         sync_directory(self._directory)
 
     def revoke(self, path: Path) -> bool:
-        """Remove the consent for a path, and tell whether there was one. Raises `OSError`."""
+        """Remove the consent for a path, and return whether there was one. Raises `OSError`."""
         try:
             self.file(path).unlink()
         except (FileNotFoundError, NotADirectoryError):

@@ -20,8 +20,8 @@ __all__ = ["SeenLedger"]
 class SeenLedger(Ledger):
     """A ledger whose readers see only the tools for which ``sees`` is true; writes go to the whole ledger.
 
-    A redirect is seen by those who see the tool at its end. Names of tools for which ``is_nobodys`` is true are not
-    reserved: other tools may get them.
+    A redirect is seen by those who see the tool at its end. Names of tools for which ``is_nobodys`` is true count as
+    never recorded: `resolve` may find a visible tool by such a name as another spelling.
 
     >>> from truename.identity import ToolId
     >>> ledger = Ledger.memory()

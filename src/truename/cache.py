@@ -111,6 +111,6 @@ class TTLCache(Generic[K, V]):
         return entry[1]
 
     def put(self, key: K, value: V, *, until: float | None = None) -> None:
-        """Keep a value for the time to live, or until an earlier time of the clock."""
+        """Store a value for the time to live, or until an earlier time of the clock."""
         expires = self._clock() + self._ttl
         self._entries[key] = expires if until is None else min(until, expires), value

@@ -194,7 +194,7 @@ def mount(
 
 
 def register(app: FastMCP[Any], *sources: Callable[..., Any] | ModuleType) -> None:
-    """Register the tools that these functions, and those of these modules, are declared as.
+    """Register all tools declared by some functions, and by the functions of some modules.
 
     They are declared with `truename.policy.tool`; their metadata goes to ``_meta``. Raises `DuplicateTool` for two of
     one name, before any is registered.

@@ -50,7 +50,7 @@ def admit(
 ) -> tuple[list[Tool], tuple[AdmissionNotice, ...]]:
     """Return the admitted tools of these servers in order, and notices about the others.
 
-    ``bound`` holds the identities on record by (server id, upstream name): they are kept, whether the tool is present
+    ``bound`` holds the recorded identities by (server id, upstream name): they are kept, whether the tool is present
     or not, and never given to another tool. ``identities`` are those that the operator declares, by server key.
     ``owners`` maps every id that was ever given to its tool, including ids that are redirected now.
 
@@ -168,7 +168,7 @@ def _reasons_against(text: object) -> tuple[Reason, ...]:
 def _id_spaces(
     servers: Sequence[_AdmittedServer], bound: Bindings, identities: Mapping[str, ServerIdentity]
 ) -> dict[str, _IdSpace]:
-    """Return the id space of each server by its id: as declared, else as on record, else derived from its key.
+    """Return the id space of each server by its id: as declared, else as recorded, else derived from its key.
 
     The same key always means the same integration. Two keys never lead to one integration unless the operator says so.
     """

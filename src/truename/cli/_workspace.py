@@ -90,7 +90,7 @@ def style_mismatch(recorded: Recorded, other: Recorded, sources: Sequence[str], 
 
 
 def identity_mismatch(changes: Sequence[IdentityChange], source: str | None, ledger: str | None) -> UsageError:
-    """Return the error for ids on record that differ from the declared ones, with the command that changes them."""
+    """Return the error for recorded ids that differ from the declared ones, with the command that changes them."""
     words = ["truename", "rename", *([] if source is None else [source]), "--ids"]
     if ledger is not None:
         words += ["--state", ledger]

@@ -127,7 +127,7 @@ def _of(source: str | None) -> tuple[Config, StateLocation]:
 
 
 def _is_database(source: str) -> bool:
-    """Tell whether a path names a database, or the place of one that is lost."""
+    """Return whether a path names a database, or the place of one that is lost."""
     path = at_home(source)
     if path.with_name(f"{path.name}.revision").exists():
         return True

@@ -169,7 +169,7 @@ def _in_place(now: Document, change: Backup, notes: list[PlanNote]) -> Document:
 
 
 def _without_ours(theirs: object, before: object, after: object, where: KeyPath) -> object:
-    """Reset an entry that we added and others extended to what we wrote, so that the merge removes it.
+    """Reset an entry that `connect` wrote and others extended to its written form, so that the merge removes it.
 
     This applies only while the entry still points at the gateway.
     """

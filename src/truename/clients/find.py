@@ -146,7 +146,7 @@ def _by_content(value: object) -> ConfigFile:
 
 
 def _by_entries_of_mcp(group: dict[str, object]) -> ConfigFile:
-    """Tell VS Code, opencode and Crush apart, which all keep their servers under ``mcp``."""
+    """Distinguish VS Code, opencode and Crush, which all have their servers under ``mcp``."""
     if isinstance(group.get("servers"), dict):
         return next(file for file in config_files("vscode") if file.key == ("mcp", "servers"))
     kinds = {

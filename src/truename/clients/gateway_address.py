@@ -67,7 +67,7 @@ class UpcomingNames:
 
 
 def tools_in_ledger(ledger: Ledger) -> dict[str, list[str]]:
-    """Return the tools on record in a ledger by server key, including tools that are absent at present."""
+    """Return the tools recorded in a ledger, by server key, including tools that are absent at present."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for server, name in ledger.bindings():
         if _REPEATED not in server:

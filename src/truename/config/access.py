@@ -220,7 +220,7 @@ class Access:
 
 
 def check_access(fields: Fields, found: dict[str, Any]) -> None:
-    """Note errors between the fields of the table."""
+    """Report fields of the table that contradict each other."""
     issuers: Mapping[str, Issuer] = found.get("oauth", {})
     known: dict[str, str] = {}
     for key, issuer in issuers.items():

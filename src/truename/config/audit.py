@@ -63,6 +63,6 @@ class Audit:
 
 
 def check_audit(fields: Fields, found: dict[str, object]) -> None:
-    """Note a table that requires records without a place for them."""
+    """Report a table that requires audit records but sets no path for them."""
     if found.get("required") and "path" not in found:
         fields.add("required", "there is no audit log to write to", "Set audit.path as well.")

@@ -90,7 +90,7 @@ class ConsentStore:
         sync_directory(self._directory)
 
     def revoke(self, path: Path) -> bool:
-        """Remove the consent for a path, and tell whether there was one. Raises `OSError`."""
+        """Remove the consent for a path, and return whether there was one. Raises `OSError`."""
         try:
             self.file(path).unlink()
         except (FileNotFoundError, NotADirectoryError):
@@ -120,7 +120,7 @@ class ConsentStore:
             return None
 
     def _is_private(self) -> bool:
-        """Tell whether only this user can write files into the directory."""
+        """Return whether this user, and nobody else, can write files into a directory."""
         if sys.platform == "win32":
             return True
         found = self._directory.stat()

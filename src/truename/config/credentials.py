@@ -97,7 +97,7 @@ class TokenExchange(TokenRequest):
     )
 
     def takes(self, issuer: str) -> bool:
-        """Tell whether the tokens of an issuer are exchanged."""
+        """Return whether an issuer's tokens are exchanged for tokens of the server."""
         return bool(issuer) and issuer in (self.subject_issuers or (self.issuer,))
 
     @property

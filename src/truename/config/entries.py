@@ -43,7 +43,7 @@ _MARK: Final = "\0"
 
 @dataclass(frozen=True, kw_only=True)
 class FoundEntry:
-    """A server entry in a client's file: the file, the place in it, and the entry with its texts as they stand there.
+    """A server entry in a client's file: the file, the place in it, and the entry with its unresolved texts.
 
     ``spelling`` is how references are written there (`spelling_of`), ``base`` the project or plugin of the file.
     ``left_out`` are fields of the entry that ``server`` cannot represent, ``remarks`` are notes for people.
@@ -86,7 +86,7 @@ class TemplatedEntry:
     headers: Mapping[str, Template] = field(default_factory=dict)
 
     def meaning(self, environ: Mapping[str, str]) -> Mapping[str, Hashable]:
-        """Return everything that decides what the server does, by place; entries of equal meaning are one server.
+        """Return all values that decide what the server does, by place; entries with equal values are one server.
 
         A reference has the meaning of its value if ``environ`` has one; a placeholder that only a client can fill in
         equals only that client's. Surprising: an entry with fields that cannot be represented (``envFile``) equals no
@@ -184,7 +184,7 @@ def marked(entries: Iterable[TemplatedEntry]) -> list[TemplatedEntry]:
 
 
 def is_gateway(server: ServerConfig) -> bool:
-    """Tell whether the entry is Truename itself, which must not become one of its servers."""
+    """Return whether the entry is Truename itself, which must not become one of its servers."""
     if server.command is not None:
         words = [_basename(server.command), *server.args]
         at = next((i for i, word in enumerate(words) if word.startswith("truename")), None)
@@ -351,7 +351,7 @@ class Variables:
         return self._names[spot]
 
     def _is_free(self, name: str, value: str | None, asked: str) -> bool:
-        """Tell whether a variable of this name has this value, or is not used yet."""
+        """Return whether a variable with this name has this value, or does not exist yet."""
         if name in self._reserved or self._environ.get(name, value) != value:
             return False
         found = self._found.get(name)

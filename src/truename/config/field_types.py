@@ -120,7 +120,7 @@ def checked_by(read: Read, kind: FieldType) -> FieldType:
 
 
 def choice(words: Iterable[str]) -> FieldType:
-    """Return the type of texts that are one of these words."""
+    """Return a type whose values are the given words."""
     known = tuple(words)
 
     def read(fields: Fields, name: str) -> str | None:
@@ -166,7 +166,7 @@ def each(pattern: re.Pattern[str], wanted: str) -> FieldType:
 
 
 def _each_checked(check: Callable[[str], str | None], problem: str, remedy: str, schema: Schema) -> FieldType:
-    """Return the type of lists whose texts all pass a check; ``problem`` is what a failed one is called."""
+    """Return a type whose values are lists of texts that pass a check; ``problem`` describes a text that fails."""
 
     def read(fields: Fields, name: str) -> tuple[str, ...] | None:
         texts = _texts(fields, name)
@@ -328,7 +328,7 @@ def read_named(
 
 
 def read_elsewhere(read: Callable[[object], object], fields: Fields, name: str) -> Any:
-    """Return what another package's reader makes of a raw value; its errors are noted, null is left to it."""
+    """Return the result of another package's reader for a raw value, even null, and record its errors."""
     try:
         return read(fields.raw(name))
     except (ConfigError, ExceptionGroup) as error:

@@ -49,7 +49,7 @@ _REPLACED_REMEDY: Final = "Set state to the path of one database for all state, 
 
 
 class Fields:
-    """The values of one table of a file: where it stands, the directory that paths are relative to, and the errors.
+    """The values of one table of a file, its path in the file, the directory for relative paths, and the errors.
 
     References are replaced when a value is read. With ``is_secret`` no error shows anything of a value.
     """
@@ -103,11 +103,11 @@ class Fields:
         return self.nested(name, wanted)
 
     def raw(self, name: str) -> object:
-        """Return a value as it stands in the file, for a reader that checks it itself."""
+        """Return a value unchecked and unconverted, for a reader that checks it itself."""
         return self._values.get(name)
 
     def is_list(self, name: str) -> bool:
-        """Tell whether a field holds a list."""
+        """Return whether a field holds a list."""
         return isinstance(self._values.get(name), list)
 
     def where(self, name: str) -> str:
@@ -115,11 +115,11 @@ class Fields:
         return f"{self._where}.{name}" if self._where else name
 
     def add(self, name: str, problem: str, remedy: str) -> None:
-        """Note an error of a field."""
+        """Report an error of a field."""
         self.errors.add(self.where(name), problem, remedy)
 
     def wrong(self, name: str, wanted: str) -> None:
-        """Note that a field has a value of the wrong type."""
+        """Report that a field has a value of the wrong type."""
         kind = _kind(self._values.get(name), is_secret=self._is_secret)
         self.add(name, f"it is {kind}, not {wanted}", f"Write {wanted}.")
 

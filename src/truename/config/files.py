@@ -142,7 +142,7 @@ class ConfigFiles:
         self._is_sealed = False
 
     def has(self, path: Path) -> bool:
-        """Tell whether the file exists, and read it if it does."""
+        """Return whether the file exists, and read it if it does."""
         return self._bytes(path, lambda: self._raw(path) if path.is_file() else None) is not None
 
     def text(self, path: Path) -> str:

@@ -72,7 +72,7 @@ class UnsetReference:
 
 
 def unset_problem(references: Iterable[UnsetReference]) -> str:
-    """Return what is wrong with references that have no value, as one clause."""
+    """Describe references that have no value in one clause."""
     references = tuple(references)
     variables = [one.name for one in references if VARIABLE.fullmatch(one.name)]
     many = len(variables) > 1
@@ -236,7 +236,7 @@ def _written(value: str) -> str:
 
 
 def _pair(text: str) -> tuple[str, str] | str:
-    """Return the name and the value of a line, or what is wrong with it."""
+    """Return the name and the value of a line, or its problem."""
     match = _LINE.fullmatch(text)
     if match is None or not VARIABLE.fullmatch(match["name"]):
         return "it does not begin with the name of a variable and ="

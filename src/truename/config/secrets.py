@@ -82,7 +82,7 @@ class _Span(NamedTuple):
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether the value of this name is a secret.
+    """Return whether a value with this name is a secret.
 
     >>> is_secret_name("GITHUB_TOKEN"), is_secret_name("apiKey"), is_secret_name("KEYBOARD")
     (True, True, False)
@@ -279,7 +279,7 @@ def _is_token(text: str) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Tell whether a text is random and not words: it is long, with digits and letters mixed."""
+    """Return whether a text is random and not words: it is long, with digits and letters mixed."""
     if _UUID.fullmatch(run):
         return True
     longest = max(map(len, re.split(r"[_+=-]", run)))

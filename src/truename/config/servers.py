@@ -396,7 +396,7 @@ def read_servers(
 
 
 def about_keys(entries: Mapping[str, object], where: str, errors: ConfigErrors, *, ours: bool) -> None:
-    """Note keys of entries that no known client understands; in a file of ``ours`` also those of clients."""
+    """Report keys that no known client understands; in Truename's own file (``ours``) also the keys of clients."""
     for key, entry in entries.items():
         if not isinstance(entry, dict) or entry.get("disabled") is True or entry.get("enabled") is False:
             continue

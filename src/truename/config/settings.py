@@ -67,7 +67,7 @@ _WORD: Final[Mapping[str, Any]] = {"anyOf": [{"type": "string", "pattern": r"\S"
 
 
 def wrong(setting: str, text: str) -> tuple[str, str] | None:
-    """Return what is wrong with a text for this setting and what to do, or None.
+    """Return the problem of a text for this setting and the remedy; None if it is valid.
 
     >>> wrong("token", "a b")
     ('it cannot be sent as a bearer token', 'Use printable ASCII without spaces.')

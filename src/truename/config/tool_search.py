@@ -19,7 +19,7 @@ Listed = TypeVar("Listed")
 
 
 def why_searched(settings: Settings, definitions: Collection[Mapping[str, object]], most: int | None) -> str:
-    """Return why a list of these definitions is searched and not listed whole; "" if it is listed whole.
+    """Return the reason to offer search instead of listing all definitions; "" if all are listed.
 
     ``most`` is how many tools the client takes, None where it has no known limit.
 

@@ -41,12 +41,12 @@ _RULES: Final[Mapping[str, Handling]] = MappingProxyType(
 
 
 def strictest(handlings: Iterable[Handling]) -> Handling | None:
-    """Return the strictest of these; None for none."""
+    """Return the strictest of several ways to handle a definition; None if there are none."""
     return max(handlings, key=HANDLINGS.index, default=None)
 
 
 def _wrong(rule: str, handling: str) -> tuple[str, str] | None:
-    """Return what is wrong with the handling of a rule's findings, and what to do; None if nothing is."""
+    """Return the problem of a setting for a rule's findings and the remedy; None if it is valid."""
     if rule not in _RULES:
         return "there is no such rule", spelling_remedy(rule, _RULES)
     if handling not in HANDLINGS:
@@ -66,7 +66,7 @@ def _read_rules(fields: Fields, name: str) -> Mapping[str, Handling]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTrust:
-    """How new and changed definitions, and answers, of one server are handled.
+    """The handling of one server's new and changed definitions, and of its answers.
 
     Rules that are not named keep their defaults, as in a file. Raises `ConfigError` for a rule or a handling that does
     not exist.
@@ -132,7 +132,7 @@ def _plain_servers(servers: Mapping[str, Trust]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trust(ServerTrust):
-    """How new and changed definitions, and answers, are handled: by default, and of single servers."""
+    """The handling of new and changed definitions, and of answers: the default, and per server."""
 
     servers: Mapping[str, Trust] = setting(
         EMPTY,
@@ -160,7 +160,7 @@ class Trust(ServerTrust):
 
     @property
     def is_strict(self) -> bool:
-        """Whether a definition may be withheld: then one that cannot be remembered is not shown either."""
+        """Whether the settings can withhold a definition. If so, a definition that cannot be stored is not shown."""
         return self.first == "review" or any(one.drift != "warn" for one in (self, *self.servers.values()))
 
 

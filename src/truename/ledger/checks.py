@@ -39,7 +39,7 @@ def check_events(events: Sequence[Event], scope: NamingScope, state: LedgerState
 
 
 def _is_newcomer(claim: Claim, newcomers: dict[str, Claim], scope: NamingScope) -> bool:
-    """Tell whether nobody has the name yet."""
+    """Return whether no tool has the name yet."""
     name, id, key = claim.name, claim.id, fold(claim.name)
     holder = newcomers[key].id if key in newcomers else scope.holder(key)
     if scope.bars(name, id):
@@ -50,7 +50,7 @@ def _is_newcomer(claim: Claim, newcomers: dict[str, Claim], scope: NamingScope) 
 
 
 def newly_bound(origins: Iterable[tuple[str, str, ToolId]], state: LedgerState) -> Iterator[Bind]:
-    """Yield what there is to record of identities. Raises `LedgerError` (``bound``) for one that is another tool's."""
+    """Yield the identities to record. Raises `LedgerError` (``bound``) for one that belongs to another tool."""
     for server, name, id in origins:
         origin = state.origin(id)
         if origin is None or (origin == (server, name) and state.binds(server, name, id)):
@@ -60,9 +60,9 @@ def newly_bound(origins: Iterable[tuple[str, str, ToolId]], state: LedgerState) 
 
 
 def newly_owned(uris: Iterable[tuple[str, str]], state: LedgerState) -> tuple[Own, ...]:
-    """Return what there is to record of ``(uri, server)``: the first time of each, while there is room.
+    """Return the pairs ``(uri, server)`` to record: those of new URIs, up to the limits.
 
-    Of one server 2,000 URIs are remembered, of at most 2,048 characters each. What is beyond is let go.
+    The first 2,000 URIs of a server are recorded, if they have at most 2,048 characters. Others are ignored.
 
     >>> from truename import Ledger
     >>> ledger = Ledger.memory()
@@ -81,9 +81,9 @@ def newly_owned(uris: Iterable[tuple[str, str]], state: LedgerState) -> tuple[Ow
 
 
 def as_recorded(name: str) -> str:
-    """Return the one form in which a name is kept: an id in any spelling as the id, any other text as it is.
+    """Return the form in which a name is recorded: the canonical id for an id in any spelling, else the text unchanged.
 
-    Raises `InvalidName` for what is empty, too long or cannot be printed.
+    Raises `InvalidName` for a name that is empty, too long or not printable.
     """
     if not name.strip() or len(name) > MAX_FOREIGN or not name.isprintable():
         reason = Reason("text", f"it is empty, longer than {MAX_FOREIGN:,} characters, or cannot be printed")
@@ -95,7 +95,7 @@ def as_recorded(name: str) -> str:
 
 
 def day_of(until: str | date) -> str:
-    """Return a day as it is kept, "" for none. Raises `LedgerError` (``invalid_day``).
+    """Return a day in the recorded form (ISO 8601), "" for none. Raises `LedgerError` (``invalid_day``).
 
     >>> from datetime import datetime
     >>> day_of(datetime(2027, 2, 1, 12, 30)), day_of("20270201")
@@ -111,7 +111,7 @@ def day_of(until: str | date) -> str:
 
 
 def tool_meant(new: str | ToolId, scope: NamingScope) -> ToolId | None:
-    """Return the tool that a name on record, an id or its text means; None if it is neither."""
+    """Return the tool of a recorded name, an id or its text; None if it is neither."""
     if isinstance(new, ToolId):
         return new
     standing = scope.standing(new)

@@ -1,4 +1,4 @@
-"""What a ledger remembers, as events; the state is nothing but all of them applied in order.
+"""The events that a ledger records; its state is the result of applying all events in order.
 
 Each event has a plain form, a JSON object whose ``event`` key names its kind, so that any store can keep it.
 """
@@ -26,7 +26,7 @@ def _values(event: Event) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Event:
-    """What all have: the naming scope ("" is the shared one) and when, in UTC, ISO 8601."""
+    """The common fields of all events: the naming scope ("" is the shared one), and the time (ISO 8601, UTC)."""
 
     kind: ClassVar[str] = ""
 
@@ -51,7 +51,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class LedgerSettings(Event):
-    """How names are made in this scope; recorded at the first projection."""
+    """The settings by which names are made in a scope; recorded at the first projection."""
 
     kind: ClassVar[str] = "settings"
 
@@ -60,19 +60,19 @@ class LedgerSettings(Event):
     aliases: Mapping[str, str]
 
     def same(self, other: LedgerSettings) -> bool:
-        """Tell whether the other makes the same names."""
+        """Return whether other settings make the same names."""
         mine = (self.style, self.server_name, dict(self.aliases))
         return mine == (other.style, other.server_name, dict(other.aliases))
 
     def difference(self, other: LedgerSettings) -> str:
-        """Say in words what of mine the other has otherwise."""
+        """Describe the fields of these settings that differ in the other ones."""
         pairs = ((f, getattr(self, f), getattr(other, f)) for f in ("style", "server_name", "aliases"))
         return ", ".join(f"{field} = {value!r}" for field, value, wanted in pairs if value != wanted)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Bind(Event):
-    """A tool of a server got its identity; the order of these is the pinned order of lists."""
+    """A tool of a server got its identity. The order of these events is the pinned order of lists."""
 
     kind: ClassVar[str] = "bind"
 
@@ -119,9 +119,9 @@ class Retire(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Redirect(Event):
-    """An old name goes on working and means this tool; it is listed beside the present one until a day (ISO 8601).
+    """An old name stays valid for this tool, and is listed beside the present name until a day (ISO 8601).
 
-    Raises `ValueError` or `TypeError` for what is no day.
+    Raises `ValueError` or `TypeError` for an invalid day.
     """
 
     kind: ClassVar[str] = "redirect"

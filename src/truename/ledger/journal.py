@@ -31,7 +31,7 @@ _log = logging.getLogger("truename.ledger")
 
 
 def is_journal(path: Path) -> bool:
-    """Tell whether a file begins as a journal does; False if it cannot be read."""
+    """Return whether a file begins as a journal does; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(len(_MAGIC))

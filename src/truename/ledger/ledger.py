@@ -1,4 +1,4 @@
-"""Ledger: what was promised. A name once shown never means another tool."""
+"""The ledger: the record of which tool holds which name. A name once shown never means another tool."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LedgerCore:
         self.news = False
 
     def read(self) -> bool:
-        """Take over changes by others; tell whether there were any."""
+        """Read the changes by others, and return whether there were any."""
         before, revision = self.state, self.state.revision
         self.state = self.store.snapshot()
         return self.state is not before or self.state.revision != revision
@@ -96,7 +96,7 @@ class Ledger:
         return open_ledger(Path(path), readonly=readonly, max_claims=max_claims)
 
     def close(self) -> None:
-        """Close the file; what is in memory can be read still."""
+        """Close the file. The part in memory stays readable."""
         self._core.store.close()
 
     def scoped(self, scope: str) -> Ledger:
@@ -110,12 +110,12 @@ class Ledger:
 
     @property
     def settings(self) -> LedgerSettings | None:
-        """How names are made here, or None before the first projection."""
+        """The settings by which names are made; None before the first projection."""
         return self._scope.settings
 
     @property
     def revision(self) -> int:
-        """How many records the ledger has, as far as it was read: another number means that something changed."""
+        """The number of records that were read; another number means that something changed."""
         return self._core.state.revision
 
     @property
@@ -125,12 +125,12 @@ class Ledger:
 
     @property
     def withdrawals(self) -> int:
-        """How many withdrawals there were: another number than before means that `withdrawn` has changed."""
+        """The number of withdrawals so far; it changes if and only if `withdrawn` changes."""
         return self._scope.withdrawals
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The naming scopes in which anything is on record; what is withdrawn in one goes on in the others."""
+        """The naming scopes with records. A name that is withdrawn in one stays valid in the others."""
         return tuple(self._core.state.scopes)
 
     @property
@@ -138,7 +138,7 @@ class Ledger:
         return self._core.state.scope(self.scope)
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
-        """Return the identities on record by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
+        """Return the recorded identities by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
 
         An id that was redirected to another tool, which was seen since, is no longer its first tool's: whatever that
         server lists under the old name gets an id of its own.
@@ -154,16 +154,16 @@ class Ledger:
         return self._core.state.current_bindings()
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
-        """Return every identity on record with its origin, as (server id, upstream name)."""
+        """Return every recorded identity with its origin, as (server id, upstream name)."""
         return RowsUnder(self._core.state.origins, show=lambda row: (row.server, row.name))
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """To which server each URI on record belongs."""
+        """The server that each recorded URI belongs to."""
         return RowsUnder(self._core.state.owners)
 
     def own(self, uris: Iterable[tuple[str, str]]) -> None:
-        """Record whose each URI is, ``(uri, server)``; one on record stays whose it was. See `newly_owned`."""
+        """Record the server of each URI, ``(uri, server)``; a recorded URI keeps its server. See `newly_owned`."""
         with self.transaction():
             self.record(newly_owned(uris, self._core.state))
 
@@ -172,15 +172,15 @@ class Ledger:
         return self._scope.holder(key)
 
     def is_withdrawn(self, key: str) -> bool:
-        """Tell whether the name with this fold was redirected, retired or broken."""
+        """Return whether the name with this fold was redirected, retired or broken."""
         return key in self._scope.withdrawn
 
     def bars(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name was withdrawn, and not redirected to this tool: then it cannot be shown for it."""
+        """Return whether a name was withdrawn and not redirected to this tool, so that the tool cannot have it."""
         return self._scope.bars(name, id)
 
     def is_heir(self, key: str, id: ToolId) -> bool:
-        """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
+        """Return whether the name with this fold, or the tool that holds it, was redirected to this tool."""
         return self._scope.is_heir(key, id)
 
     def successors(self, id: ToolId) -> Iterator[ToolId]:
@@ -188,7 +188,7 @@ class Ledger:
         return self._scope.successors(id)
 
     def shown_in(self, name: str, table: str) -> bool:
-        """Tell whether a name was in the list of this table; one that was in no list so far belongs in every."""
+        """Return whether a name was in the list of this table; a name that was in no list counts as in every one."""
         tables = {event.table for event in self.history(name) if isinstance(event, Claim) and event.name == name}
         return table in tables or not tables
 
@@ -205,7 +205,7 @@ class Ledger:
         return self._scope.first_version(id)
 
     def spellings(self, key: str) -> Collection[str]:
-        """Return the names on record with this fold, as they were written."""
+        """Return the recorded names with this fold, verbatim."""
         return self._scope.spellings(key)
 
     def held_first(self, key: str) -> ToolId | None:
@@ -213,19 +213,19 @@ class Ledger:
         return self._scope.first_holder(key)
 
     def tells_of(self, _id: ToolId, /) -> bool:
-        """Tell whether the reader of this ledger may hear of a tool: everybody may, of a `SeenLedger` not everybody."""
+        """Return whether the reader of this ledger may see a tool: always, except in a `SeenLedger`."""
         return True
 
     def hides(self, _name: str, /) -> bool:
-        """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
+        """Return whether exactly this spelling is recorded for a tool that the reader must not see."""
         return False
 
     def standing(self, name: str) -> Standing | None:
-        """Return what exactly this spelling stands for, or None."""
+        """Return the meaning of exactly this spelling; None if it has none."""
         return self._scope.standing(name)
 
     def standing_folded(self, key: str) -> Standing | None:
-        """Return what any spelling with this fold stands for, or None."""
+        """Return the meaning of any spelling with this fold; None if it has none."""
         return self._scope.standing_folded(key)
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
@@ -239,14 +239,14 @@ class Ledger:
         return sorted(ids, key=place)
 
     def history(self, name: str) -> tuple[Event, ...]:
-        """Return what happened to a name, in any spelling, oldest first."""
+        """Return the events of a name, in any spelling, oldest first."""
         return self._core.store.history(self.scope, name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep other threads and processes out, and see what they wrote; may be entered again within itself.
+        """Lock out other threads and processes, and read what they wrote. It may be nested.
 
-        What is recorded in the block is kept whole at its end; in a file, nothing of it if the block raises.
+        All records of the block are committed at its end; in a file, none if the block raises.
         """
         core = self._core
         with core.lock:
@@ -266,7 +266,7 @@ class Ledger:
                 core.depth -= 1
 
     def is_locked(self) -> bool:
-        """Whether another process, or thread, writes into it now, so that whoever wants to write has to wait."""
+        """Whether another process or thread is writing now, so that a writer has to wait."""
         core = self._core
         if not core.lock.acquire(blocking=False):
             return True
@@ -276,9 +276,9 @@ class Ledger:
             core.lock.release()
 
     def refresh(self, *, wait: bool = True) -> bool:
-        """See what others wrote since, for readers too; tell whether there was anything to look at.
+        """Read what others wrote, and return whether there was anything since the last call. Readers may call it too.
 
-        Without ``wait``, nothing is read while another thread has the ledger.
+        Without ``wait``, nothing is read while another thread uses the ledger.
         """
         core = self._core
         if not core.lock.acquire(blocking=wait):
@@ -292,19 +292,19 @@ class Ledger:
             core.lock.release()
 
     def catch_up(self) -> None:
-        """See what others wrote, which stays news for `refresh`."""
+        """Read what others wrote; the next `refresh` still returns True for it."""
         core = self._core
         with core.lock:
             if not core.depth:
                 core.news |= core.read()
 
     def has_news(self) -> bool:
-        """Tell, without waiting, whether `refresh` would find anything; nobody else writes while this one does."""
+        """Return, without waiting, whether `refresh` would find anything. False during a transaction of this ledger."""
         core = self._core
         return core.news or (not core.depth and core.store.has_news())
 
     def record(self, events: Sequence[Event]) -> None:
-        """Check the events against all promises, then keep them; all or none.
+        """Check the events against the constraints of the ledger, then store all of them, or none.
 
         Raises `LedgerError`: ``conflict``, ``full``, ``readonly``.
         """
@@ -323,7 +323,7 @@ class Ledger:
         return core.store.append(stamped, core.state.revision)
 
     def check(self, wanted: LedgerSettings) -> None:
-        """Raise `LedgerError` (``style_mismatch``) if names are made otherwise here."""
+        """Raise `LedgerError` (``style_mismatch``) if the recorded settings make other names than ``wanted``."""
         recorded = self.settings
         if recorded is not None and not recorded.same(wanted):
             other = wanted.difference(recorded)
@@ -337,10 +337,10 @@ class Ledger:
         *,
         since: int | None = None,
     ) -> bool:
-        """Record a projection in one piece: how names are made, the new names, the identities not on record yet.
+        """Record a projection in one transaction: the settings, the new names, and the new identities.
 
-        ``since`` is the `revision` that it was made of: if another thread or process recorded anything since, nothing
-        is recorded, and the answer is False. Without it others are kept out meanwhile, and the answer is True.
+        ``since`` is the `revision` from which it was made: if another thread or process recorded anything later,
+        nothing is recorded, and False is returned. Without ``since`` others are locked out, and True is returned.
         """
         if since is None:
             with self.transaction():
@@ -363,22 +363,22 @@ class Ledger:
         return [*first, *claims, *newly_bound(origins, self._core.state)]
 
     def origin_of(self, id: ToolId) -> tuple[str, str] | None:
-        """Return whose this identity is, as (server id, upstream name), if it was ever seen."""
+        """Return the origin of an identity, as (server id, upstream name); None if it was never seen."""
         return self._core.state.origin(id)
 
     def restyle(self, wanted: LedgerSettings) -> None:
-        """Change how names are made: tools get new names at the next projection, and the old ones go on working."""
+        """Change how names are made: tools get new names at the next projection; the old names stay valid."""
         self.record([wanted])
 
     @property
     def server_names(self) -> tuple[str, ...]:
-        """The keys under which clients know, or once knew, what shows these names; the present one first."""
+        """The keys under which clients know, or once knew, the server that shows these names; the present one first."""
         return tuple(reversed(self._scope.server_names))
 
     def retire(self, name: str, successor: str | None = None) -> None:
-        """Withdraw a name for ever: calls of it are answered with `RetiredName` and its successor.
+        """Withdraw a name for ever: calls of it get the error `RetiredName` with its successor.
 
-        Raises `LedgerError` (``not_held``) if the name was never shown, `InvalidName` for a text that cannot be told.
+        Raises `LedgerError` (``not_held``) if the name was never shown, `InvalidName` for an invalid text.
         """
         wanted = as_recorded(name)
         if successor is not None:
@@ -390,13 +390,13 @@ class Ledger:
             self.record([Retire(name=wanted, successor=successor)])
 
     def redirect(self, old: str, new: str | ToolId, until: str | date = "") -> None:
-        """Make an old name mean the tool that ``new`` (a name on record, an id or its text) means.
+        """Make an old name mean the tool that ``new`` (a recorded name, an id or its text) means.
 
         Until a day (``2027-02-01``, inclusive) it is listed beside the present name too: half of the clients refuse
         what is no longer listed. What an old id's tool held follows it, and the new tool may be shown under it.
 
-        Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for a text that cannot
-        be told.
+        Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for an invalid
+        text.
 
         >>> ledger = Ledger.memory()
         >>> ledger.redirect("fs.list", "files/list", until="2027-02-01")

@@ -1,4 +1,4 @@
-"""What a ledger says to somebody who must not hear of some tools: of those it is as if nothing were on record."""
+"""Read a ledger for somebody who must not see some tools: their records are left out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["SeenLedger"]
 
 
 class SeenLedger(Ledger):
-    """A ledger for reading names, without the tools of which ``sees`` says no; what is written is the ledger's own.
+    """A ledger whose readers see only the tools for which ``sees`` is true; writes go to the whole ledger.
 
-    What was redirected is seen by who sees where it leads to in the end. Tools of which ``is_nobodys`` says yes leave
-    no trace: their names are not even kept from others.
+    A redirect is seen by those who see the tool at its end. Names of tools for which ``is_nobodys`` is true count as
+    never recorded: `resolve` may find a visible tool by such a name as another spelling.
 
     >>> from truename.identity import ToolId
     >>> ledger = Ledger.memory()
@@ -42,12 +42,12 @@ class SeenLedger(Ledger):
         self._known: tuple[int, Mapping[str, Standing]] = -1, MappingProxyType({})
 
     def scoped(self, scope: str) -> Ledger:
-        """Return a view in which names are a space of their own, for the same eyes."""
+        """Return a view of another naming scope, for the same reader."""
         return SeenLedger(self._whole.scoped(scope), self._sees, self._is_nobodys)
 
     @property
     def withdrawn(self) -> Mapping[str, Standing]:
-        """The spellings that were redirected, retired or broken and lead to a tool that is seen."""
+        """The spellings that were redirected, retired or broken and lead to a visible tool."""
         number, known = self._known
         if number != self.withdrawals:
             number = self.withdrawals
@@ -57,36 +57,36 @@ class SeenLedger(Ledger):
         return known
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
-        """Return the identities on record of tools that are seen, and of those that are nobody's."""
+        """Return the recorded identities of visible tools, and of those for which ``is_nobodys`` is true."""
         whole = list(super().bindings().items())
         return MappingProxyType({origin: id for origin, id in whole if self._sees(id) or self._is_nobodys(id)})
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
-        """Return the identities on record of tools that are seen, with their origins."""
+        """Return the recorded identities of visible tools, with their origins."""
         return MappingProxyType({id: origin for id, origin in list(super().origins().items()) if self._sees(id)})
 
     def hides(self, name: str, /) -> bool:
-        """Tell whether exactly this spelling is on record for a tool of which the reader must not hear."""
+        """Return whether exactly this spelling is recorded for a tool that the reader must not see."""
         standing = super().standing(name)
         if standing is None or self._told(standing) is not None:
             return False
         return standing.id is None or not self._is_nobodys(standing.id)
 
     def holder(self, key: str) -> ToolId | None:
-        """Return the tool that holds the name with this fold, if it is seen."""
+        """Return the tool that holds the name with this fold; None if the reader must not see it."""
         id = super().holder(key)
         return id if id is not None and self._sees(id) else None
 
     def standing(self, name: str) -> Standing | None:
-        """Return what exactly this spelling stands for, or None."""
+        """Return the meaning of exactly this spelling; None if it has none."""
         return self._told(super().standing(name))
 
     def standing_folded(self, key: str) -> Standing | None:
-        """Return what any spelling with this fold stands for, or None."""
+        """Return the meaning of any spelling with this fold; None if it has none."""
         return self._told(super().standing_folded(key))
 
     def tells_of(self, id: ToolId, /) -> bool:
-        """Tell whether a tool, or one to which it leads, is seen."""
+        """Return whether the reader may see this tool, or one to which it was redirected."""
         return self._sees(id) or any(map(self._sees, self._whole.successors(id)))
 
     def _told(self, standing: Standing | None) -> Standing | None:
@@ -97,6 +97,6 @@ class SeenLedger(Ledger):
         return standing._replace(successor=None)
 
     def _may_hear_of(self, successor: str) -> bool:
-        """Tell whether a name, or an id, is one of a tool that is seen."""
+        """Return whether a name or an id belongs to a tool that the reader may see."""
         id = tool_meant(successor, self._scope)
         return id is not None and self._sees(id)

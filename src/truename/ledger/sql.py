@@ -1,4 +1,4 @@
-"""Keep a ledger in the state database: its tables, and the SQL that reads and writes them."""
+"""Store a ledger in the state database: its tables, and the SQL that reads and writes them."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class SqlLedger:
             return self._state
 
     def _caught_up(self, data: Database, state: LedgerState | None) -> LedgerState:
-        """Take over the rows that others wrote; at the start, the rows that naming always needs, and small tables."""
+        """Read the rows that others wrote; at the start, the rows that naming always needs, and small tables."""
         rows = _StoredRows(data)
         ((revision,),) = data.rows("SELECT number FROM ledger_revision")
         if state is None:
@@ -308,7 +308,7 @@ class SqlLedger:
         return state
 
     def append(self, events: Sequence[Event], expected_revision: int) -> bool:
-        """Commit events whole; False, and nothing is kept, if the ledger has another revision than expected."""
+        """Commit all events and return True; commit none and return False if the revision is not the expected one."""
         with _reporting():
             data, state = self._writable(), self.snapshot()
             try:
@@ -328,7 +328,7 @@ class SqlLedger:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep other writers out; commit what is appended in the block whole at its end, or nothing of it."""
+        """Lock out other writers; commit all events of the block at its end, or none."""
         with _reporting():
             try:
                 with self._writable().change():
@@ -338,7 +338,7 @@ class SqlLedger:
                 raise
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:
-        """Return the events about a name, in any spelling, oldest first; repeated claims are kept once."""
+        """Return the events of a name, in any spelling, oldest first; repeated claims are stored once."""
         query = "SELECT body FROM ledger_event WHERE scope = ? AND fold = ? ORDER BY number"
         with _reporting():
             data = self._open()
@@ -436,7 +436,7 @@ def _import_former(data: sqlite3.Connection, path: Path) -> None:
 
 
 def _once(event: Event, number: int) -> str:
-    """Return a text that is the same for two claims of which one repeats the other; they are kept once."""
+    """Return a text that is equal for repeated claims, which are stored once."""
     if isinstance(event, Claim):
         return json.dumps([event.table, event.name, str(event.id)])
     return str(number)

@@ -42,7 +42,7 @@ RowKey = tuple[Any, ...]
 
 
 class Standing(NamedTuple):
-    """What a name stands for: ``held`` or ``redirected`` (then ``id`` is its tool), ``retired`` or ``broken``.
+    """The meaning of a name: ``held`` or ``redirected`` (then ``id`` is its tool), ``retired`` or ``broken``.
 
     A redirected name is listed until the day ``until``. A broken one does not exist since ``protocol``; ``id`` is the
     tool of its successor, as far as that is known.
@@ -57,7 +57,7 @@ class Standing(NamedTuple):
 
 
 class NameHolders(NamedTuple):
-    """Whose the names with one fold are: of the first tool that was shown under one, and of the present holder."""
+    """The tools of the names with one fold: the first that was shown under one of them, and the present holder."""
 
     first: ToolId | None
     present: ToolId
@@ -72,7 +72,7 @@ class RecordedSpelling(NamedTuple):
 
 
 class OriginRow(NamedTuple):
-    """Whose an identity is, and its place in the pinned order: the server's place, and its own."""
+    """The origin of an identity, and its place in the pinned order: the server's place, and its own."""
 
     server: str
     name: str
@@ -81,7 +81,7 @@ class OriginRow(NamedTuple):
 
 
 class ServerCounts(NamedTuple):
-    """What one server holds: names, identities, URIs; and its place in the pinned order, once it has one."""
+    """The numbers of a server's names, identities and URIs, and its rank in the pinned order, once it has one."""
 
     rank: int | None = None
     claims: int = 0
@@ -90,14 +90,14 @@ class ServerCounts(NamedTuple):
 
 
 class WithdrawnRow(NamedTuple):
-    """What became of a spelling, and its place among all that were withdrawn in its scope."""
+    """The withdrawal of a spelling, and its place among all withdrawals of its scope."""
 
     place: int
     standing: Standing
 
 
 class RowSource(Protocol):
-    """Where rows are read that are not in memory."""
+    """A source of the rows that are not in memory."""
 
     def read(self, table: str, key: RowKey) -> Any:
         """Return the value of one row, None if there is none."""
@@ -273,11 +273,11 @@ class LedgerState:
         self.tables = MappingProxyType({rows.table: rows for rows in stored})
 
     def scope(self, name: str) -> NamingScope:
-        """Return a naming scope; one in which nothing is on record is empty."""
+        """Return a naming scope; it is empty if it has no records."""
         return self.scopes.get(name) or NamingScope(self, name)
 
     def begun(self, name: str) -> NamingScope:
-        """Return a naming scope in which something is on record."""
+        """Return a naming scope that has records, and create it if it is new."""
         if name not in self.scopes:
             self.scopes[name] = NamingScope(self, name)
         return self.scopes[name]
@@ -300,7 +300,7 @@ class LedgerState:
         self.tables[table].absorb(key, value)
 
     def apply(self, event: Event) -> None:
-        """Take one event into account."""
+        """Apply an event."""
         match event:
             case Bind():
                 self._bind(event)
@@ -315,7 +315,7 @@ class LedgerState:
                 self.begun(event.scope).apply(event)
 
     def counts(self, server: str) -> ServerCounts:
-        """Return what a server holds."""
+        """Return the numbers of a server's claims, identities and URIs, and its rank."""
         return self.servers.get(server) or ServerCounts()
 
     def _bind(self, event: Bind) -> None:
@@ -337,22 +337,22 @@ class LedgerState:
         self.servers.put(counts, event.server)
 
     def origin(self, id: ToolId) -> tuple[str, str] | None:
-        """Return whose an identity is, as (server id, upstream name)."""
+        """Return the origin of an identity, as (server id, upstream name)."""
         found = self.origins.get(id)
         return None if found is None else (found.server, found.name)
 
     def binds(self, server: str, name: str, id: ToolId) -> bool:
-        """Tell whether a tool of a server gets this id: its first, or one after an operator gave the first away."""
+        """Return whether to record this id for a tool: it has none yet, or its former id was redirected."""
         bound = self.bindings.get(server, name)
         if bound is None:
             return True
         return bound != id and (id in self.scope("").successors(bound) or self._is_given_away(server, name))
 
     def current_bindings(self) -> Mapping[tuple[str, str], ToolId]:
-        """Return the identities by (server id, upstream name), without those that became other tools.
+        """Return the identities by (server id, upstream name), without those that were redirected to other tools.
 
-        Where an operator redirected an id to another tool, and that tool was seen, calls of the id are that tool's.
-        What the first server lists under the old name is a tool of its own then, and needs another id.
+        If an operator redirected an id to another tool that was seen, calls of the id go to that tool. A tool that the
+        first server still lists under the old name then needs another id.
         """
         given_away = set()
         for name in list(self.scope("").withdrawn_names):
@@ -385,7 +385,7 @@ class NamingScope:
         self.withdrawn_names: dict[str, Standing] = {}
 
     def apply(self, event: Event) -> None:
-        """Take one event into account. Names are compared folded, so a claim covers every spelling of it."""
+        """Apply an event. Names are compared folded, so a claim covers every spelling of it."""
         match event:
             case LedgerSettings():
                 self._state.settings.put(event, self.name, self.epoch + 1)
@@ -403,14 +403,14 @@ class NamingScope:
                 self._withdraw(name, Standing("broken", id, event.at, successor or None, protocol=event.protocol))
 
     def take_settings(self, settings: LedgerSettings) -> None:
-        """Take over how names are made from here on."""
+        """Apply the settings by which names are made from now on."""
         self.settings = settings
         self.epoch += 1
         own = settings.server_name
         self.server_names = [*(name for name in self.server_names if name != own), own]
 
     def take_withdrawn(self, kind: str, text: str, standing: Standing) -> None:
-        """Take over what became of a spelling (kind ``name``), or of all with a fold (kind ``fold``)."""
+        """Apply the withdrawal of a spelling (kind ``name``), or of all with a fold (kind ``fold``)."""
         (self.withdrawn_names if kind == "name" else self.withdrawn)[text] = standing
 
     def _claim(self, event: Claim) -> None:
@@ -471,7 +471,7 @@ class NamingScope:
         return standing is not None and standing.status == "broken"
 
     def _cut_circle(self, old: str, new: ToolId, at: str) -> None:
-        """Take the redirect of ``new`` back where it leads to ``old``: the latest word of the operator counts."""
+        """Cancel the redirect of ``new`` if it leads to ``old``: the latest decision of the operator counts."""
         if "/" in old and old != str(new) and old in map(str, self.successors(new)):
             self._end("name", str(new), Standing("redirected", new, at, str(new)))
 
@@ -479,7 +479,7 @@ class NamingScope:
         return self._state.holders.get(self.name, key)
 
     def spellings(self, key: str) -> tuple[str, ...]:
-        """Return the names on record with this fold, as they were written."""
+        """Return the recorded names with this fold, verbatim."""
         return self._state.spellings_of.get(self.name, key) or ()
 
     def parts(self, name: str) -> tuple[str, int | None]:
@@ -506,21 +506,21 @@ class NamingScope:
         return None if holders is None else holders.present
 
     def bars(self, name: str, id: ToolId) -> bool:
-        """Tell whether a name was withdrawn and this tool cannot have it; what was redirected to it, it can."""
+        """Return whether a name was withdrawn and not redirected to this tool, so that the tool cannot have it."""
         standing = self.withdrawn_names.get(name) or self.withdrawn.get(fold(name))
         if self._is_broken(name):
             return True
         return standing is not None and (standing.status, standing.id) != ("redirected", id)
 
     def is_heir(self, key: str, id: ToolId) -> bool:
-        """Tell whether the name with this fold, or the tool that holds it, was redirected to this tool."""
+        """Return whether the name with this fold, or the tool that holds it, was redirected to this tool."""
         standing = self.withdrawn.get(key)
         if standing is not None:
             return (standing.status, standing.id) == ("redirected", id)
         return id in self.successors(self.holder(key))
 
     def successors(self, id: ToolId | None) -> Iterator[ToolId]:
-        """Yield what an operator says that a tool is now, step by step; a circle ends somewhere."""
+        """Yield the tools to which this one was redirected or that a clean break names, in order; a circle ends."""
         for _ in range(_MOST_REDIRECTS):
             standing = self.withdrawn_names.get(str(id))
             if standing is None or standing.status == "retired" or standing.id in (None, id):
@@ -529,14 +529,14 @@ class NamingScope:
             yield id
 
     def standing(self, name: str) -> Standing | None:
-        """Return what exactly this spelling stands for, or None if it was never shown."""
+        """Return the meaning of exactly this spelling; None if it was never shown."""
         if name in self.withdrawn_names:
             return self.withdrawn_names[name]
         known = self._state.spellings.get(self.name, name)
         return None if known is None else Standing("held", self.holder(known.fold), "")
 
     def standing_folded(self, key: str) -> Standing | None:
-        """Return what any spelling with this fold stands for."""
+        """Return the meaning of any spelling with this fold; None if it has none."""
         if key in self.withdrawn:
             return self.withdrawn[key]
         id = self.holder(key)
@@ -551,7 +551,7 @@ def _is_id(name: str) -> bool:
 
 
 def _is_respelled(key: str, standing: Standing) -> bool:
-    """Tell whether only the spelling changed, so that all others go on: ``fs.list`` to ``fs_list``."""
+    """Return whether only the spelling changed, so that other spellings stay valid: ``fs.list`` to ``fs_list``."""
     if standing.status != "broken":
         return False
     id, successors = standing.id, {standing.successor or ""}

@@ -1,4 +1,4 @@
-"""Keep the events of a ledger: the `LedgerStore` protocol, and a store that ends with its process."""
+"""Store the events of a ledger: the `LedgerStore` protocol, and a store in memory."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["LedgerStore", "MemoryLedger"]
 
 
 class LedgerStore(Protocol):
-    """Where a ledger is kept. Its methods raise `LedgerError`: ``corrupt``, ``newer``, ``busy``, ``unusable``."""
+    """The storage of a ledger. Its methods raise `LedgerError`: ``corrupt``, ``newer``, ``busy``, ``unusable``."""
 
     def snapshot(self) -> LedgerState:
         """Return the state with all that is committed; the same object while nobody else wrote."""
         ...
 
     def append(self, events: Sequence[Event], expected_revision: int) -> bool:
-        """Commit events whole; False, and nothing is kept, if the store has another revision than expected."""
+        """Commit all events and return True; commit none and return False if the revision is not the expected one."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Keep other writers out; what is appended in the block is committed whole at its end, or not at all."""
+        """Lock out other writers; all events of the block are committed at its end, or none."""
         ...
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:
-        """Return what happened to a name, in any spelling, oldest first; repeated claims are kept once."""
+        """Return the events of a name, in any spelling, oldest first; repeated claims are stored once."""
         ...
 
     def has_news(self) -> bool:
@@ -47,12 +47,12 @@ class LedgerStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         ...
 
 
 class MemoryLedger:
-    """A store that ends with its process; ``events`` are those that it begins with."""
+    """A store in memory; ``events`` are its first ones."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._state = LedgerState()
@@ -84,16 +84,16 @@ class MemoryLedger:
         yield
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:
-        """Return what happened to a name."""
+        """Return the events of a name."""
         return tuple(self._history.get((scope, fold(name)), {}).values())
 
     def has_news(self) -> bool:
-        """Tell that nobody else writes."""
+        """Return False: nobody else writes."""
         return False
 
     def is_busy(self) -> bool:
-        """Tell that nobody else writes."""
+        """Return False: nobody else writes."""
         return False
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""

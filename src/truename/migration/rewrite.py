@@ -300,7 +300,7 @@ class _NameSearch:
         yield from (found[start] for start in sorted(found))
 
     def _first(self, found: Iterator[tuple[int, Leftover]]) -> dict[int, Leftover]:
-        """Take as many as people can read, and mark the last one if there are more."""
+        """Return the first left-overs, as many as a person can read; mark the last one if there are more."""
         listed = dict(islice(found, _MOST_LEFT))
         more = next(found, None)
         if more is not None:

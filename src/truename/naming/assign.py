@@ -56,7 +56,7 @@ class AssignedName(NamedTuple):
 
 
 class _Obstacle(NamedTuple):
-    """The reason why a tool got none of its candidates.
+    """The reason why no candidate name was possible for a tool.
 
     ``holder`` has one of the names, ``reason`` says why one is not legal, ``sibling`` is the name of another version.
     """
@@ -82,7 +82,7 @@ class HeldNames(Protocol):
         ...
 
     def parts(self, name: str) -> tuple[str, int | None]:
-        """Return the server's part and the number of a name on record."""
+        """Return the server's part and the number of a recorded name."""
         ...
 
 

@@ -265,7 +265,7 @@ class _Resolver:
         return self._only("spelling", ids)
 
     def _with_name(self, inside: str) -> tuple[ToolId, ...]:
-        """Return the tool that has this name in the table or on record."""
+        """Return the tool that has this name in the table or in the ledger."""
         hit = self.whole.exact.get(inside)
         if hit is not None and hit.id is not None and not self._is_withdrawn(inside):
             return (hit.id,)
@@ -314,7 +314,7 @@ class _Resolver:
         return found
 
     def _folded_like(self, text: str) -> set[ToolId]:
-        """Return the tools that have a name or a spelling with this fold, including names on record."""
+        """Return the tools that have a name or a spelling with this fold, including recorded names."""
         ids = set(self.names.spellings.folded(text))
         ledger = self.names.ledger
         key = fold(text)

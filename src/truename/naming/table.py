@@ -101,11 +101,11 @@ class SpellingIndex:
 
     @cached_property
     def absent(self) -> frozenset[ToolId]:
-        """The tools on record that are not in the table."""
+        """The recorded tools that are not in the table."""
         return frozenset(named.id for named in _absent(self._table))
 
     def knows_family(self, ref: ToolRef) -> bool:
-        """Return whether some version of this tool is in the table or on record."""
+        """Return whether some version of this tool is in the table or in the ledger."""
         return (ref.integration, ref.suite, ref.tool) in self._known_families
 
     @cached_property

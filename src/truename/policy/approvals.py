@@ -164,7 +164,7 @@ class Approvals:
         self.finish(begun)
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
-        """Return the decisions on record, oldest first; None matches any principal or agent."""
+        """Return the recorded decisions, oldest first; None matches any principal or agent."""
         return tuple(self._store.read().grants(principal, agent))
 
     def suspended(

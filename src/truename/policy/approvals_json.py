@@ -41,7 +41,7 @@ _NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
 
 
 def written_book(book: MemoryRecords, file: str) -> bytes:
-    """Return a book as JSON. Raises `StoreError` (``full``) if `read_book` would refuse it as too large."""
+    """Return decisions and calls as JSON. Raises `StoreError` (``full``) if it is too large for `read_book`."""
     schema = SCHEMA if any(grant.until for grant in book.grants()) else _PLAIN
     grants = ",\n".join(map(_written_grant, book.grants()))
     calls = ",\n".join(map(_written_call, book.calls()))
@@ -53,7 +53,7 @@ def written_book(book: MemoryRecords, file: str) -> bytes:
 
 
 def read_book(raw: bytes, file: str) -> MemoryRecords:
-    """Read a book. Raises `StoreError`: ``newer``, or ``corrupt`` with the field that is wrong."""
+    """Read decisions and calls from JSON. Raises `StoreError`: ``newer``, or ``corrupt`` with the invalid field."""
     content = _content(raw, file)
     schema = content.get(_WHAT)
     if type(schema) is not int or schema < 1:

@@ -1,4 +1,4 @@
-"""Keep decisions and calls in the state database: their tables, and the SQL that reads and writes them."""
+"""Store decisions and calls in the state database: their tables, and the SQL that reads and writes them."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class SqlApprovalStore:
 
     @contextmanager
     def change(self) -> Iterator[ApprovalRecords]:
-        """Keep other threads and processes out; keep all changes, or none if the block raises."""
+        """Lock out other threads and processes; commit all changes of the block, or none if it raises."""
         data = self._open()
         with data.change():
             yield _SqlBook(data)
@@ -184,7 +184,7 @@ class _SqlBook:
             data.execute(_NEW_GRANT, (*row, covers, number))
 
     def drop(self, key: str) -> Grant | None:
-        """Remove a grant and return it, or None if there is none of this key."""
+        """Remove a grant by its key and return it; return None if there is none."""
         with self._data.change() as data:
             rows = self._data.rows(_GRANTS[("key",)], key)
             data.execute("DELETE FROM approval_grant WHERE key = ?", (key,))

@@ -1,4 +1,4 @@
-"""Keep decisions and calls: the `ApprovalStore` protocol, and a store that ends with its process."""
+"""Store decisions and calls: the `ApprovalStore` protocol, and a store in memory."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class ApprovalStore(Protocol):
         ...
 
     def change(self) -> AbstractContextManager[ApprovalRecords]:
-        """Keep other writers out; keep all changes of the records when the block ends well, else none."""
+        """Lock out other writers; commit all changes of the block, or none if it raises."""
         ...
 
 
@@ -210,7 +210,7 @@ class MemoryStore:
 
     @contextmanager
     def change(self) -> Iterator[ApprovalRecords]:
-        """Keep other threads out; keep all changes, or none if the block raises."""
+        """Lock out other threads; commit all changes of the block, or none if it raises."""
         with self._lock:
             draft = self._book.copy()
             yield draft

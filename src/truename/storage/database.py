@@ -163,7 +163,7 @@ class Database:
         return self._connected(f"{address}?{modes[-1]}")
 
     def _inspect(self, path: Path) -> None:
-        """Refuse what is not a database file, one that was emptied, and a write-ahead log of another one."""
+        """Refuse a file that is not a database, an emptied database, and a write-ahead log of another database."""
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -183,7 +183,7 @@ class Database:
             self.refuse(f"the write-ahead log beside it ({path.name}-wal) belongs to another file", "corrupt", remedy)
 
     def _known(self) -> Revision | None:
-        """Return the latest revision on record: in the file beside the database, else in the audit log."""
+        """Return the latest recorded revision: from the file beside the database, else from the audit log."""
         if not self._checks_revision:
             return None
         beside = None if self._revision_file is None else self._revision_file.read()
@@ -319,7 +319,7 @@ class Database:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """Keep other writers out during the block; commit it whole, or nothing of it if it raises.
+        """Lock out other writers during the block; commit all its changes, or none if it raises.
 
         May be entered again inside itself: the outermost block commits.
         """
@@ -421,7 +421,7 @@ class Database:
                 self._revision = revision
 
     def has_news(self) -> bool:
-        """Tell whether another process, or another `Database`, changed this owner's tables since the last call.
+        """Return whether another process, or another `Database`, changed this owner's tables since the last call.
 
         The first call always returns True. It reads one number when nothing changed. Raises `StoreError`
         (``unusable``) if the file was moved, removed or replaced: changes by others would not be seen.
@@ -448,7 +448,7 @@ class Database:
         return int(revision)
 
     def is_behind(self) -> bool:
-        """Tell whether `has_news` may return True, without waiting for a thread that changes the file."""
+        """Return whether `has_news` may return True, without waiting for a thread that changes the file."""
         if not self._lock.acquire(blocking=False):
             # The thread that changes it looked before, and keeps all others out.
             return self._was_behind
@@ -549,7 +549,7 @@ def _roll_back(data: sqlite3.Connection) -> None:
 
 
 def _is_in_loop() -> bool:
-    """Tell whether this thread runs an event loop; importing asyncio would cost a command that needs none."""
+    """Return whether this thread runs an event loop; importing asyncio would cost a command that needs none."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False

@@ -35,7 +35,7 @@ def record_import(data: sqlite3.Connection, part: str, path: Path) -> None:
 
 
 def is_later(data: sqlite3.Connection, part: str, path: Path) -> bool:
-    """Tell whether a file has other content than was imported, or is there though none was. Raises `OSError`."""
+    """Return whether a file has other content than was imported, or is there though none was. Raises `OSError`."""
     try:
         found = path.stat()
     except FileNotFoundError:

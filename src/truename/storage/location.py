@@ -39,7 +39,7 @@ class StateLocation:
         return any(place.is_symlink() or place.exists() for place in places)
 
     def has(self, part: str) -> bool:
-        """Tell whether there may be state of this owner, in the database or in the file of an earlier version."""
+        """Return whether an owner may have state, in the database or in the file of an earlier version."""
         return self.exists or ((former := self.former.get(part)) is not None and former.exists())
 
     @classmethod

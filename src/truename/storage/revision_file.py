@@ -64,7 +64,7 @@ class RevisionFile:
             os.write(self._descriptor, b"truename-state %s %020d\n" % (revision.database.encode(), revision.number))
 
     def _is_lost(self) -> bool:
-        """Tell whether the open file was removed or replaced: what is written into it would be read by nobody."""
+        """Return whether the open file was removed or replaced, so that nobody reads what is written to it."""
         if self._descriptor < 0:
             return False
         try:

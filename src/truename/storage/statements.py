@@ -14,7 +14,7 @@ _IDENTIFIER: Final = re.compile(r"[a-z_]+")
 
 
 def select(table: str, columns: Sequence[str], where: Sequence[str] = (), then: str = "") -> str:
-    """Return a query for the rows in which the columns ``where`` have given values; ``then`` is the rest of it.
+    """Return a query for the rows in which the columns ``where`` have given values; ``then`` is the end of the query.
 
     >>> select("pin", ("key", "digest"), where=("server",), then="ORDER BY key")
     'SELECT key, digest FROM pin WHERE server = ? ORDER BY key'
@@ -24,7 +24,7 @@ def select(table: str, columns: Sequence[str], where: Sequence[str] = (), then: 
 
 
 def insert(table: str, columns: Sequence[str], then: str = "") -> str:
-    """Return a statement that inserts one row; ``then`` is the rest of it.
+    """Return a statement that inserts one row; ``then`` is the end of the statement.
 
     >>> insert("pin", ("key", "digest"), then="ON CONFLICT (key) DO NOTHING")
     'INSERT INTO pin (key, digest) VALUES (?, ?) ON CONFLICT (key) DO NOTHING'

@@ -35,7 +35,7 @@ _PAUSE: Final = 0.02
 
 
 def is_foreign_log(database: Path) -> bool:
-    """Tell whether the write-ahead log beside a database does not continue it. Raises `OSError`."""
+    """Return whether the write-ahead log beside a database does not continue it. Raises `OSError`."""
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE)

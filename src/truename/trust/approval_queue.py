@@ -66,10 +66,10 @@ DELETE FROM pending_call WHERE principal = ? AND arguments = '' AND key NOT IN
 
 @dataclass(frozen=True, kw_only=True)
 class PendingCall:
-    """One call that waits: whose, of what, and what the person who decides is shown of it.
+    """A call pending approval: the caller, the tool, and the text that the person who decides is shown.
 
-    ``fingerprint`` is that of the call (`Call.fingerprint`), ``arguments`` what is shown of them, "" once it is
-    decided. ``session`` is "" where its client has none. Times are seconds since 1970.
+    ``fingerprint`` is that of the call (`Call.fingerprint`), ``arguments`` the text that shows them, "" after the
+    decision. ``session`` is "" if the client has none. Times are seconds since 1970.
     """
 
     key: str = ""
@@ -89,22 +89,22 @@ class PendingCall:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """What a decision may cover, from the narrowest."""
+        """The scopes that a decision may have, narrowest first."""
         return ("call", "arguments", *(("session",) if self.session else ()), "always")
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody decided yet."""
+        """Whether nobody decided on the call yet."""
         return self.arguments != ""
 
 
 def stamp(seconds: float) -> str:
-    """Return a time as decisions have it."""
+    """Return a time in the format of decisions: ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 class ApprovalQueue:
-    """What waits for a word, in a file that processes share; None is a book that ends with its process.
+    """The calls pending approval, in a database that processes share; without a file (None), in memory.
 
     All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``, and where said ``full``. May be
     used from several threads.
@@ -120,9 +120,9 @@ class ApprovalQueue:
                 _sweep(data, now())
 
     def ask(self, wanted: PendingCall, *, most: int, lasts: float) -> PendingCall:
-        """Keep a request for ``lasts`` seconds and return it; the one that waits already if it is for the same call.
+        """Store a request for ``lasts`` seconds and return it, or the pending one for the same call.
 
-        Raises `StoreError` (``full``) where ``most`` of this principal wait, or too many of all.
+        Raises `StoreError` (``full``) if ``most`` requests of this principal are pending, or too many in total.
         """
         now = self._now()
         with self._file.change() as data:
@@ -149,7 +149,7 @@ class ApprovalQueue:
         return kept
 
     def find(self, key: str) -> PendingCall | None:
-        """Return the request of this key, if it is there still."""
+        """Return the request with this key; None if it is over."""
         found = self._file.rows(_BY_KEY, key, self._now())
         return self._read(found[0]) if found else None
 
@@ -159,26 +159,26 @@ class ApprovalQueue:
         return [self._read(row) for row in found]
 
     def count(self) -> int:
-        """Return how many nobody decided on yet."""
+        """Return the number of requests on which nobody decided yet."""
         ((found,),) = self._file.rows(
             "SELECT count(*) FROM pending_call WHERE arguments != '' AND until > ?", self._now()
         )
         return int(found)
 
     def settle(self, key: str, until: float) -> None:
-        """Write down that a request was decided for its one call; what was shown of the arguments goes."""
+        """Record a decision on a single call, and delete the arguments that were stored to be shown."""
         with self._file.change() as data:
             data.execute("UPDATE pending_call SET arguments = '', until = ? WHERE key = ?", (until, key))
         self._file.empty_log()
 
     def drop(self, key: str) -> None:
-        """Forget a request: the next such call is asked about anew."""
+        """Delete a request; the next such call makes a new one."""
         with self._file.change() as data:
             data.execute("DELETE FROM pending_call WHERE key = ?", (key,))
         self._file.empty_log()
 
     def has_news(self) -> bool:
-        """Tell whether another process changed something since this was asked last."""
+        """Return whether another process changed something since the previous call of this method."""
         return self._file.has_news()
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class ApprovalQueue:
 
 
 def _sweep(data: sqlite3.Connection, now: float) -> None:
-    """Take out what is over: nobody is to find the arguments of a call that is long forgotten."""
+    """Delete the requests that are over, so that their arguments do not stay in the file."""
     data.execute("DELETE FROM pending_call WHERE until <= ?", (now,))
 
 
@@ -227,7 +227,7 @@ def decided(
     grant_lasts: float | None = None,
     most: int | None = None,
 ) -> Grant:
-    """Decide on a request: keep the decision, and let the request go. The one way, whoever was asked and however.
+    """Decide on a request: store the decision and close the request. No other function decides, whoever was asked.
 
     ``lasts`` is how many seconds a decision on a single call counts, ``grant_lasts`` any approval (None: for ever),
     ``most`` how many decisions are kept that ``by`` made for this principal (None: any number).
@@ -263,7 +263,7 @@ def decided(
 
 
 def about_tool(subject: Subject) -> dict[str, object]:
-    """Return which tool a decision is about, as it was then."""
+    """Return the fields of the audit record about the tool of a decision, as it was then."""
     return {
         "tool": str(subject.id),
         "server": subject.server,
@@ -273,7 +273,7 @@ def about_tool(subject: Subject) -> dict[str, object]:
 
 
 def about_request(one: PendingCall) -> dict[str, object]:
-    """Return which call somebody is to decide on."""
+    """Return the fields of the audit record about a call pending approval."""
     return {
         "who": one.principal,
         "agent": one.agent,
@@ -287,7 +287,7 @@ def about_request(one: PendingCall) -> dict[str, object]:
 
 
 def about_grant(one: Grant) -> dict[str, object]:
-    """Return what was decided, and until when it counts."""
+    """Return the fields of the audit record about a decision, with the time until which it counts."""
     return {
         "who": one.principal,
         "agent": one.agent,
@@ -300,6 +300,6 @@ def about_grant(one: Grant) -> dict[str, object]:
 
 
 def about_definition(one: PinnedTool) -> dict[str, object]:
-    """Return which definition is meant: a tool's, or where there is no tool a server's instructions."""
+    """Return the fields of the audit record about a tool's definition, or about a server's instructions."""
     tool = None if one.id is None else str(one.id)
     return {"tool": tool, "server": one.server, "upstream_name": one.name, "digest": one.digest}

@@ -1,4 +1,4 @@
-"""Keep pins: for each tool the trusted definition, those seen since, and those reviewed in `truename.lock`."""
+"""Store pins: for each tool the trusted definition, those seen since, and those reviewed in `truename.lock`."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ _SERVER: Final = "server:"
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedTool:
-    """What is trusted: a tool's definition (or, where ``id`` is None, a server's instructions), since when, by whom.
+    """A trusted definition of a tool (if ``id`` is None: a server's instructions), since when, and by whom.
 
-    ``by`` is "" where it was trusted because it was there first.
+    ``by`` is "" if it was trusted on first use.
     """
 
     id: ToolId | None
@@ -107,13 +107,13 @@ class PinnedTool:
 
     @property
     def key(self) -> str:
-        """Under what it is kept."""
+        """The key of the pin: the tool's id, or ``server:`` and the server's key."""
         return _SERVER + self.server if self.id is None else str(self.id)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenDefinition(PinnedTool):
-    """What was seen instead of it, or before it was trusted: it waits for a word, or was rejected."""
+    """A definition that was seen and is not pinned: it is pending (``waiting``), or was rejected."""
 
     word: Word = "waiting"
 
@@ -123,7 +123,7 @@ def _now() -> str:
 
 
 class PinStore:
-    """The pins of one gateway, in a file that processes share; None is a book that ends with its process.
+    """The pins of one gateway, in a database that processes share; without a file (None), in memory.
 
     All methods raise `StoreError`: ``corrupt``, ``newer`` (of a later version), ``busy``, ``unusable``. May be used
     from several threads.
@@ -150,18 +150,18 @@ class PinStore:
 
     @property
     def path(self) -> Path | None:
-        """Where it is kept."""
+        """The file of the database; None for memory."""
         return self._file.path
 
     def refresh(self) -> bool:
-        """Take in what other processes wrote, and tell whether there was anything: a cheap look at the file."""
+        """Read what other processes wrote, and return whether there was anything. Cheap if there was nothing."""
         if not self._file.is_begun or (not self._file.has_news() and self._is_current):
             return False
         self._read()
         return True
 
     def has_news(self) -> bool:
-        """Tell, without taking it in and without waiting, whether another process wrote something."""
+        """Return, without reading and without waiting, whether another process wrote something."""
         return self._file.is_behind()
 
     def _read(self) -> None:
@@ -176,17 +176,17 @@ class PinStore:
         self._is_current = True
 
     def pins(self) -> Mapping[str, PinnedTool]:
-        """Return all that is trusted, by its key."""
+        """Return the pins by key."""
         return self._pins
 
     def seen(self) -> Mapping[tuple[str, str], SeenDefinition]:
-        """Return what was seen besides, by key and digest, in the order of its coming."""
+        """Return the definitions that were seen and are not pinned, by key and digest, oldest first."""
         return self._seen
 
     def trust(self, what: Iterable[PinnedTool], *, by: str = "") -> None:
-        """Pin these, in the place of what was pinned before; they wait no longer.
+        """Pin these definitions in place of the pins of the same keys; they are no longer pending.
 
-        Without anybody's word (``by``) those are left out about which another process wrote since this one looked.
+        If nobody decided (``by`` is ""), keys that another process changed since this one read them are skipped.
         """
         at = self._now()
         rows = [(one.key, one.server, one.name, one.digest, self._written(one), at, by) for one in what]
@@ -200,9 +200,9 @@ class PinStore:
                 data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
 
     def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
-        """Write down what was seen instead of a pin; one that was seen before keeps its word unless it is rejected.
+        """Record definitions that are not pinned.
 
-        Of each tool the last 20 are kept.
+        One that is recorded already keeps its state, unless it is rejected now. The last 20 of each tool are kept.
         """
         at = self._now()
         rows = [(one.key, one.digest, one.server, one.name, self._written(one), word, at, by) for one in what]
@@ -213,9 +213,9 @@ class PinStore:
                 data.execute(_TIDIED, (key, key, _MOST_SEEN))
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
-        """Have tools keep their pins, and what was said of them, under new ids, ``(old, new)``.
+        """Copy the pins and observations of tools to their new ids, given as ``(old, new)``.
 
-        What a new id has already stays. The old ids keep theirs: another gateway may go by them still.
+        A new id keeps what it has already. The old ids keep theirs too: another gateway may still use them.
         """
         rows = [(str(new), str(old)) for old, new in moves]
         with self._change() as data:
@@ -262,7 +262,7 @@ class PinStore:
         )
 
     def _checked(self, key: str, server: str, digest: str, content: str) -> dict[str, Any]:
-        """Read a row strictly: a definition that is not of its digest would be shown as if it had been trusted."""
+        """Read a row. Refuses one whose digest does not match, which would be shown as if it had been trusted."""
         try:
             id = None if key == _SERVER + server else ToolId.parse(key)
             read = json.loads(content)
@@ -288,14 +288,14 @@ def digest_of(content: object) -> str:
 
 
 BY_LOCK: Final = LOCK_FILE
-"""By whom a definition is trusted that the lock has, whatever the file is called."""
+"""The value of ``by`` for a definition that is trusted because the lock has it, whatever the file's name."""
 NOTHING_REVIEWED: Final[Digests] = MappingProxyType({})
 
 
 class ReviewedDefinitions:
-    """The digests of a lock, by server's key and name; with None for a file there are none.
+    """The digests of a lock, by server's key and tool's name; none without a file.
 
-    Raises `ConfigError` for a lock that is not there or cannot be read: what it should hold back would be trusted.
+    Raises `ConfigError` for a lock that is missing or cannot be read: tools that it should hold back would be trusted.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -306,22 +306,22 @@ class ReviewedDefinitions:
 
     @property
     def path(self) -> Path | None:
-        """Where the lock is."""
+        """The path of the lock; None without one."""
         return self._path
 
     @property
     def unkeyed(self) -> int:
-        """How many of its tools are of no server: no tool of a gateway is meant by them."""
+        """How many tools of the lock belong to no server; they match no tool of a gateway."""
         return sum(not server for server, _ in self.digests)
 
     def digest_of(self, tool: Tool) -> str | None:
-        """Return what the lock says of a tool."""
+        """Return the digest that the lock has for a tool; None if it has none."""
         return self.digests.get((tool.origin.server_id, tool.origin.name))
 
     def refresh(self) -> bool:
-        """Take in another lock once it is written, and tell whether it says anything else; a cheap look at the file.
+        """Read the lock again if the file changed, and return whether the digests changed. Cheap if the file did not.
 
-        Raises `ConfigError`, once, for one that cannot be read: what was read before counts on.
+        Raises `ConfigError`, once, for a lock that cannot be read; the former digests stay in force.
         """
         path = self._path
         if path is None or not self._watch.look():
@@ -343,7 +343,7 @@ def _read(path: Path) -> Digests:
 def pin_before(now: PinnedTool, kept: PinnedTool | None, reviewed: Digests) -> PinnedTool | None:
     """Return the pin that a tool is compared with: a person's decision, else the lock, else the first definition seen.
 
-    Its ``by`` says which. Of a definition that only the lock knows there is no more than the digest.
+    Its ``by`` says which. A definition that only the lock has is known by its digest only.
     """
     digest = None if now.id is None else reviewed.get((now.server, now.name))
     if digest is None or (kept is not None and kept.by not in {"", BY_LOCK}):
@@ -354,7 +354,7 @@ def pin_before(now: PinnedTool, kept: PinnedTool | None, reviewed: Digests) -> P
 
 
 class PinRecord(NamedTuple):
-    """Pins by key, what was seen besides by key and digest, and the digests of the lock."""
+    """Pins by key, definitions that were seen and are not pinned by key and digest, and the digests of the lock."""
 
     pins: Mapping[str, PinnedTool]
     seen: Mapping[tuple[str, str], SeenDefinition]
@@ -368,7 +368,7 @@ class PinRecord(NamedTuple):
         return next((one for one in known if one is not None and _is_same(one, now)), None)
 
     def said_before(self, now: PinnedTool, plain: Sequence[Unfolded]) -> SeenDefinition | None:
-        """Return what was said of just this definition: under its id, else a no to the same tool under a plain id."""
+        """Return the record of exactly this definition: under its id, else its rejection under a plain id."""
         if (found := self.seen.get((now.key, now.digest))) is not None or not plain:
             return found
         known = (self.seen.get((str(one), now.digest)) for one in plain)

@@ -43,10 +43,10 @@ def _nothing() -> Mapping[Any, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """What was noticed of one tool (or of a server's instructions, where ``id`` is None), and what is done about it.
+    """An observation about one tool (if ``id`` is None: about a server's instructions), and how it is handled.
 
-    ``kind`` is ``new``, ``drifted`` or ``rejected`` (somebody said no to just this definition). ``details`` are the
-    differences from the pinned definition, ``findings`` what rules say of the present one.
+    ``kind`` is ``new``, ``drifted`` or ``rejected`` (somebody rejected exactly this definition). ``details`` are the
+    differences from the pinned definition, ``findings`` those of rules about the present one.
     """
 
     id: ToolId | None
@@ -60,19 +60,19 @@ class Drift:
 
     @property
     def key(self) -> str:
-        """Under what it is in the book of pins."""
+        """The key of the pin."""
         return f"server:{self.server}" if self.id is None else str(self.id)
 
     @property
     def reason(self) -> str:
-        """Why, in a few words."""
+        """The reason in a few words: the first differences or findings."""
         causes = [str(detail) for detail in self.details[:3]] or [finding.fact for finding in self.findings[:3]]
         return "; ".join(causes) or ("" if self.kind != "drifted" else _OTHER_WORDS if self.id is None else _UNKNOWN)
 
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """What servers offer now: tools, and instructions by server. ``digest`` gives the digest of a tool."""
+    """The present offer of servers: tools, and instructions by server. ``digest`` returns the digest of a tool."""
 
     tools: Sequence[Tool]
     instructions: Mapping[str, str] = field(default_factory=_nothing)
@@ -81,11 +81,11 @@ class OfferedTools:
 
 @dataclass
 class Quarantine:
-    """What comes of an offer.
+    """The decisions about the definitions that servers offer.
 
-    ``hidden`` are not shown and not called, each with why; ``replaced`` are shown with the definition that is pinned,
-    ``passed`` as they are offered. ``instructions`` are those that may be shown. ``pins``, ``reviewed`` (trusted by the
-    lock), ``notes`` and ``rejected`` are to be written into the book, ``drifts`` to be told.
+    ``hidden`` tools are neither shown nor called, for the given reason; ``replaced`` tools are shown with the pinned
+    definition, ``passed`` ones as offered. ``instructions`` are those that may be shown. ``pins``, ``reviewed``
+    (trusted by the lock), ``notes`` (pending) and ``rejected`` are to be stored, ``drifts`` to be reported.
     """
 
     hidden: dict[ToolId, Drift] = field(default_factory=dict)
@@ -100,10 +100,10 @@ class Quarantine:
 
 
 class _OfferedDefinition(NamedTuple):
-    """Something that is offered: as it is, what is in the book, what it is held against, what was said of it before.
+    """An offered definition, ``now``, with the stored pin (``kept``), the pin to compare with, and the former decision.
 
-    ``is_reviewed``: the lock has just this definition. ``is_ours``: it was the pin once while this gateway was offered
-    just that. ``findings`` are what rules say.
+    ``is_reviewed``: the lock has exactly this definition. ``is_ours``: it was the pin while this gateway was offered
+    exactly it. ``findings`` are those of rules. ``is_first``: nothing is pinned or reviewed yet.
     """
 
     now: PinnedTool
@@ -117,9 +117,9 @@ class _OfferedDefinition(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to decide: it is what was trusted, and nobody said no to it.
+        """Whether there is nothing to decide: the definition is trusted already, and nobody rejected it.
 
-        What was blocked without anybody's word waits for no more than the lock's.
+        A definition that is pending or that only a setting blocked is settled when the lock has it.
         """
         if self.before is not None and (not self.is_reviewed or (self.before.word == "rejected" and self.before.by)):
             return False
@@ -130,9 +130,9 @@ class _OfferedDefinition(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is nothing to write: the book has it, or had it, and nothing waits for a word.
+        """Whether there is nothing to write: the store has this pin, or had it, and no decision is pending.
 
-        Who wrote it again, where another gateway has pinned another, would make that one do the same, without end.
+        Writing it again would start an endless exchange with another gateway that pins another definition.
         """
         if self.before is not None or self.kept is None:
             return False
@@ -140,18 +140,18 @@ class _OfferedDefinition(NamedTuple):
 
     @property
     def details(self) -> tuple[ChangeDetail, ...]:
-        """What differs from the pinned definition, where that is known."""
+        """The differences from the pinned definition; empty if its content is unknown."""
         if self.pin is None or not isinstance(self.pin.content, Mapping) or not isinstance(self.now.content, Mapping):
             return ()
         return compare_definitions(self.pin.content, self.now.content)
 
     @property
     def is_new(self) -> bool:
-        """Whether there was nothing of its kind: also the first instructions of a server that had none."""
+        """Whether nothing was pinned under this key. The first instructions of a server that had none are new too."""
         return self.pin is None or (self.pin.content == "" and not self.pin.by)
 
     def handling(self, trust: Trust) -> Handling | None:
-        """Return what is done about it; None: it is trusted without a word."""
+        """Return how the definition is handled; None if it is trusted without a message."""
         if self.before is None and self.pin is None and self.now.content == "":
             # That a server has no instructions is nothing to look at.
             return None
@@ -169,7 +169,7 @@ class _OfferedDefinition(NamedTuple):
         return strictest(said)
 
     def told(self, handling: Handling) -> Drift:
-        """Return what was noticed."""
+        """Return the observation to report."""
         is_rejected = self.before is not None and self.before.word == "rejected"
         return Drift(
             id=self.now.id,
@@ -194,14 +194,13 @@ def admit(
     reviewed: Digests = NOTHING_REVIEWED,
     ours: Mapping[str, str] = _NOTHING,
 ) -> Quarantine:
-    """Decide about all that is offered.
+    """Decide about all definitions that servers offer.
 
-    ``screen`` is asked once, about all definitions that are neither pinned nor rejected, ``screen_text`` about each
-    server's instructions that are not. What is pinned and has not
-    changed is served, whatever a rule would say of it today: it was trusted, and its name goes on. ``reviewed`` are
-    the digests of a lock by server's key and name: pins of what nobody else has said a word about. ``ours`` are the
-    digests, by key, of what was the pin while this gateway was offered it, and is offered since: it goes on, though
-    another gateway that is offered something else has pinned that meanwhile.
+    ``screen`` is called once, with all definitions that are neither pinned nor rejected, ``screen_text`` with each
+    server's instructions that are neither. A pinned definition that has not changed is served, whatever a rule would
+    find today. ``reviewed`` are the digests of a lock by server's key and tool's name: they count as pins where nobody
+    decided. ``ours`` are the digests, by key, that were pinned while this gateway was offered them, and that it is
+    still offered: they stay trusted even if another gateway, which is offered another definition, has pinned that.
     """
     found = Quarantine()
     tools = {tool.id: tool for tool in offer.tools}
@@ -226,7 +225,7 @@ def admit(
 
 
 def _case(now: PinnedTool, record: PinRecord, plain: Sequence[Unfolded], ours: Mapping[str, str]) -> _OfferedDefinition:
-    """Return what is decided about; ``plain`` are the ids that the tool would have had without a digest."""
+    """Return an offered definition with its pin; ``plain`` are the ids that its tool would have without a digest."""
     is_reviewed = now.id is not None and record.reviewed.get((now.server, now.name)) == now.digest
     kept = record.pin(now, plain)
     pin = now if is_reviewed else pin_before(now, kept, record.reviewed)
@@ -263,7 +262,7 @@ def _settle(found: Quarantine, case: _OfferedDefinition, trust: Trust) -> None:
 
 
 def _is_served(case: _OfferedDefinition, handling: Handling | None, trust: Trust) -> bool:
-    """Tell whether the pinned definition goes on being served: a call by it is still right, and no promise broke."""
+    """Return whether the pinned definition is still served: the settings say so, and no change breaks its callers."""
     return (
         handling == "quarantine"
         and trust.quarantine == "pinned"
@@ -272,11 +271,11 @@ def _is_served(case: _OfferedDefinition, handling: Handling | None, trust: Trust
 
 
 def pin_of(tool: Tool, digest: str) -> PinnedTool:
-    """Return a tool as it is pinned."""
+    """Return the pin of a tool, without a time."""
     origin, content = tool.origin, tool.definition
     return PinnedTool(id=tool.id, server=origin.server_id, name=origin.name, digest=digest, content=content, at="")
 
 
 def instructions_pin(server: str, text: str) -> PinnedTool:
-    """Return a server's instructions as they are pinned."""
+    """Return the pin of a server's instructions, without a time."""
     return PinnedTool(id=None, server=server, name="instructions", digest=digest_of(text), content=text, at="")

@@ -309,7 +309,7 @@ def sign_in(
     clock: Callable[[], float],
     tell: OnAccess,
 ) -> Iterator[tuple[SignInAuthenticator, AuthorizationEndpoints]]:
-    """Have sign-in while the block lasts. Raises `StoreError` and `ConfigError`."""
+    """Enable sign-in during the block. Raises `StoreError` and `ConfigError`."""
     with ExitStack() as stack:
         vault = stack.enter_context(open_vault(config))
         sessions = SignInSessions(config.state_location(), clock)

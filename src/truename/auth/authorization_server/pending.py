@@ -1,4 +1,4 @@
-"""Keep the short-lived state of sign-ins: requests, consents and codes."""
+"""Store the short-lived state of sign-ins: requests, consents and codes."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class SignInSessions:
 
 
 def load_sessions(config: Config) -> tuple[SignInSession, ...]:
-    """Return who is signed in at a gateway of this configuration. Raises `StoreError`."""
+    """Return the sessions of people who are signed in at this configuration's gateway. Raises `StoreError`."""
     location = config.state_location()
     if not location.has(SCHEMA.part):
         return ()

@@ -248,7 +248,7 @@ def asks_for_credentials(config: Config) -> bool:
 
 
 def asks_for_token(config: Config) -> bool:
-    """Tell whether clients have to be given a token: one was set or made, and they are not to sign in instead."""
+    """Return whether clients need a static token: one was set or created, and there is no sign-in."""
     access = config.settings.access
     if access.oauth or access.sign_in:
         return False

@@ -134,8 +134,8 @@ def digest_of(token: str) -> str:
 class StaticTokenStore:
     """The tokens of a configuration, and those in the state database, which may change at any time.
 
-    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``; nobody is let in by a database that
-    cannot be read. Looking creates no database. Without a place tokens are kept in memory.
+    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``; a database that cannot be
+    read lets nobody in. Reading creates no database. Without a location, tokens are kept in memory.
     """
 
     def __init__(self, where: StateLocation | Path | None, configured: Mapping[str, KnownToken]) -> None:
@@ -190,11 +190,11 @@ class StaticTokenStore:
         return {**self._read(), **self._configured}
 
     def is_configured(self, id: str) -> bool:
-        """Tell whether a token stands in the configuration, and so cannot be revoked here."""
+        """Return whether a token is written in the configuration, so that it cannot be revoked here."""
         return id in self._configured
 
     def holder(self, token: str, now: float) -> StaticToken | None:
-        """Return the kept token that this text is, unless it has expired or was revoked."""
+        """Return the stored token with this text; None if it has expired or was revoked."""
         id = token_id(token) or ""
         found = self._configured.get(id) or self._read().get(id)
         wanted = _NOBODY if found is None else found.digest
@@ -203,12 +203,12 @@ class StaticTokenStore:
         return found if found.is_good(now) else None
 
     def stands(self, token: StaticToken, now: float) -> bool:
-        """Tell whether a token that was good still is."""
+        """Return whether a token that was accepted before is still valid."""
         kept = self._configured.get(token.id) or self._read().get(token.id)
         return kept == token and token.is_good(now)
 
     def add(self, token: StaticToken) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         data = self._open()
         with data.change() as connection:
             ((count,),) = connection.execute("SELECT count(*) FROM token").fetchall()

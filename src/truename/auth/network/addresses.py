@@ -65,7 +65,7 @@ _SITE_LOCAL: Final = IPv6Network("fec0::/10")
 
 
 class NetworkZone(IntEnum):
-    """The nearness of an address; fewer people can reach a nearer one."""
+    """The part of the network that an address is in. The fewer people can reach a zone, the nearer it is."""
 
     PUBLIC = 0
     PRIVATE = 1

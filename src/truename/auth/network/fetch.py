@@ -134,7 +134,7 @@ class Web:
 
 
 class Within:
-    """A limited network for the URLs that a server names: none may be nearer than the server itself ever was."""
+    """The network for URLs that a server sent: none may be in a nearer zone than the server itself ever was."""
 
     def __init__(self, fetch: Fetch, address: str) -> None:
         self._fetch = fetch

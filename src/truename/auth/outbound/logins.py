@@ -45,7 +45,7 @@ _TURNS_PAUSE: Final = 0.02
 
 @asynccontextmanager
 async def turn(locks: Path | None, *what: str, patience: float = _PATIENCE) -> AsyncIterator[None]:
-    """Keep out all processes that would do the same and share the directory of locks, while the block lasts.
+    """Lock out all processes that do the same and share the directory of locks, during the block.
 
     There are 256 locks: two things that happen to have the same one wait for each other. A lock ends with its process,
     however that ends. A process that holds one for longer than ``patience`` seconds (it was stopped) is not waited for
@@ -112,7 +112,7 @@ class Logins:
         return self._vault.replace(self._place, principal, lambda raw: _read(raw) == before, written)
 
     def turn(self, principal: str) -> AbstractAsyncContextManager[None]:
-        """Keep out whoever else would renew somebody's tokens, in all processes, while the block lasts."""
+        """Lock out all other renewals of a person's tokens, in all processes, during the block."""
         return turn(self._vault.locks, self._place, principal)
 
     def forget(self, principal: str) -> bool:

@@ -73,7 +73,7 @@ class Roster:
         return tuple(SimulatedTool(key, known.get(key[0], key[0]), key[1]) for key in self.listed)
 
     def entries(self, dialect: Dialect) -> tuple[SimulatedTool[Key], ...]:
-        """Return the tools under what the client identifies a server by: its key, its URL, or (a provider) nothing."""
+        """Return the tools by their server as the client identifies it: by key, by URL, or (a provider) not at all."""
         if dialect.kind == "provider":
             return self._by_nobody
         return self._by_address if dialect.mangling.part == "address" and self.addresses else self._by_key

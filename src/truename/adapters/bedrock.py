@@ -193,7 +193,7 @@ _DROPPED: Final = frozenset({"reasoningContent", "cachePoint", "guardContent"})
 
 
 def history_mentions(messages: Sequence[PayloadPlace]) -> Iterator[HistoryMention]:
-    """Yield the calls and results."""
+    """Yield a `HistoryMention` for each tool call and each tool result in the messages."""
     for message in messages:
         message.text("role")
         for block in message.each("content"):

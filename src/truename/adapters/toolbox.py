@@ -156,7 +156,10 @@ class Toolbox:
 
     @contextmanager
     def running(self, call: Call) -> Iterator[Decision]:
-        """Run the block if the call is allowed, once at most. Raises `PolicyError`, before anything is run."""
+        """Run the block if the policy allows the call; a call that already ran is refused.
+
+        Raises `PolicyError` before the block is entered.
+        """
         with self.policy.running(call) as decision:
             yield decision
 

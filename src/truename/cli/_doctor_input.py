@@ -436,7 +436,7 @@ def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, object], tuple[
 def _general(
     intake: DoctorInput, left: Iterable[ToolDump], answers: Mapping[Identity, object], wanted: Sequence[Dialect]
 ) -> list[ClientCase]:
-    """Return the cases for tools of no certain client: all of these tools together, one case per dialect."""
+    """Return one case per dialect with the tools that no client configures: other dumps, and files or URLs given."""
     servers = [ExaminedServer.listing(one.key, one.tools, Location(file=str(one.path))) for one in left]
     servers += servers_of(intake.files, answers)
     for kind, several in (("direct", intake.direct), ("address", intake.addresses)):

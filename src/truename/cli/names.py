@@ -154,7 +154,10 @@ def names(
     as_json: JsonOutput = False,
     verbose: Verbose = False,
 ) -> int:
-    """Show the name that a client gets for every tool; with tool search, also its list. Nothing is recorded."""
+    """Show the name that a client gets for every tool; with tool search, also the tools that it lists.
+
+    Nothing is recorded.
+    """
     workspace = open_workspace(sources, making)
     note_unused_settings(workspace)
     table = ProfileView(workspace, workspace.table(client)).by(None if profile is None else [profile])

@@ -92,8 +92,8 @@ class TokenExchange(TokenRequest):
     subject_issuers: tuple[str, ...] = setting(
         (),
         each(_WORD, "an issuer"),
-        "Issuers whose tokens are sent there for exchange, since whoever sees a token can use it; without it only the "
-        "issuer's own.",
+        "Issuers of callers' tokens that may be sent to the authorization server for exchange; default: only `issuer`. "
+        "A server that sees a token can use it.",
     )
 
     def takes(self, issuer: str) -> bool:

@@ -96,8 +96,9 @@ def clashes(members: Iterable[ToolSetMember]) -> tuple[ToolSetClash, ...]:
 def collisions(members: Iterable[ToolSetMember], policy: Literal["error", "warn"] = "error") -> ToolSetKept:
     """Run `check`, then apply the collision policy, and return the members that a model is shown.
 
-    With ``error``, any clash raises a `DuplicateTool` that names both owners. With ``warn``, the losers are removed,
-    logged and listed in `ToolSetKept.losers`.
+    Errors that `check` finds are raised under both policies. With ``error``, each clash raises a `DuplicateTool` that
+    names both owners (several: an `ExceptionGroup`). With ``warn``, the last handoff of a clash keeps the name, else
+    its last member; the losers are removed, logged and listed in `ToolSetKept.losers`.
 
     >>> from truename.identity import ToolNames
     >>> sales = ToolSetMember(ToolNames(name="transfer_to_sales"), "handoff")

@@ -221,7 +221,7 @@ class Ledger:
         return False
 
     def standing(self, name: str) -> Standing | None:
-        """Return the meaning of exactly this spelling; None if it has none."""
+        """Return the `Standing` of a name in exactly this spelling; None if it was never shown."""
         return self._scope.standing(name)
 
     def standing_folded(self, key: str) -> Standing | None:

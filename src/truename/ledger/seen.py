@@ -78,7 +78,7 @@ class SeenLedger(Ledger):
         return id if id is not None and self._sees(id) else None
 
     def standing(self, name: str) -> Standing | None:
-        """Return the meaning of exactly this spelling; None if it has none."""
+        """Return the `Standing` of a name in exactly this spelling; None if it was never shown to this reader."""
         return self._told(super().standing(name))
 
     def standing_folded(self, key: str) -> Standing | None:

@@ -39,7 +39,10 @@ _STAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalFile:
-    """One file: its paths and digests before and after (None: no file), and the place of its bytes in ``originals``."""
+    """One file of a migration: its path and digest before and after (None: no file), and its original bytes.
+
+    These are in the file ``originals``, at an offset, with a length.
+    """
 
     path: str
     target: str

@@ -293,7 +293,7 @@ class Assignment:
         return (Reason("identity", "it can be read as the id of another tool"),) if _reads_as_another(name, id) else ()
 
     def _fits(self, name: str) -> bool:
-        """Return whether a name with a number or digest is legal and does not look like one with a client's affixes."""
+        """Return whether a name made to resolve a clash is legal, and has no client's prefix or suffix."""
         generator = self._generator
         return not generator.dialect.check(name, generator.server_name) and not any(generator.has_client_affixes(name))
 

@@ -150,7 +150,7 @@ class ServerParts:
         return self._having[word] == 1 and not word.isdigit() and word not in _VAGUE
 
     def begins_like_another_server(self, server: Hashable, name: str) -> bool:
-        """Return whether the longest server name at the start of this name belongs to another server only."""
+        """Return whether the longest server name at the start of a name is only other servers'."""
         words = fold(name).split("_")
         for end in range(min(len(words), self._longest), 0, -1):
             if owners := self._owners.get("_".join(words[:end])):

@@ -80,7 +80,7 @@ class SpellingIndex:
         self.knows_family(ToolRef.parse("a/b"))
 
     def exact(self, text: str) -> Collection[ToolId]:
-        """Return the tools with exactly this spelling."""
+        """Return the tools that have this text, not folded, among the spellings that they accept."""
         return _of(self._exact, text)
 
     def shown_as(self, text: str) -> Collection[ToolId]:

@@ -41,7 +41,7 @@ _NEEDED: Final[Mapping[Scope, tuple[str, ...]]] = {
 
 
 def written_book(book: MemoryRecords, file: str) -> bytes:
-    """Return decisions and calls as JSON. Raises `StoreError` (``full``) if it is too large for `read_book`."""
+    """Return the grants and call records of a store as JSON. Raises `StoreError` (``full``) above `MAX_BYTES`."""
     schema = SCHEMA if any(grant.until for grant in book.grants()) else _PLAIN
     grants = ",\n".join(map(_written_grant, book.grants()))
     calls = ",\n".join(map(_written_call, book.calls()))

@@ -352,7 +352,7 @@ UNGUARDED: Final = Rule(
     code="TN102",
     name="mutating_tool_unguarded",
     severity=Severity.ERROR,
-    what="No rule names a tool that is not marked as read-only.",
+    what="No rule names a tool that may change things: not marked as read-only, or marked as destructive.",
     why="Nobody decided whether the tool may change things without an approval.",
 )
 

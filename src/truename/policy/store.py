@@ -88,7 +88,11 @@ class ApprovalRecords(Protocol):
 
 
 class MemoryRecords:
-    """The content of a store in memory. Raises `StoreError` (``full``) when a limit is reached."""
+    """The grants and call records of a store, in memory.
+
+    `keep` raises `StoreError` (``full``) at the limit of grants. At the limit of calls `put` removes an idle call, and
+    raises it if all calls are running.
+    """
 
     def __init__(self, grants: Iterable[Grant] = (), calls: Iterable[CallRecord] = ()) -> None:
         self._grants = {grant.key: grant for grant in grants}

@@ -1,7 +1,8 @@
-"""Spans of the gateway, which cost less than those of the SDK: a call has two, so their cost is the cost of tracing.
+"""Spans of the gateway, which cost less than those of the SDK.
 
-They hold the same values. A span belongs to one task and needs no lock; its attributes are a plain dict, bounded and
-encoded when it is exported. All other tracers of the process are the SDK's.
+A call has two: the client's request and the request to the server. They hold the values of the SDK's spans, except
+events and descriptions of the status. A span belongs to one task and needs no lock; its attributes are a plain dict,
+bounded and encoded when it is exported. All other tracers of the process are the SDK's.
 """
 
 from __future__ import annotations

@@ -207,6 +207,6 @@ def _kept(one: PinnedTool) -> Iterator[Declaration]:
 
 
 def declared(tool: Tool, names: Names = spellings) -> Declaration:
-    """Return a tool as the rules look at it, with what clients call it."""
+    """Return a tool as a `Declaration`, the form that lint rules check; ``names`` gives the names that clients show."""
     origin, shown = tool.origin, tuple(names(tool))
     return Declaration(name=origin.name, server=origin.server_id, definition=tool.definition, shown=shown)

@@ -1,4 +1,8 @@
-"""Store the tokens of people at servers, and refresh them, in one process at a time."""
+"""Store people's tokens for servers, and refresh them.
+
+Processes that share a directory of locks take turns at refreshing one person's tokens; a process that cannot get the
+lock in time refreshes without it.
+"""
 
 from __future__ import annotations
 

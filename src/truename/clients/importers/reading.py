@@ -201,7 +201,7 @@ class TakenKeys:
         self._taken: set[str] = set()
 
     def where(self, name: str) -> str:
-        """Return the path of a key."""
+        """Return the dotted path of a key within the configuration, for messages."""
         return f"{self._where}.{name}" if self._where and name else self._where or name
 
     def __contains__(self, name: str) -> bool:

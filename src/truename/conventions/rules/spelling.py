@@ -76,9 +76,9 @@ def unknown_prefix(rule: Rule, context: LintContext) -> Iterator[Finding]:
 def device_type(rule: Rule, context: LintContext) -> Iterator[Finding]:
     """Find names that contain a device type.
 
-    Why: The device is known from the execution context when the tool runs. In names it doubles every tool, and a model
-    must guess which of the two to call. At the end of a name (`scrollOnPhone`) it is only a warning; within the tool's
-    own words (`addPhoneNumber`) it is not reported.
+    Why: The device is known from the execution context when the tool runs. With the device in names, there is one tool
+    per device, and a model must guess which one to call. As the last word after "on" or "for" (`scrollOnPhone`) it is
+    only a warning; within the tool's own words (`addPhoneNumber`) it is not reported.
 
     Example: `myapp_ios_phone_scroll`
 

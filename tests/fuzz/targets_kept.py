@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,15 +38,17 @@ _NOW: Final = 1_800_000_000.0
 
 
 def _tokens(path: Path) -> None:
-    store = StaticTokenStore(path, {})
-    for name, id in (("ann", "0" * 16), ("bob", "1" * 16)):
-        store.add(StaticToken(id=id, name=name, digest=digest_of(id), made=1.0))
+    with StaticTokenStore(path, {}) as store:
+        for name, id in (("ann", "0" * 16), ("bob", "1" * 16)):
+            store.add(StaticToken(id=id, name=name, digest=digest_of(id), made=1.0))
 
 
 def _read_tokens(path: Path) -> Any:
-    store = StaticTokenStore(path, {})
-    must(store.exists, "a file that is there counts, so that no door opens")
-    return store.now()
+    # A file of no bytes is a database that was never made; the file of its revision tells it from an emptied one.
+    is_new = path.stat().st_size == 0
+    with StaticTokenStore(path, {}) as store:
+        must(store.exists or is_new, "a damaged token table asks for tokens")
+        return store.now()
 
 
 def _vault(path: Path) -> None:
@@ -110,13 +113,14 @@ def _read_sessions(path: Path) -> Any:
 
 
 def _approvals(path: Path) -> None:
-    with SqlApprovalStore(path).change() as book:
+    with closing(SqlApprovalStore(path)) as store, store.change() as book:
         where = CallKey("ann", "s", "c")
         book.put(CallRecord(where=where, id=ToolId.parse("git@1/push@1"), arguments="a", state="running"))
 
 
 def _read_approvals(path: Path) -> Any:
-    return SqlApprovalStore(path).read().call(CallKey("ann", "s", "c"))
+    with closing(SqlApprovalStore(path)) as store:
+        return store.read().call(CallKey("ann", "s", "c"))
 
 
 def _lock(path: Path) -> None:

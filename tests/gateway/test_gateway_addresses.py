@@ -89,7 +89,7 @@ async def test_a_name_of_a_metadata_service_is_not_gone_to(lab: Lab, names: Serv
     names.last = "169.254.169.254"
     async with lab.gateway(lab.at("far", "http://tools.example:8000/mcp")) as gateway:
         told = gateway.status().servers[0].error or ""
-    assert "'far' is not contacted (tools.example leads to 169.254.169.254, which is a metadata service)" in told
+    assert "'far' is not contacted (tools.example resolves to 169.254.169.254, which is a metadata service)" in told
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])

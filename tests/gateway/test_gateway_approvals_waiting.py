@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ import pytest
 
 from tests.gateway.office import ASK, Office, User, gateway, ran
 from tests.shared import ROOT
-from truename.errors import StoreError
+from truename.errors import LedgerError
 from truename.gateway import listening
 from truename.policy import read_policy
 
@@ -84,23 +86,24 @@ async def test_so_many_calls_of_one_caller_wait_and_no_more(
         assert "truename approvals grant" in (await client.call_tool("write", {"text": "a"})).content[0].text
 
 
-@pytest.mark.parametrize("damaged", ["approvals.json", "approvals.json.pending"])
-async def test_files_that_can_not_be_read_stop_the_gateway(lab: Lab, office: Office, damaged: str) -> None:
-    (lab.folder / damaged).write_text("nothing of the kind " * 50)
+async def test_a_state_that_can_not_be_read_stops_the_gateway(lab: Lab, office: Office) -> None:
+    office.path.write_text("nothing of the kind " * 50)
     with pytest.raises(ExceptionGroup) as caught:
         async with anyio.create_task_group(), gateway(lab, office):
             pass
-    assert caught.group_contains(StoreError)
+    assert caught.group_contains(LedgerError)
 
 
-async def test_files_that_are_damaged_later_have_all_calls_refused(
+async def test_decisions_that_are_damaged_later_have_all_calls_refused(
     lab: Lab, connect: Callable[..., Any], era: str, office: Office
 ) -> None:
     async with gateway(lab, office) as address, connect(address, era) as client:
         assert not await ran(client, text="x")
         office.decides(scope="always")
         assert await ran(client, text="x")
-        office.path.write_text("{}")
+        with closing(sqlite3.connect(office.path)) as data, data:
+            data.execute("UPDATE approval_grant SET tool = 'nothing of the kind'")
+            data.execute("UPDATE part SET revision = revision + 1")
         result = await client.call_tool("write", {"text": "x"})
         assert "the approvals cannot be read" in result.content[0].text
         assert str(lab.folder) not in result.content[0].text

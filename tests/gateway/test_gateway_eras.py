@@ -115,7 +115,7 @@ async def test_tools_with_invalid_header_marks_are_left_out(
     async with upstreams.serve(_asking()) as url, lab.serving(lab.at("far", url)) as address, raw(address) as http:
         names = [tool["name"] for tool in (await http.result("tools/list", {}))["tools"]]
     assert names == ["ask", "head"]
-    assert any("1 tool is left out; the first: 'wrong'" in message for message in caplog.messages)
+    assert any("1 tool is omitted; the first: 'wrong'" in message for message in caplog.messages)
 
 
 async def test_names_that_were_changed_or_withdrawn_are_answered(

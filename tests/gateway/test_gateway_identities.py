@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from truename.errors import LedgerError
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger
 from truename.migration import plan_identities, record_identities
+from truename.trust.pins import PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +93,11 @@ async def test_after_the_rename_old_ids_and_names_reach_the_same_tools(
         reached = {text: said(await client.call_tool(text, {})) for text in (*before, *before.values())}
 
     declared = replace(config, servers=(servers[0], replace(servers[1], identity=SF2)))
-    ledger = Ledger.open(tmp_path / "ledger")
-    record_identities(ledger, plan_identities(ledger, declared.identities))
+    # As `truename rename --ids` does: in the ledger, and for the pins, which are in the same database.
+    with closing(Ledger.open(tmp_path / "ledger")) as ledger, PinStore(declared.pins_location()) as pins:
+        plan = plan_identities(ledger, declared.identities)
+        record_identities(ledger, plan)
+        pins.follow((change.recorded, change.declared) for change in plan.changes)
     async with (
         Gateway(declared) as gateway,
         listening(gateway) as address,

@@ -377,11 +377,11 @@ async def test_a_ledger_that_can_not_keep_our_names_costs_the_search_and_no_call
 ) -> None:
     remember = Ledger.remember
 
-    def full(self: Ledger, settings: Any, claims: Any, origins: Any) -> None:
+    def full(self: Ledger, settings: Any, claims: Any, origins: Any, *, since: int | None = None) -> bool:
         listed = list(claims)
         if any(claim.server.startswith("\0") for claim in listed):
             raise LedgerError(code="busy", path=lab.folder / "names")
-        remember(self, settings, listed, origins)
+        return remember(self, settings, listed, origins, since=since)
 
     monkeypatch.setattr(Ledger, "remember", full)
     server = lab.normal("files", "one", "two")

@@ -209,5 +209,5 @@ async def test_it_is_not_ready_without_what_it_writes_to(lab: Lab, tmp_path: Pat
         assert recorder is not None
         await anyio.to_thread.run_sync(recorder.close)
         reasons = (await asked(address, "/readyz")).json()["reasons"]
-    assert reasons == ["the ledger cannot be written", "the audit log cannot be written"]
+    assert reasons == ["the state cannot be written", "the audit log cannot be written"]
     assert str(tmp_path) not in str(reasons)

@@ -49,4 +49,4 @@ async def test_those_that_cannot_be_completed_are_left_out_and_told(
         tools = (await http.result("tools/list", {}))["tools"]
 
     assert [tool["name"].removeprefix("m_") for tool in tools] == ["good", "untold"]
-    assert "9 tools are left out" in caplog.text
+    assert "9 tools are omitted" in caplog.text

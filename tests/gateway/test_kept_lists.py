@@ -121,4 +121,4 @@ def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_where_nothing_can_be_kept_that_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "lists").write_text("")
     ListCache(tmp_path / "lists", 10).write(SERVER, SAID)
-    assert "the lists of server 'w' cannot be kept" in caplog.text
+    assert "the lists of server 'w' cannot be stored" in caplog.text

@@ -166,7 +166,7 @@ async def test_in_place_of_an_answer_that_is_too_large_an_error_says_so() -> Non
     small, error = map(json.loads, await after(session, begin))
     assert small["params"]["data"] == "small"
     assert error["id"] == 1
-    assert "too large to be kept" in error["error"]["message"]
+    assert "too large to keep for a client" in error["error"]["message"]
 
 
 async def test_what_is_gone_is_gone_whole() -> None:

@@ -312,7 +312,7 @@ async def test_who_serves_by_the_library_lets_calls_end_too(
                 process.send_signal(signal.SIGTERM)
         with anyio.fail_after(15):
             assert await process.wait() == 0
-    assert heard[0].startswith("journal:hold" if signals == 1 else "Server 'truename' ended before the call did")
+    assert heard[0].startswith("journal:hold" if signals == 1 else "Server 'truename' stopped before the call ended")
 
 
 async def test_over_a_pipe_a_slow_client_gets_the_whole_answer(lab: Lab, tmp_path: Path) -> None:

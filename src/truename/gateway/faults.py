@@ -54,7 +54,7 @@ def needs_login(problem: UpstreamError | None) -> bool:
 
 
 class BrokenOff(UpstreamError):
-    """The gateway ended before the call did."""
+    """The gateway stopped before the call ended."""
 
 
 class Tail:

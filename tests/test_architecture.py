@@ -128,3 +128,13 @@ def test_annotations_obey_the_layers_and_only_the_inside_of_the_gateway_has_cycl
 
     assert options["exclude_type_checking_imports"] is False
     assert exceptions == {"No cycles among siblings": ["truename.gateway.** -> truename.gateway.**"]}
+
+
+def test_no_test_patches_what_is_private_by_its_dotted_path() -> None:
+    patched = re.compile(r'setattr\(\s*"truename(?:\.\w+)*\._\w+"')
+
+    assert [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for found in patched.finditer(path.read_text("utf-8"))
+    ] == []

@@ -276,7 +276,7 @@ def test_what_has_no_place_has_no_line(tmp_path: Path) -> None:
 
 def test_a_closed_terminal_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     controller, terminal = pty.openpty()
-    monkeypatch.setattr(reloading, "_TERMINALS", (terminal,))
+    monkeypatch.setattr(reloading, "TERMINALS", (terminal,))
 
     async def story() -> list[bool]:
         reloads = Reloads(Reread(Config), Config(), as_json=False)

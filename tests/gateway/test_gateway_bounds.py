@@ -284,7 +284,7 @@ async def test_cursors_count_as_what_a_server_lists() -> None:
 
 
 async def test_who_does_not_confirm_subscriptions_is_not_remembered_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.following._TIMEOUT", 0.01)
+    monkeypatch.setattr("truename.gateway.upstream.following.SUBSCRIBE_TIMEOUT", 0.01)
     follower = Follower("far", lambda: None)
     follower._session = cast("RawSession", SimpleNamespace(modern=True))
     for number in range(5):
@@ -297,7 +297,7 @@ async def test_who_does_not_confirm_subscriptions_is_not_remembered_for_each(mon
 async def test_changes_of_a_resource_are_told_once_more_however_many_come_and_the_slow_are_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.watching._TELL_TIMEOUT", 0.05)
+    monkeypatch.setattr("truename.gateway.upstream.watching.TELL_TIMEOUT", 0.05)
     told: list[str] = []
     upstream: Any = SimpleNamespace(
         key="far", follower=SimpleNamespace(watch=AsyncMock(), unwatch=lambda _: None), awake=AsyncMock()

@@ -126,7 +126,7 @@ async def test_a_call_waits_for_the_start_as_long_as_a_start_may_take(
     said: Callable[[Any], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(upstream_module, "_CALL_PATIENCE", 0.01)
+    monkeypatch.setattr(upstream_module, "CALL_WAIT", 0.01)
     gate = lab.folder / "gate"
     gate.touch()
     server = lab.script("late", "late", str(gate))

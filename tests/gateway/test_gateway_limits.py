@@ -161,7 +161,7 @@ async def test_a_server_that_fails_in_a_row_is_left_alone_and_the_call_says_why(
 
 
 async def test_a_sign_of_life_that_never_comes_holds_no_later_one_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.limits._LOOK_EVERY", 0.01)
+    monkeypatch.setattr("truename.gateway.upstream.limits.CHECK_INTERVAL", 0.01)
     bench = Bench(breaker_failures=1)
     bench.outcomes = [_fault("timeout"), None]
     assert await bench.kind() == "timeout"

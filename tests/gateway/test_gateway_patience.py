@@ -76,7 +76,7 @@ async def test_while_a_call_wants_the_server_it_is_tried_again_within_half_a_sec
 async def test_a_call_that_waits_since_the_last_attempt_is_not_forgotten_at_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience._FIRST_ATTEMPT", 0.01)
+    monkeypatch.setattr("truename.gateway.upstream.patience.FIRST_ATTEMPT", 0.01)
     patience = Patience()
     patience.hurry()
     patience.begin()
@@ -88,7 +88,7 @@ async def test_a_call_that_waits_since_the_last_attempt_is_not_forgotten_at_the_
 async def test_an_attempt_has_some_times_what_the_last_good_one_took_and_more_after_some_that_were_cut_off(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience._SHORTEST_ATTEMPT", 0.005)
+    monkeypatch.setattr("truename.gateway.upstream.patience.SHORTEST_ATTEMPT", 0.005)
     patience = Patience(clock)
 
     async def good(seconds: float) -> None:
@@ -120,7 +120,7 @@ class BlackHole:
 async def test_a_server_that_answers_nothing_is_asked_anew_while_a_call_waits(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., Any], said: Callable[[Any], str]
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience._FIRST_ATTEMPT", 0.05)
+    monkeypatch.setattr("truename.gateway.upstream.patience.FIRST_ATTEMPT", 0.05)
     hole = BlackHole()
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(anyio.abc.SocketAttribute.local_port)

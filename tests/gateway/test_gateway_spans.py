@@ -109,7 +109,7 @@ def test_what_is_sent_is_what_the_sdk_would_send_whatever_is_kept_for_the_next(
             one.set_status(status, "not told")
             one.end()
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(otlp, "_MOST", most)
+        small.setattr(otlp, "MAX_CACHED", most)
         assert sent(kept.ended).resource_spans == (
             by_the_sdk(kept.ended).resource_spans if said else sent([]).resource_spans
         )

@@ -203,7 +203,7 @@ async def test_no_text_names_a_tool_that_the_reader_must_not_see(
 
 
 def test_a_server_has_so_much_text_looked_through_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.views.texts._MOST_OF_SERVER", 100)
+    monkeypatch.setattr("truename.gateway.views.texts.MAX_OF_SERVER", 100)
     long = f"Call do_b. {'x' * 60}"
     listed = {
         "evil": [

@@ -278,7 +278,7 @@ async def test_a_text_that_was_cut_inside_a_character_is_mended(
 async def test_a_start_that_is_cut_off_at_any_step_leaves_no_program_behind(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.stdio._GRACE", 0.1)
+    monkeypatch.setattr("truename.gateway.upstream.stdio.STOP_GRACE", 0.1)
     started: list[int] = []
 
     class Noted(subprocess.Popen[bytes]):

@@ -102,7 +102,7 @@ def test_all_is_looked_at_again_after_some_lists() -> None:
 
 
 async def test_others_have_their_turns_while_long_work_is_done_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.protocol.turns._SLICE", 0.0)
+    monkeypatch.setattr("truename.gateway.protocol.turns.SLICE_SECONDS", 0.0)
     seen: list[int | str] = []
 
     async def other() -> None:

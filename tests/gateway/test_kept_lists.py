@@ -89,7 +89,7 @@ def test_only_a_plain_file_of_ours_is_read(tmp_path: Path, kind: str, monkeypatc
     kept.write(SERVER, SAID)
     (file,) = (tmp_path / "lists").iterdir()
     if kind == "too large":
-        monkeypatch.setattr(kept_module, "_MOST_BYTES", 10)
+        monkeypatch.setattr(kept_module, "MAX_BYTES", 10)
     else:
         file.rename(tmp_path / "other")
         if kind == "link":
@@ -102,13 +102,13 @@ def test_only_a_plain_file_of_ours_is_read(tmp_path: Path, kind: str, monkeypatc
 def test_what_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = ListCache(tmp_path, 10)
     kept.write(SERVER, SAID)
-    monkeypatch.setattr(kept_module, "_MOST_BYTES", 10)
+    monkeypatch.setattr(kept_module, "MAX_BYTES", 10)
     kept.write(SERVER, SAID)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_module, "_MOST_FILES", 2)
+    monkeypatch.setattr(kept_module, "MAX_FILES", 2)
     kept, servers = ListCache(tmp_path, 10), [replace(SERVER, key=str(number)) for number in range(3)]
     for time, server in enumerate(servers):
         kept.write(server, SAID)

@@ -29,7 +29,7 @@ _SECTIONS: tuple[tuple[str, ...], ...] = ((), ("truename",))
 # A change is used when two checks in a row saw the same files.
 _LOOK_EVERY: Final = 0.5
 # Standard input and error; over stdio, standard output belongs to the client.
-_TERMINALS: Final = (0, 2)
+TERMINALS: Final = (0, 2)
 
 
 def line_of(error: Exception) -> int | None:
@@ -95,7 +95,7 @@ class Reloads:
         self._mode = config.settings.reload
         self._told = _ReloadReport(as_json=as_json)
         self._wanted = anyio.Event()
-        self._terminals = tuple(number for number in _TERMINALS if os.isatty(number))
+        self._terminals = tuple(number for number in TERMINALS if os.isatty(number))
 
     def hang_up(self) -> bool:
         """Handle SIGHUP: request a reload and return True, or return False if it means shutdown.

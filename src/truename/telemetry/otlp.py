@@ -30,7 +30,7 @@ __all__ = ["SpanEncoder"]
 
 log: Final = logging.getLogger("truename.gateway")
 
-_MOST: Final = 4_096
+MAX_CACHED: Final = 4_096
 _LONGEST: Final = 512
 # Attributes that differ in each span are not worth caching.
 _NEW_EACH_TIME: Final = frozenset({"jsonrpc.request.id", "gen_ai.tool.call.id"})
@@ -150,13 +150,13 @@ class SpanEncoder:
         return _sized(_ATTRIBUTE, (self._keys.get(key) or self._named(key)) + _sized(_VALUE, value))
 
     def _named(self, key: str) -> bytes:
-        if len(self._keys) >= _MOST:
+        if len(self._keys) >= MAX_CACHED:
             self._keys.clear()
         found = self._keys[key] = _sized(_KEY, _utf8(key))
         return found
 
     def _kept(self, what: tuple[str | None, str], written: bytes) -> bytes:
-        if len(self._known) >= _MOST:
+        if len(self._known) >= MAX_CACHED:
             self._known.clear()
         if len(written) <= _LONGEST:
             self._known[what] = written

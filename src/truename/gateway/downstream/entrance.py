@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entrance"]
 
-_LOOK_EVERY: Final = 1.0
+CHECK_INTERVAL: Final = 1.0
 _LISTEN: Final = (b"mcp-method", b"subscriptions/listen")
 _NO_STORE: Final = {"cache-control": "no-store"}
 
@@ -100,7 +100,7 @@ class Entrance:
 
     async def _watch(self) -> None:
         while True:
-            await anyio.sleep(_LOOK_EVERY)
+            await anyio.sleep(CHECK_INTERVAL)
             now = time.time()
             for one in [one for one in self._open if one.is_over(now)]:
                 one.cancel.cancel()

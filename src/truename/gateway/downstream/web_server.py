@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["WebServer", "bind"]
 
 _SHUTDOWN_SECONDS: Final = 3
-_HALF_SENT_SECONDS: Final = 20.0
+HALF_SENT_SECONDS: Final = 20.0
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n"
     b"content-length: 21\r\n\r\nToo many connections."
@@ -108,7 +108,7 @@ class _Impatient(H11Protocol):
         if not self._waiting():
             self._forget()
         elif self._half_sent is None:
-            self._half_sent = self.loop.call_later(_HALF_SENT_SECONDS, self._give_up)
+            self._half_sent = self.loop.call_later(HALF_SENT_SECONDS, self._give_up)
 
     def _waiting(self) -> bool:
         """Tell whether the client owes us the rest of a request, or its first."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EventResponse", "with_names"]
 
-_PING: Final = 15.0
+PING_SECONDS: Final = 15.0
 _COMMENT: Final = b": ping\r\n\r\n"
 
 
@@ -56,7 +56,7 @@ class EventResponse:
     async def _watch(self, receive: Receive, send: Send, scope: anyio.CancelScope) -> None:
         """End it when the client goes away; until then keep the connection alive."""
         while True:
-            with anyio.move_on_after(_PING) as waited:
+            with anyio.move_on_after(PING_SECONDS) as waited:
                 while (await receive())["type"] != "http.disconnect":
                     pass
             if not waited.cancelled_caught:

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["beside_loop", "go_on", "in_slices"]
 
 T = TypeVar("T")
-_SLICE: Final = 0.01
+SLICE_SECONDS: Final = 0.01
 
 
 async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
     """Yield the items; after each hundredth of a second all others have a turn."""
-    end = time.monotonic() + _SLICE
+    end = time.monotonic() + SLICE_SECONDS
     for item in items:
         yield item
         if time.monotonic() >= end:
             await anyio.lowlevel.checkpoint()
-            end = time.monotonic() + _SLICE
+            end = time.monotonic() + SLICE_SECONDS
 
 
 async def beside_loop(work: Callable[[], T]) -> T:

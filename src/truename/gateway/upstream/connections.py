@@ -34,11 +34,11 @@ __all__ = ["Connections"]
 _CHUNK: Final = 64 * 1024
 _MOST_UNREAD: Final = 256 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
-_MOST_IDLE: Final = 20
+MAX_IDLE: Final = 20
 # Seconds after which the next address is tried beside the one before (RFC 8305).
 _HEAD_START: Final = 0.25
 # Less than the five seconds after which many servers close connections: none is to be taken as it is closed.
-_IDLE: Final = 4.0
+IDLE_SECONDS: Final = 4.0
 
 _Origin = tuple[str, str, int]
 
@@ -112,7 +112,7 @@ class Connections(httpx2.AsyncBaseTransport):
             self._forget(connection)
             return
         self._idle.append(connection)
-        while self._idle and (len(self._idle) > _MOST_IDLE or self._idle[0].is_stale):
+        while self._idle and (len(self._idle) > MAX_IDLE or self._idle[0].is_stale):
             self._forget(self._idle.popleft())
 
     def _forget(self, connection: _Connection) -> None:
@@ -169,7 +169,7 @@ class _Connection(asyncio.BufferedProtocol):
     @property
     def is_stale(self) -> bool:
         """Whether it was left alone for so long that its server may close it."""
-        return time.monotonic() > self._since + _IDLE
+        return time.monotonic() > self._since + IDLE_SECONDS
 
     @property
     def is_fit(self) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Follower"]
 
 _RELISTEN_DELAY: Final = 1.0
-_TIMEOUT: Final = 10.0
+SUBSCRIBE_TIMEOUT: Final = 10.0
 _EARS_OPEN: Final = 2.0
 # More log messages than this wait for no client: what comes then is dropped.
 _MOST_UNSENT: Final = 100
@@ -141,7 +141,7 @@ class Follower:
         """Be told of this resource, now and after a restart. Raises `MCPError` where the server refuses."""
         session, opened = self._session, anyio.Event()
         try:
-            with anyio.fail_after(_TIMEOUT):
+            with anyio.fail_after(SUBSCRIBE_TIMEOUT):
                 if session is not None and not session.modern:
                     await session.send("resources/subscribe", {"uri": uri})
                     self._said.add(uri)
@@ -223,7 +223,7 @@ class Follower:
 
     async def _say(self, session: RawSession, method: str, **params: Any) -> None:
         try:
-            with anyio.move_on_after(_TIMEOUT):
+            with anyio.move_on_after(SUBSCRIBE_TIMEOUT):
                 await session.send(method, params)
         except MCPError:
             return

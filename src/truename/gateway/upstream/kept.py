@@ -36,9 +36,9 @@ __all__ = ["ListCache", "Remembered"]
 log: Final = logging.getLogger("truename.gateway")
 
 _FORMAT: Final = 1
-_MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 # Over all entries that there ever were; who was written longest ago goes first.
-_MOST_FILES: Final = 500
+MAX_FILES: Final = 500
 _CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging")
 
 
@@ -70,7 +70,7 @@ class ListCache:
     def read(self, server: ServerConfig) -> Remembered | None:
         """Return what this server said last, None if that is not known."""
         try:
-            said = json.loads(read_own(self._file(server), _MOST_BYTES))
+            said = json.loads(read_own(self._file(server), MAX_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
         return self._read(said) if isinstance(said, dict) and said.get("format") == _FORMAT else None
@@ -106,7 +106,7 @@ class ListCache:
         raw = json.dumps(document).encode()
         file = self._file(server)
         try:
-            if len(raw) > _MOST_BYTES:
+            if len(raw) > MAX_BYTES:
                 file.unlink(missing_ok=True)
                 return
             make_private(self._folder)
@@ -120,7 +120,7 @@ class ListCache:
     def _clear(self) -> None:
         files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]
         files.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, reverse=True)
-        for entry in files[_MOST_FILES:]:
+        for entry in files[MAX_FILES:]:
             with suppress(OSError):
                 os.unlink(entry.path)  # noqa: PTH108 - a name that was just scanned
 

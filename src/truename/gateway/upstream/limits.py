@@ -26,7 +26,7 @@ __all__ = ["Calls"]
 
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 0.1
-_LOOK_EVERY: Final = 0.5
+CHECK_INTERVAL: Final = 0.5
 _SIGN_OF_LIFE: Final = 2.0
 # The connection went, or there was none: another attempt may find the server well again.
 _REPEATED: Final = frozenset({"lost", "unreachable"})
@@ -165,7 +165,7 @@ class Calls:
         """While the server is left alone, ask now and then whether it is well again."""
         async with background() as tasks:
             while True:
-                await anyio.sleep(_LOOK_EVERY)
+                await anyio.sleep(CHECK_INTERVAL)
                 if self.breaker.state != "closed":
                     # Not one after the other: one that is never answered must not hold the next up.
                     tasks.start_soon(self._look, exchange)

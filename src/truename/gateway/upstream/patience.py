@@ -26,8 +26,8 @@ _WANTED_DELAY: Final = 0.4
 # How long an attempt may go without an answer while a call waits: some times what the last good one took, within
 # bounds. After some that were cut off it is twice as long, for a server that has become slower.
 _TIMES: Final = 3
-_SHORTEST_ATTEMPT: Final = 1.0
-_FIRST_ATTEMPT: Final = 5.0
+SHORTEST_ATTEMPT: Final = 1.0
+FIRST_ATTEMPT: Final = 5.0
 _CUT_OFF: Final = 5
 # A connection that lasted this long was a good one: its loss is met without delay.
 _STEADY: Final = 5.0
@@ -75,7 +75,7 @@ class Patience:
     @property
     def limit(self) -> float:
         """How long an attempt may go without an answer while a call waits."""
-        usual = _FIRST_ATTEMPT if self._usual is None else max(_SHORTEST_ATTEMPT, _TIMES * self._usual)
+        usual = FIRST_ATTEMPT if self._usual is None else max(SHORTEST_ATTEMPT, _TIMES * self._usual)
         return float(usual * 2 ** min(self._cut_off // _CUT_OFF, 10))
 
     async def answered(self, attempt: Awaitable[None]) -> None:

@@ -46,7 +46,7 @@ _AMBIENT: Final = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "UV_CACHE_DIR", "UV_SYSTEM_CERTS", "npm_config_cache"),
 )
-_GRACE: Final = 2.0
+STOP_GRACE: Final = 2.0
 _POLL: Final = 0.02
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 
@@ -197,13 +197,13 @@ async def _read_errors(link: _ChildLink) -> None:
 async def _end(process: Process) -> None:
     """Close its input and let it end by itself; then end what is left of its process group."""
     if process.stdin is not None:
-        with suppress(*_GONE), anyio.move_on_after(_GRACE):
+        with suppress(*_GONE), anyio.move_on_after(STOP_GRACE):
             await process.stdin.aclose()
-    await _exited(process, _GRACE)
+    await _exited(process, STOP_GRACE)
     for step in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         if not _signal(process, step):
             return
-        with anyio.move_on_after(_GRACE):
+        with anyio.move_on_after(STOP_GRACE):
             while process.returncode is None or _signal(process, 0):
                 await anyio.sleep(_POLL)
             return

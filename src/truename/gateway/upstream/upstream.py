@@ -46,7 +46,7 @@ __all__ = ["Upstream"]
 log: Final = logging.getLogger("truename.gateway")
 
 _HEALTH_INTERVAL: Final = 30.0
-_CALL_PATIENCE: Final = 2.0
+CALL_WAIT: Final = 2.0
 
 
 class Upstream(Listed):
@@ -135,7 +135,7 @@ class Upstream(Listed):
             self._withdraw()
         if self._exchange is None:
             self._patience.hurry()
-            with anyio.move_on_after(0 if self.config.unset or needs_login(self.problem) else _CALL_PATIENCE):
+            with anyio.move_on_after(0 if self.config.unset or needs_login(self.problem) else CALL_WAIT):
                 await self._up.wait()
         if self._exchange is not None:
             return self._exchange

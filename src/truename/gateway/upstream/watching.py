@@ -22,7 +22,7 @@ __all__ = ["MOST_WATCHED", "Watching"]
 
 # Over all clients and servers; one principal has a share of them.
 MOST_WATCHED: Final = 10_000
-_TELL_TIMEOUT: Final = 5.0
+TELL_TIMEOUT: Final = 5.0
 _Place = tuple[str, str]
 
 
@@ -115,5 +115,5 @@ class Watching:
 
 async def _told(tell: Tell) -> None:
     # Who does not read is not waited for long.
-    with anyio.move_on_after(_TELL_TIMEOUT):
+    with anyio.move_on_after(TELL_TIMEOUT):
         await tell()

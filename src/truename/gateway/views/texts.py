@@ -30,7 +30,7 @@ Raw = dict[str, Any]
 _TEXTS: Final = ("title", "description")
 # Characters in all descriptions of one server's tools that are looked through, each list's in its order: reading takes
 # 0.2 microseconds for one, and nobody else may wait for a server that goes on and on.
-_MOST_OF_SERVER: Final = 1024 * 1024
+MAX_OF_SERVER: Final = 1024 * 1024
 _READ: Final = (*_TEXTS, "annotations")
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
@@ -158,7 +158,7 @@ class ServerTexts:
 
 def beyond(tools: Iterable[Tool]) -> frozenset[ToolId]:
     """Return the tools (or prompts) whose texts are not looked through: what that server says before them is long."""
-    left: defaultdict[str, int] = defaultdict(lambda: _MOST_OF_SERVER)
+    left: defaultdict[str, int] = defaultdict(lambda: MAX_OF_SERVER)
     found: set[ToolId] = set()
     for tool in tools:
         server, size = tool.origin.server, _size(tool.definition)

@@ -195,7 +195,7 @@ def test_a_database_opened_for_reading_creates_nothing_and_refuses_changes(tmp_p
 
 _MANY = """
 import sys
-from tests.storage.test_database import SCHEMA, put
+from tests.support.state_database import SCHEMA, put
 from truename.storage import Database
 sys.stdin.readline()
 for number in range(20):
@@ -256,7 +256,7 @@ _OTHER_OWNER = Schema("pin", (("CREATE TABLE pin (key TEXT)",),))
 
 _AND_CLOSES = """
 import sys
-from tests.storage.test_database import SCHEMA, put
+from tests.support.state_database import SCHEMA, put
 from truename.storage import Database
 file = Database(sys.argv[1], SCHEMA)
 put(file, sys.argv[2])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FULL = """
 import resource, signal, sys
 from pathlib import Path
-from tests.storage.test_database import SCHEMA, put
+from tests.support.state_database import SCHEMA, put
 from truename.errors import StoreError
 from truename.storage import Database
 file = Database(sys.argv[1], SCHEMA)
@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_what_was_and_what_comes_when_there_is_room_is_kept(t
 _NO_ROOM = """
 import os, resource, signal, sys
 from pathlib import Path
-from tests.storage.test_database import SCHEMA, put, words
+from tests.support.state_database import SCHEMA, put, words
 from truename.errors import StoreError
 from truename.storage import Database
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -91,7 +91,7 @@ def test_a_start_on_a_full_disk_reads_all_and_writes_when_there_is_room(tmp_path
 
 _GONE_FOR_A_WHILE = """
 import os, resource, sys
-from tests.storage.test_database import SCHEMA, put, words
+from tests.support.state_database import SCHEMA, put, words
 from truename.errors import StoreError
 from truename.storage import Database
 

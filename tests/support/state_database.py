@@ -9,7 +9,7 @@ __all__ = ["KILLED", "SCHEMA", "put", "words"]
 # A program that is killed in the middle of a change, after one that it made whole.
 KILLED = """
 import os, sys
-from tests.storage.test_database import SCHEMA, put
+from tests.support.state_database import SCHEMA, put
 from truename.storage import Database
 file = Database(sys.argv[1], SCHEMA)
 put(file, "whole")

@@ -131,10 +131,10 @@ class AuthorizationEndpoints:
         except MultiPartException as fault:
             return _error("invalid_request", fault.message)
         except FetchError as fault:
-            log.warning("sign-in: %s", fault)
+            log.warning("A sign-in failed: %s", fault)
             problem = "The identity provider cannot be reached."
         except StoreError as error:
-            log.error("sign-in: %s", error)  # noqa: TRY400 - the text is complete
+            log.error("A sign-in failed: %s", error)  # noqa: TRY400 - its text says what to do; no traceback
             problem = "Sign-ins cannot be stored."
         if request.method == "POST" and request.url.path != CONSENT:
             said = {"error": "temporarily_unavailable", "error_description": problem}

@@ -120,7 +120,7 @@ class SignInAuthenticator:
         except Invalid as problem:
             return AuthenticationFailure(error="invalid_token", text=f"The token is not accepted: {problem}.")
         except StoreError as error:
-            log.error("Cannot check sign-ins: %s", error)  # noqa: TRY400 - the text is complete
+            log.error("Cannot check sign-ins: %s", error)  # noqa: TRY400 - its text says what to do; no traceback
             return _TRY_LATER
         if session is None:
             return _OVER

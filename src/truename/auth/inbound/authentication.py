@@ -296,7 +296,7 @@ class _StaticTokens:
         try:
             found = self.store.holder(token, self._clock())
         except StoreError as error:
-            log.error("Cannot check static tokens: %s", error)  # noqa: TRY400 - the text is complete
+            log.error("Cannot check static tokens: %s", error)  # noqa: TRY400 - its text says what to do; no traceback
             return _BROKEN
         if found is None:
             return _UNKNOWN

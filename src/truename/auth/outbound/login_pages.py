@@ -261,7 +261,7 @@ class LoginPages:
             log.warning("A login at a server failed: %s", fault)
             response = _error(f"You are not logged in: {fault}.")
         except StoreError as error:
-            log.error("A login at a server failed: %s", error)  # noqa: TRY400 - the text is complete
+            log.error("A login at a server failed: %s", error)  # noqa: TRY400 - its text says what to do; no traceback
             response = _error("Logins cannot be stored. Try again later.", 503)
         await response(scope, receive, send)
 

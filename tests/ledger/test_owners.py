@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from truename import Ledger
+from truename import Ledger, ToolId
 from truename.errors import LedgerError
 from truename.ledger.events import Own
 
@@ -65,3 +65,16 @@ def test_what_two_programs_wrote_at_once_is_the_first_ones(ledger: Ledger) -> No
     ledger.record([Own(uri="file:///a", server="disk"), Own(uri="file:///a", server="copy")])
 
     assert dict(ledger.owners) == {"file:///a": "disk"}
+
+
+def test_what_a_ledger_returns_is_a_mapping_that_shows_itself(ledger: Ledger) -> None:
+    id = ToolId.parse("fs/list")
+    ledger.own([("file:///a", "fs")])
+    ledger.remember(None, (), [("fs", "list", id)])
+
+    assert repr(ledger.owners) == "{'file:///a': 'fs'}"
+    assert repr(ledger.held("universal")) == "{}"
+    with pytest.raises(KeyError):
+        ledger.held("universal")[id]
+    with pytest.raises(KeyError):
+        ledger.origins()[ToolId.parse("fs/other")]

@@ -15,13 +15,25 @@ from truename.identity import ToolId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
 __all__ = ["Bind", "Break", "Claim", "Event", "LedgerSettings", "Own", "Redirect", "Retire", "from_plain"]
 
 
-def _values(event: Event) -> dict[str, object]:
+# The names of the fields, by kind of event.
+_NAMES: Final[dict[str, tuple[str, ...]]] = {}
+
+
+def _names(event: Event) -> tuple[str, ...]:
+    found = _NAMES.get(event.kind)
+    if found is None:
+        found = _NAMES[event.kind] = tuple(field.name for field in fields(event))
+    return found
+
+
+def _values(event: Event) -> dict[str, Any]:
     # Written once here: the same methods made by the decorator for each class cost much of the import.
-    return {field.name: getattr(event, field.name) for field in fields(event)}
+    return {name: getattr(event, name) for name in _names(event)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -42,6 +54,16 @@ class Event:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in _values(self).items() if value not in ("", None))
         return f"{type(self).__name__}({shown})"
+
+    def stamped(self, at: str, scope: str) -> Self:
+        """Return the event with its time and its naming scope."""
+        # A projection stamps thousands: `dataclasses.replace` takes five times as long.
+        copy, put = object.__new__(type(self)), object.__setattr__
+        for name in _names(self):
+            put(copy, name, getattr(self, name))
+        put(copy, "at", at)
+        put(copy, "scope", scope)
+        return copy
 
     def plain(self) -> dict[str, Any]:
         """Return the event as a JSON object; empty fields are left out."""

@@ -7,7 +7,6 @@ import shutil
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,7 +19,7 @@ from truename.ledger.checks import as_recorded, check_events, day_of, newly_boun
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.journal import is_journal, read_journal
 from truename.ledger.sql import SqlLedger
-from truename.ledger.state import NamingScope, RowsUnder, Standing
+from truename.ledger.state import AllRows, NamingScope, Standing
 from truename.ledger.store import MemoryLedger
 from truename.storage import PATIENCE, StateLocation
 
@@ -135,7 +134,8 @@ class Ledger:
 
     @property
     def _scope(self) -> NamingScope:
-        return self._core.state.scope(self.scope)
+        state = self._core.state
+        return state.scopes.get(self.scope) or state.scope(self.scope)
 
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
         """Return the recorded identities by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
@@ -155,12 +155,12 @@ class Ledger:
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every recorded identity with its origin, as (server id, upstream name)."""
-        return RowsUnder(self._core.state.origins, show=lambda row: (row.server, row.name))
+        return AllRows(self._core.state.origins, show=lambda row: (row.server, row.name))
 
     @property
     def owners(self) -> Mapping[str, str]:
         """The server that each recorded URI belongs to."""
-        return RowsUnder(self._core.state.owners)
+        return AllRows(self._core.state.owners)
 
     def own(self, uris: Iterable[tuple[str, str]]) -> None:
         """Record the server of each URI, ``(uri, server)``; a recorded URI keeps its server. See `newly_owned`."""
@@ -230,10 +230,10 @@ class Ledger:
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
         """Return the ids in pinned order: as first seen, new ones last, each server's together."""
-        origins = self._core.state.origins
+        origins = self._core.state.origins.group()
 
         def place(id: ToolId) -> tuple[int, int]:
-            found = origins.get(id)
+            found = origins.rows.get(id) or origins.get(id)
             return (sys.maxsize, 0) if found is None else (found.server_rank, found.rank)
 
         return sorted(ids, key=place)
@@ -319,7 +319,7 @@ class Ledger:
             raise LedgerError(code="readonly", name=str(getattr(events[0], "name", "settings")))
         check_events(events, self._scope, core.state, core.max_claims)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        stamped = [replace(event, at=now, scope=self.scope) for event in events]
+        stamped = [event.stamped(now, self.scope) for event in events]
         return core.store.append(stamped, core.state.revision)
 
     def check(self, wanted: LedgerSettings) -> None:

@@ -133,19 +133,18 @@ def _maybe_text(id: ToolId | None) -> str | None:
     return None if id is None else str(id)
 
 
-def _stored(key: RowKey) -> RowKey:
-    """Return a key as its columns keep it."""
-    return tuple("" if part is None else str(part) if isinstance(part, ToolId) else part for part in key)
-
-
 class _Table(NamedTuple):
-    """The columns of a table's keys and values, and how each is read into Python and written."""
+    """The columns of a table's keys and values, and how each is read into Python and written.
+
+    ``stored`` returns a key, or its beginning, as the columns keep it.
+    """
 
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     value: Callable[..., Any]
     row: Callable[[Any], tuple[Any, ...]]
     key: Callable[[RowKey], RowKey] = tuple
+    stored: Callable[[RowKey], RowKey] = tuple
 
 
 def _event(body: str) -> Event:
@@ -174,6 +173,7 @@ _TABLES: Final = {
         str,
         lambda name: (name,),
         lambda key: (*key[:3], _id(key[3])),
+        lambda key: (*key[:3], *map(str, key[3:])),
     ),
     "first_version": _Table(
         ("scope", "integration", "suite", "tool"),
@@ -181,6 +181,7 @@ _TABLES: Final = {
         _id,
         lambda id: (str(id),),
         lambda key: (*key[:2], key[2] or None, key[3]),
+        lambda key: tuple("" if part is None else part for part in key),
     ),
     "origin": _Table(
         ("id",),
@@ -188,6 +189,7 @@ _TABLES: Final = {
         OriginRow,
         tuple,
         lambda key: (_id(key[0]),),
+        lambda key: tuple(map(str, key)),
     ),
     "binding": _Table(("server", "name"), ("id",), _id, lambda id: (str(id),)),
     "owner": _Table(("uri",), ("server",), str, lambda server: (server,)),
@@ -297,7 +299,11 @@ class SqlLedger:
                     state.absorb(table, key, value)
             for table in _READ_WHEN_ASKED:
                 ((count,),) = data.rows(_COUNT[table], self._at_once)
-                if count < self._at_once:
+                if count >= self._at_once:
+                    continue
+                if table == "spelling":
+                    state.read_spellings()
+                else:
                     state.tables[table].under()
         else:
             for table in (*_ALWAYS_READ, *_READ_WHEN_ASKED):
@@ -381,15 +387,16 @@ class _StoredRows:
         with _reporting():
             if table == "spellings_of":
                 return tuple(name for (name,) in self._data.rows(_SPELLED, *key)) or None
-            found = self._data.rows(_READ[table], *_stored(key))
-            return _decoded(self._data, _TABLES[table].value, *found[0]) if found else None
+            about = _TABLES[table]
+            found = self._data.rows(_READ[table], *about.stored(key))
+            return _decoded(self._data, about.value, *found[0]) if found else None
 
     def under(self, table: str, prefix: RowKey) -> list[tuple[RowKey, Any]]:
         """Return the rows whose keys begin with ``prefix``."""
         about = _TABLES[table]
         query = select(f"ledger_{table}", (*about.keys, *about.columns), where=about.keys[: len(prefix)])
         with _reporting():
-            return list(self.found(table, query, *_stored(prefix)))
+            return list(self.found(table, query, *about.stored(prefix)))
 
     def found(self, table: str, query: str, *values: object) -> Iterator[tuple[RowKey, Any]]:
         """Yield the rows that a query finds in a table, decoded."""
@@ -417,9 +424,8 @@ def _write(data: sqlite3.Connection, events: Sequence[Event], state: LedgerState
     data.executemany(_EVENT, rows)
     for table, changed in state.tables.items():
         about = _TABLES[table]
-        values = ((key, changed.get(*key)) for key in list(changed.changed))
-        data.executemany(_WRITE[table], [(*_stored(key), *about.row(value), revision) for key, value in values])
-        changed.changed.clear()
+        values = changed.take_changed()
+        data.executemany(_WRITE[table], [(*about.stored(key), *about.row(value), revision) for key, value in values])
     data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(kept)))
 
 
@@ -438,5 +444,6 @@ def _import_former(data: sqlite3.Connection, path: Path) -> None:
 def _once(event: Event, number: int) -> str:
     """Return a text that is equal for repeated claims, which are stored once."""
     if isinstance(event, Claim):
-        return json.dumps([event.table, event.name, str(event.id)])
+        # An id has no space in it, and a table no line break.
+        return f"{event.id} {event.table}\n{event.name}"
     return str(number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
     from truename.ledger.events import Event
 
 __all__ = [
+    "AllRows",
     "LedgerRows",
     "LedgerState",
     "NameHolders",
     "NamingScope",
     "OriginRow",
     "RecordedSpelling",
+    "RowGroup",
     "RowSource",
-    "RowsUnder",
     "ServerCounts",
     "Standing",
     "WithdrawnRow",
@@ -109,74 +111,148 @@ class RowSource(Protocol):
 
 
 class LedgerRows(Generic[V]):
-    """One table of a ledger as a mapping: rows are read when asked, and stay in memory.
+    """One table of a ledger: rows are read when asked, and stay in memory.
 
-    Without a source all rows are in memory. ``changed`` are the keys of the rows that are not stored yet.
+    Without a source all rows are in memory. Rows whose keys differ only in their last part are a `RowGroup`.
     """
 
-    __slots__ = ("_rows", "_source", "changed", "is_whole", "table")
+    __slots__ = ("_groups", "changed", "is_whole", "source", "table")
 
-    def __init__(self, table: str, source: RowSource | None) -> None:
+    def __init__(self, table: str, source: RowSource | None, *, is_stored: bool) -> None:
         self.table = table
+        self.source = source
         self.is_whole = source is None
-        self.changed: dict[RowKey, None] = {}
-        self._source = source
-        self._rows: dict[RowKey, V] = {}
+        # The keys of the rows that are not stored yet.
+        self.changed: dict[RowKey, None] | None = {} if is_stored else None
+        self._groups: dict[RowKey, RowGroup[V]] = {}
+
+    def group(self, *prefix: object) -> RowGroup[V]:
+        """Return the rows whose keys are ``prefix`` and one part more."""
+        found = self._groups.get(prefix)
+        if found is None:
+            found = self._groups.setdefault(prefix, RowGroup(self, prefix))
+        return found
 
     def get(self, *key: object) -> V | None:
         """Return the value of a row, None if there is none."""
-        found = self._rows.get(key)
-        if found is None and not self.is_whole and self._source is not None:
-            found = self._source.read(self.table, key)
-            if found is not None:
-                self._rows[key] = found
+        found: V | None = self.group(*key[:-1]).get(key[-1])
         return found
 
     def put(self, value: V, *key: object) -> None:
         """Set a row; it is stored with the events that set it."""
-        self._rows[key] = value
-        self.changed[key] = None
+        self.group(*key[:-1]).put(key[-1], value)
 
     def absorb(self, key: RowKey, value: V) -> None:
         """Take over a row as it is stored."""
-        self._rows[key] = value
+        self.group(*key[:-1]).rows[key[-1]] = value
 
-    def forget(self, key: RowKey) -> None:
-        """Read a row anew when it is asked for."""
-        self._rows.pop(key, None)
+    def take_changed(self) -> list[tuple[RowKey, Any]]:
+        """Return the rows that were set since the last call, to store them."""
+        found = [(key, self.get(*key)) for key in self.changed or ()]
+        self.changed = {}
+        return found
 
     def under(self, *prefix: object) -> list[tuple[RowKey, V]]:
         """Return the rows whose keys begin with ``prefix``; all of them without one."""
-        if not self.is_whole and self._source is not None:
-            for key, value in self._source.under(self.table, prefix):
-                self._rows.setdefault(key, value)
+        if not self.is_whole and self.source is not None:
+            for key, value in self.source.under(self.table, prefix):
+                self.group(*key[:-1]).rows.setdefault(key[-1], value)
             self.is_whole = not prefix
-        # Copied in one step, which no other thread can interrupt.
-        rows = list(self._rows.items())
-        return [row for row in rows if row[0][: len(prefix)] == prefix] if prefix else rows
+        length = len(prefix)
+        # Each dictionary is copied in one step, which no other thread can interrupt.
+        return [
+            ((*group.prefix, last), value)
+            for group in list(self._groups.values())
+            if group.prefix[:length] == prefix
+            for last, value in list(group.rows.items())
+        ]
+
+
+class RowGroup(Mapping[Any, V]):
+    """The rows of a table whose keys differ only in their last part, by that part; the mapping is live.
+
+    Looking one up reads one, iterating reads all of them.
+    """
+
+    __slots__ = ("_table", "prefix", "rows")
+
+    def __init__(self, table: LedgerRows[V], prefix: RowKey) -> None:
+        self._table = table
+        self.prefix = prefix
+        self.rows: dict[Any, V] = {}
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a row, ``default`` if there is none."""
+        found = self.rows.get(key)
+        if found is not None:
+            return found
+        table = self._table
+        if table.is_whole or table.source is None:
+            return default
+        found = table.source.read(table.table, (*self.prefix, key))
+        if found is None:
+            return default
+        self.rows[key] = found
+        return found
+
+    def put(self, key: Any, value: V) -> None:
+        """Set a row; it is stored with the events that set it."""
+        self.rows[key] = value
+        if self._table.changed is not None:
+            self._table.changed[*self.prefix, key] = None
+
+    def __getitem__(self, key: Any) -> V:
+        found: V | None = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._read()))
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def items(self) -> Any:
+        """Return all rows, as pairs."""
+        return self._read().copy().items()
+
+    def values(self) -> Any:
+        """Return the values of all rows."""
+        return self._read().copy().values()
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+    def _read(self) -> dict[Any, V]:
+        if not self._table.is_whole:
+            self._table.under(*self.prefix)
+        return self.rows
 
 
 def _as_it_is(value: object) -> Any:
     return value
 
 
-class RowsUnder(Mapping[Any, V]):
-    """The rows under a prefix of their keys, by the rest of the key; a rest of one part is that part.
+class AllRows(Mapping[Any, V]):
+    """All rows of a table by key, shown in another form; a key of one part is that part.
 
     Iterating reads all of them, looking one up reads one.
     """
 
-    __slots__ = ("_except", "_prefix", "_rows", "_show")
+    __slots__ = ("_except", "_rows", "_show")
 
     def __init__(
         self,
         rows: LedgerRows[Any],
-        *prefix: object,
+        *,
         without: frozenset[object] = frozenset(),
         show: Callable[[Any], V] = _as_it_is,
     ) -> None:
         self._rows = rows
-        self._prefix = prefix
         self._except = without
         self._show = show
 
@@ -190,7 +266,7 @@ class RowsUnder(Mapping[Any, V]):
         """Return the value of a row, ``default`` if there is none."""
         if key in self._except:
             return default
-        found = self._rows.get(*self._prefix, *(key if type(key) is tuple else (key,)))
+        found = self._rows.get(*(key if type(key) is tuple else (key,)))
         return default if found is None else self._show(found)
 
     def __contains__(self, key: object) -> bool:
@@ -211,10 +287,8 @@ class RowsUnder(Mapping[Any, V]):
         return dict(self._pairs()).values()
 
     def _pairs(self) -> Iterator[tuple[object, V]]:
-        length = len(self._prefix)
-        for key, value in self._rows.under(*self._prefix):
-            rest = key[length:]
-            short = rest if len(rest) > 1 else rest[0]
+        for key, value in self._rows.under():
+            short = key if len(key) > 1 else key[0]
             if short not in self._except:
                 yield short, self._show(value)
 
@@ -227,6 +301,8 @@ class LedgerState:
 
     __slots__ = (
         "_bound",
+        "_empty_scopes",
+        "_origins",
         "_ranked",
         "begun_scopes",
         "bindings",
@@ -236,6 +312,7 @@ class LedgerState:
         "owners",
         "revision",
         "scopes",
+        "server_counts",
         "servers",
         "settings",
         "shown",
@@ -245,25 +322,30 @@ class LedgerState:
         "withdrawn",
     )
 
-    def __init__(self, source: RowSource | None = None) -> None:
+    def __init__(self, source: RowSource | None = None, *, is_stored: bool = True) -> None:
         self.revision = 0
+        rows = partial(LedgerRows[Any], source=source, is_stored=is_stored)
+        few = partial(LedgerRows[Any], source=None, is_stored=is_stored)
         # (scope, fold), (scope, name) and (scope, fold) -> names
-        self.holders: LedgerRows[NameHolders] = LedgerRows("holder", source)
-        self.spellings: LedgerRows[RecordedSpelling] = LedgerRows("spelling", source)
-        self.spellings_of: LedgerRows[tuple[str, ...]] = LedgerRows("spellings_of", source)
+        self.holders: LedgerRows[NameHolders] = rows("holder")
+        self.spellings: LedgerRows[RecordedSpelling] = rows("spelling")
+        self.spellings_of: LedgerRows[tuple[str, ...]] = rows("spellings_of")
         # (scope, number of the settings, table, id): the name that a tool has in a table
-        self.shown: LedgerRows[str] = LedgerRows("shown", source)
+        self.shown: LedgerRows[str] = rows("shown")
         # (scope, integration, suite, tool): of the versions of a tool, the first that was shown without a number
-        self.first_versions: LedgerRows[ToolId] = LedgerRows("first_version", source)
-        self.origins: LedgerRows[OriginRow] = LedgerRows("origin", source)
-        self.bindings: LedgerRows[ToolId] = LedgerRows("binding", source)
-        self.owners: LedgerRows[str] = LedgerRows("owner", source)
+        self.first_versions: LedgerRows[ToolId] = rows("first_version")
+        self.origins: LedgerRows[OriginRow] = rows("origin")
+        self.bindings: LedgerRows[ToolId] = rows("binding")
+        self.owners: LedgerRows[str] = rows("owner")
         # These are few, and always in memory: (server), (scope), (scope, number), (scope, "name" or "fold", text).
-        self.servers: LedgerRows[ServerCounts] = LedgerRows("server", None)
-        self.settings: LedgerRows[LedgerSettings] = LedgerRows("settings", None)
-        self.withdrawn: LedgerRows[WithdrawnRow] = LedgerRows("withdrawn", None)
-        self.begun_scopes: LedgerRows[bool] = LedgerRows("scope", None)
+        self.servers: LedgerRows[ServerCounts] = few("server")
+        self._origins, self.server_counts = self.origins.group(), self.servers.group()
+        self.settings: LedgerRows[LedgerSettings] = few("settings")
+        self.withdrawn: LedgerRows[WithdrawnRow] = few("withdrawn")
+        self.begun_scopes: LedgerRows[bool] = few("scope")
+        # Those with records, and those that were asked for and have none.
         self.scopes: dict[str, NamingScope] = {}
+        self._empty_scopes: dict[str, NamingScope] = {}
         # How many servers have a place in the pinned order, and how many identities.
         self._ranked = self._bound = 0
         stored: tuple[LedgerRows[Any], ...] = (
@@ -274,12 +356,16 @@ class LedgerState:
 
     def scope(self, name: str) -> NamingScope:
         """Return a naming scope; it is empty if it has no records."""
-        return self.scopes.get(name) or NamingScope(self, name)
+        found = self.scopes.get(name) or self._empty_scopes.get(name)
+        if found is None:
+            found = self._empty_scopes.setdefault(name, NamingScope(self, name))
+        return found
 
     def begun(self, name: str) -> NamingScope:
         """Return a naming scope that has records, and create it if it is new."""
         if name not in self.scopes:
-            self.scopes[name] = NamingScope(self, name)
+            self.scopes[name] = self.scope(name)
+            del self._empty_scopes[name]
         return self.scopes[name]
 
     def absorb(self, table: str, key: RowKey, value: Any) -> None:
@@ -292,12 +378,25 @@ class LedgerState:
         elif table == "scope":
             self.begun(key[0])
         elif table == "spelling":
-            self.spellings_of.forget((key[0], value.fold))
+            self._take_spelling(key[0], key[1], value.fold)
         elif table == "server":
             before = self.counts(key[0])
             self._ranked += (value.rank is not None) - (before.rank is not None)
             self._bound += value.bound - before.bound
         self.tables[table].absorb(key, value)
+
+    def read_spellings(self) -> None:
+        """Read all spellings at once, also by their fold."""
+        self.spellings_of.is_whole = True
+        for (scope, name), spelling in self.spellings.under():
+            self._take_spelling(scope, name, spelling.fold)
+
+    def _take_spelling(self, scope: str, name: str, key: str) -> None:
+        names = self.spellings_of.group(scope).rows
+        if self.spellings_of.is_whole:
+            names[key] = tuple(dict.fromkeys((*names.get(key, ()), name)))
+        else:
+            names.pop(key, None)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
@@ -308,7 +407,7 @@ class LedgerState:
                 if self.owners.get(event.uri) is None:
                     self.owners.put(event.server, event.uri)
                     counts = self.counts(event.server)
-                    self.servers.put(counts._replace(owned=counts.owned + 1), event.server)
+                    self.server_counts.put(event.server, counts._replace(owned=counts.owned + 1))
             case _:
                 if event.scope not in self.scopes:
                     self.begun_scopes.put(True, event.scope)
@@ -316,34 +415,35 @@ class LedgerState:
 
     def counts(self, server: str) -> ServerCounts:
         """Return the numbers of a server's claims, identities and URIs, and its rank."""
-        return self.servers.get(server) or ServerCounts()
+        return self.server_counts.get(server) or ServerCounts()
 
     def _bind(self, event: Bind) -> None:
-        before = self.bindings.get(event.server, event.name)
+        bindings = self.bindings.group(event.server)
+        before = bindings.get(event.name)
         if self.binds(event.server, event.name, event.id):
-            self.bindings.put(event.id, event.server, event.name)
-        counts = self.counts(event.server)
-        server_rank = counts.rank
+            bindings.put(event.name, event.id)
+        server_rank, claims, bound, owned = self.counts(event.server)
         if server_rank is None:
             server_rank, self._ranked = self._ranked, self._ranked + 1
-            counts = counts._replace(rank=server_rank)
-        if self.origins.get(event.id) is None:
+        origins = self._origins
+        if origins.get(event.id) is None:
             # A tool with another id stays where it was in the list.
-            earlier = None if before is None else self.origins.get(before)
+            earlier = None if before is None else origins.get(before)
             place = (server_rank, self._bound) if earlier is None else (earlier.server_rank, earlier.rank)
-            self.origins.put(OriginRow(event.server, event.name, *place), event.id)
-            counts = counts._replace(bound=counts.bound + 1)
+            origins.put(event.id, OriginRow(event.server, event.name, *place))
+            bound += 1
             self._bound += 1
-        self.servers.put(counts, event.server)
+        self.server_counts.put(event.server, ServerCounts(server_rank, claims, bound, owned))
 
     def origin(self, id: ToolId) -> tuple[str, str] | None:
         """Return the origin of an identity, as (server id, upstream name)."""
-        found = self.origins.get(id)
+        found = self._origins.rows.get(id) or self._origins.get(id)
         return None if found is None else (found.server, found.name)
 
     def binds(self, server: str, name: str, id: ToolId) -> bool:
         """Return whether to record this id for a tool: it has none yet, or its former id was redirected."""
-        bound = self.bindings.get(server, name)
+        bindings = self.bindings.group(server)
+        bound = bindings.rows.get(name) or bindings.get(name)
         if bound is None:
             return True
         return bound != id and (id in self.scope("").successors(bound) or self._is_given_away(server, name))
@@ -360,7 +460,7 @@ class LedgerState:
                 origin = self.origin(ToolId.parse(name)) if "/" in name else None
                 if origin is not None and self._is_given_away(*origin):
                     given_away.add(origin)
-        return RowsUnder(self.bindings, without=frozenset(given_away))
+        return AllRows(self.bindings, without=frozenset(given_away))
 
     def _is_given_away(self, server: str, name: str) -> bool:
         origin = server, name
@@ -371,10 +471,19 @@ class LedgerState:
 class NamingScope:
     """One naming scope: within it a name once shown never means another tool."""
 
-    __slots__ = ("_state", "epoch", "name", "server_names", "settings", "withdrawals", "withdrawn", "withdrawn_names")
+    __slots__ = (
+        *("_holders", "_shown", "_spelled", "_spellings", "_state"),
+        *("epoch", "name", "server_names", "settings", "withdrawals", "withdrawn", "withdrawn_names"),
+    )
 
     def __init__(self, state: LedgerState, name: str) -> None:
         self._state = state
+        # By fold, by name, and the names by fold.
+        self._holders = state.holders.group(name)
+        self._spellings = state.spellings.group(name)
+        self._spelled = state.spellings_of.group(name)
+        # By table, under the present settings.
+        self._shown: dict[str, RowGroup[str]] = {}
         self.name = name
         self.settings: LedgerSettings | None = None
         self.server_names: list[str] = []
@@ -393,7 +502,7 @@ class NamingScope:
             case Claim():
                 self._claim(event)
             case Retire(name=name, successor=successor):
-                holders = self._holders(fold(name))
+                holders = self._holders.get(fold(name))
                 first = None if holders is None else holders.first
                 self._withdraw(name, Standing("retired", first, event.at, successor))
             case Redirect(name=name, id=id):
@@ -406,6 +515,7 @@ class NamingScope:
         """Apply the settings by which names are made from now on."""
         self.settings = settings
         self.epoch += 1
+        self._shown = {}
         own = settings.server_name
         self.server_names = [*(name for name in self.server_names if name != own), own]
 
@@ -415,27 +525,28 @@ class NamingScope:
 
     def _claim(self, event: Claim) -> None:
         name, id, key, state = event.name, event.id, fold(event.name), self._state
-        holders = self._holders(key)
+        holders = self._holders.get(key)
         first = None if holders is None else holders.first
         if first is None:
-            counts = state.counts(event.server)
-            state.servers.put(counts._replace(claims=counts.claims + 1), event.server)
+            rank, claims, bound, owned = state.counts(event.server)
+            state.server_counts.put(event.server, ServerCounts(rank, claims + 1, bound, owned))
         # Only the tool to which the holder was redirected gets past the check; it may be the first one again.
         if holders != (first or id, id):
-            state.holders.put(NameHolders(first or id, id), self.name, key)
+            self._holders.put(key, NameHolders(first or id, id))
         self._spell(name, key, event.prefix, event.number)
-        state.shown.put(name, self.name, self.epoch, event.table, id)
-        family = (self.name, *id.family)
-        if event.number is None and "/" not in name and state.first_versions.get(*family) is None:
-            state.first_versions.put(id, *family)
+        self.held(event.table).put(id, name)
+        if event.number is None and "/" not in name:
+            integration, suite, tool = id.family
+            versions = state.first_versions.group(self.name, integration, suite)
+            if versions.get(tool) is None:
+                versions.put(tool, id)
 
     def _spell(self, name: str, key: str, prefix: str = "", number: int | None = None) -> None:
-        known = self._state.spellings.get(self.name, name)
+        known = self._spellings.get(name)
         if known is None:
-            spelled = self.spellings(key)
-            self._state.spellings_of.absorb((self.name, key), (*spelled, name))
+            self._spelled.rows[key] = (*self.spellings(key), name)
         if known is None or ((prefix or number is not None) and known != (key, prefix, number)):
-            self._state.spellings.put(RecordedSpelling(key, prefix, number), self.name, name)
+            self._spellings.put(name, RecordedSpelling(key, prefix, number))
 
     def _withdraw(self, name: str, standing: Standing) -> None:
         key = fold(name)
@@ -448,9 +559,9 @@ class NamingScope:
             self._end("name", name, standing)
             if standing.id is not None:
                 # The successor is another spelling of what was broken, which was perhaps another tool's.
-                holders = self._holders(key)
+                holders = self._holders.get(key)
                 first = None if holders is None else holders.first
-                self._state.holders.put(NameHolders(first, standing.id), self.name, key)
+                self._holders.put(key, NameHolders(first, standing.id))
             return
         self._end("fold", key, standing)
         self._end("name", name, standing)
@@ -475,21 +586,22 @@ class NamingScope:
         if "/" in old and old != str(new) and old in map(str, self.successors(new)):
             self._end("name", str(new), Standing("redirected", new, at, str(new)))
 
-    def _holders(self, key: str) -> NameHolders | None:
-        return self._state.holders.get(self.name, key)
-
     def spellings(self, key: str) -> tuple[str, ...]:
         """Return the recorded names with this fold, verbatim."""
-        return self._state.spellings_of.get(self.name, key) or ()
+        found: tuple[str, ...] = self._spelled.get(key, ())
+        return found
 
     def parts(self, name: str) -> tuple[str, int | None]:
         """Return the server's part that a name begins with, and the number at its end."""
-        found = self._state.spellings.get(self.name, name)
+        found = self._spellings.rows.get(name) or self._spellings.get(name)
         return ("", None) if found is None else (found.prefix, found.number)
 
-    def held(self, table: str) -> Mapping[ToolId, str]:
+    def held(self, table: str) -> RowGroup[str]:
         """Return the names that tools have in a table."""
-        return RowsUnder(self._state.shown, self.name, self.epoch, table)
+        found = self._shown.get(table)
+        if found is None:
+            found = self._shown[table] = self._state.shown.group(self.name, self.epoch, table)
+        return found
 
     def first_version(self, id: ToolId) -> ToolId | None:
         """Return the version of this tool that was the first to be shown under a name without a number."""
@@ -497,12 +609,13 @@ class NamingScope:
 
     def first_holder(self, key: str) -> ToolId | None:
         """Return the tool that had the name with this fold first."""
-        holders = self._holders(key)
+        holders = self._holders.get(key)
         return None if holders is None else holders.first
 
     def holder(self, key: str) -> ToolId | None:
         """Return the tool that holds the name with this fold: the first, or the one that an operator gave it to."""
-        holders = self._holders(key)
+        # Asked for each name of each projection: a row in memory is found without another call.
+        holders = self._holders.rows.get(key) or self._holders.get(key)
         return None if holders is None else holders.present
 
     def bars(self, name: str, id: ToolId) -> bool:
@@ -532,7 +645,7 @@ class NamingScope:
         """Return the meaning of exactly this spelling; None if it was never shown."""
         if name in self.withdrawn_names:
             return self.withdrawn_names[name]
-        known = self._state.spellings.get(self.name, name)
+        known = self._spellings.get(name)
         return None if known is None else Standing("held", self.holder(known.fold), "")
 
     def standing_folded(self, key: str) -> Standing | None:

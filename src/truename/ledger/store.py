@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -55,8 +56,11 @@ class MemoryLedger:
     """A store in memory; ``events`` are its first ones."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._state = LedgerState()
+        self._state = LedgerState(is_stored=False)
         self._history: defaultdict[tuple[str, str], dict[object, Event]] = defaultdict(dict)
+        # Events that are not in the history yet: a projection appends thousands, and few names are asked for.
+        self._recent: list[Event] = []
+        self._lock = threading.Lock()
         self.append(list(events), 0)
 
     def snapshot(self) -> LedgerState:
@@ -69,12 +73,8 @@ class MemoryLedger:
             return False
         for event in events:
             self._state.apply(event)
-            if isinstance(event, Claim | Retire | Redirect | Break):
-                known = self._history[event.scope, fold(event.name)]
-                once = (event.table, event.name, event.id) if isinstance(event, Claim) else len(known)
-                known.setdefault(once, event)
-        for rows in self._state.tables.values():
-            rows.changed.clear()
+        with self._lock:
+            self._recent.extend(events)
         self._state.revision += 1
         return True
 
@@ -85,6 +85,13 @@ class MemoryLedger:
 
     def history(self, scope: str, name: str) -> tuple[Event, ...]:
         """Return the events of a name."""
+        with self._lock:
+            for event in self._recent:
+                if isinstance(event, Claim | Retire | Redirect | Break):
+                    known = self._history[event.scope, fold(event.name)]
+                    once = (event.table, event.name, event.id) if isinstance(event, Claim) else len(known)
+                    known.setdefault(once, event)
+            self._recent.clear()
         return tuple(self._history.get((scope, fold(name)), {}).values())
 
     def has_news(self) -> bool:

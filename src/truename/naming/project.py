@@ -132,7 +132,7 @@ def _assigned(generator: NameGenerator, ledger: Ledger, fixed: Mapping[ToolId, s
             style=generator.style.recorded, server_name=generator.server_name, aliases=dict(catalog.aliases)
         )
         ledger.check(settings)
-        held = ledger.held(table)
+        held = dict(ledger.held(table).items())
     names = Assignment(generator, ledger).run(fixed, held)
     new = [
         id

@@ -21,7 +21,7 @@ from truename.gateway.protocol.session_ids import handshake_in
 from truename.gateway.protocol.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy import SqlApprovalStore
-from truename.policy.approval_validity import Subject
+from truename.policy.approval_validity import Grant, Subject
 from truename.policy.store import CallKey, CallRecord
 from truename.trust.approval_queue import ApprovalQueue, PendingCall
 from truename.trust.pins import PinnedTool, PinStore
@@ -35,6 +35,8 @@ __all__ = ["TARGETS"]
 
 _KEY: Final = b"k" * 32
 _NOW: Final = 1_800_000_000.0
+_SUBJECT: Final = Subject(ToolId.parse("git@1/push@1"), digest="d", shape="s", server="git", name="push", endpoint="e")
+_CALL: Final = CallRecord(where=CallKey("ann", "s", "c"), id=ToolId.parse("git@1/push@1"), arguments="a")
 
 
 def _tokens(path: Path) -> None:
@@ -86,8 +88,7 @@ def _read_pins(path: Path) -> Any:
 
 
 def _pending(path: Path) -> None:
-    subject = Subject(ToolId.parse("git@1/push@1"), digest="d", shape="s", server="git", name="push", endpoint="e")
-    wanted = PendingCall(principal="ann", fingerprint="f", subject=subject, arguments_digest="a", arguments="{}")
+    wanted = PendingCall(principal="ann", fingerprint="f", subject=_SUBJECT, arguments_digest="a", arguments="{}")
     with ApprovalQueue(path, now=lambda: _NOW) as book:
         book.ask(wanted, most=5, lasts=1e9)
 
@@ -114,13 +115,17 @@ def _read_sessions(path: Path) -> Any:
 
 def _approvals(path: Path) -> None:
     with closing(SqlApprovalStore(path)) as store, store.change() as book:
-        where = CallKey("ann", "s", "c")
-        book.put(CallRecord(where=where, id=ToolId.parse("git@1/push@1"), arguments="a", state="running"))
+        book.put(_CALL)
+        book.keep(Grant(key="k", approved=True, scope="always", subject=_SUBJECT, principal="ann", agent=""))
 
 
 def _read_approvals(path: Path) -> Any:
     with closing(SqlApprovalStore(path)) as store:
-        return store.read().call(CallKey("ann", "s", "c"))
+        book = store.read()
+        found = book.call(_CALL.where)
+        must(found is None or found.where == _CALL.where, "a call is the one that was asked for")
+        # Changed text can make it another principal's grant, but not none.
+        return book.grants()
 
 
 def _lock(path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -12,16 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import LedgerError
-from truename.files.lock import locked
-from truename.files.private import make_private
 from truename.identity import ToolId, fold
 from truename.ledger.checks import as_recorded, check_events, day_of, newly_bound, newly_owned, tool_meant
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
-from truename.ledger.journal import is_journal, read_journal
-from truename.ledger.sql import SqlLedger
 from truename.ledger.state import AllRows, NamingScope, Standing
 from truename.ledger.store import MemoryLedger
-from truename.storage import PATIENCE, StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +23,7 @@ if TYPE_CHECKING:
 
     from truename.ledger.state import LedgerState
     from truename.ledger.store import LedgerStore
+    from truename.storage import StateLocation
 
 __all__ = ["MAX_CLAIMS", "Ledger", "open_ledger"]
 
@@ -441,58 +435,15 @@ def open_ledger(
     *,
     readonly: bool = False,
     max_claims: int = MAX_CLAIMS,
-    patience: float = PATIENCE,
+    patience: float | None = None,
 ) -> Ledger:
     """Open the ledger of a state database; without a file, one in memory.
 
     A reader reads the file of an earlier version as long as the database has no ledger. ``patience`` is how many
     seconds to wait for another process that writes. Raises `LedgerError` as `Ledger.open` does.
     """
-    location = StateLocation.of(where)
-    if location.path is None:
+    if where is None or (not isinstance(where, Path) and where.path is None):
         return Ledger.memory(max_claims=max_claims)
-    try:
-        store = SqlLedger(location, readonly=readonly, patience=patience)
-    except LedgerError as error:
-        # Only a file that is no database is looked into: closing it would end the locks of an open database.
-        if error.code != "corrupt" or error.path != location.path or not is_journal(location.path):
-            raise
-        if readonly:
-            return Ledger(LedgerCore(MemoryLedger(read_journal(location.path)), max_claims, readonly=True))
-        _import_journal(location.path)
-        store = SqlLedger(location, readonly=False, patience=patience)
-    former = location.former.get("ledger")
-    if readonly and not store.is_begun and former is not None and former.exists():
-        return open_ledger(former, readonly=True, max_claims=max_claims)
-    return Ledger(LedgerCore(store, max_claims, readonly=readonly))
+    from truename.ledger.opening import open_store  # noqa: PLC0415 - SQLite, which a ledger in memory does not need
 
-
-def _import_journal(path: Path) -> None:
-    """Put a state database in the place of a journal, which is kept beside it. Raises `LedgerError`."""
-    try:
-        make_private(path.parent)
-        with locked(path, shared=False):
-            # Another process may have imported it meanwhile.
-            if is_journal(path):
-                _replace_by_database(path)
-    except TimeoutError as error:
-        raise LedgerError(code="busy", path=path) from error
-    except OSError as error:
-        raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
-
-
-def _replace_by_database(path: Path) -> None:
-    kept = path.with_name(f"{path.name}.journal")
-    if kept.exists():
-        raise LedgerError(code="unusable", path=path, reason=f"it is a journal, and {kept.name} is there already")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    parts = [draft.with_name(draft.name + suffix) for suffix in ("", ".revision", "-wal", "-shm")]
-    try:
-        for part in parts:
-            part.unlink(missing_ok=True)
-        SqlLedger(StateLocation(draft, {"ledger": path}), readonly=False).close()
-        shutil.copy2(path, kept)
-        draft.replace(path)
-    finally:
-        for part in parts:
-            part.unlink(missing_ok=True)
+    return Ledger(LedgerCore(open_store(where, readonly=readonly, patience=patience), max_claims, readonly=readonly))

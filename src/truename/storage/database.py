@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import sqlite3
 import stat
 import sys
@@ -274,7 +273,7 @@ class Database:
         if data.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             for statement in _ENGINE:
                 data.execute(statement)
-            data.execute("INSERT INTO state VALUES (?, 0)", (secrets.token_hex(16),))
+            data.execute("INSERT INTO state VALUES (?, 0)", (os.urandom(16).hex(),))
             data.execute(f"PRAGMA application_id = {_APPLICATION}")
         part, begun = self._schema.part, self._version_in(data)
         for statements in self._schema.migrations[begun:]:

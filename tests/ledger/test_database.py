@@ -17,9 +17,9 @@ from tests.ledger.stories import settings as made
 from tests.support.ledger_journal import journal
 from truename import Ledger, ToolId
 from truename.errors import LedgerError
-from truename.ledger import Bind, Event, LedgerSettings, open_ledger
+from truename.ledger import Bind, Event, LedgerSettings, Retire, open_ledger
 from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
-from truename.ledger.sql import SqlLedger
+from truename.ledger.sql import SqlLedger, check_ledger
 from truename.ledger.store import MemoryLedger
 from truename.storage import Database, Schema, StateLocation
 
@@ -195,6 +195,45 @@ def test_a_row_that_means_nothing_is_refused(tmp_path: Path, statement: str) -> 
     with pytest.raises(LedgerError, match=r"it is damaged \(a row cannot be read") as caught:
         Ledger.open(path).history("x")
     assert caught.value.code == "corrupt"
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(steps, max_size=25))
+def test_a_check_finds_nothing_in_a_ledger_that_was_only_recorded_in(
+    tmp_path: Path, story: list[tuple[object, ...]]
+) -> None:
+    path = tmp_path / f"{next(_numbers)}"
+    with closing(Ledger.open(path)) as ledger:
+        for step in story:
+            done(ledger, step)
+    assert check_ledger(StateLocation(path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("UPDATE ledger_event SET once = once || 'x' WHERE number = 2", "event 2 of the ledger is damaged"),
+        (
+            "UPDATE ledger_holder SET first = 'a@1/z@1' WHERE fold = 'x'",
+            "1 rows of ledger_holder contradict the ledger's events",
+        ),
+        ("DELETE FROM ledger_spelling", "2 rows of ledger_spelling contradict the ledger's events"),
+        (
+            "UPDATE ledger_holder SET present = 'a@1/y@1' WHERE fold = 'x'",
+            "1 rows of ledger_holder name a tool that never had the name",
+        ),
+        ("UPDATE ledger_shown SET name = 'y'", "1 rows of ledger_shown have a name that was never given"),
+        ("DELETE FROM ledger_withdrawn", "2 rows of ledger_withdrawn contradict the ledger's events"),
+    ],
+)
+def test_a_check_finds_rows_that_contradict_the_history(tmp_path: Path, statement: str, problem: str) -> None:
+    path = tmp_path / "ledger"
+    with closing(Ledger.open(path)) as writer:
+        writer.record([made(), claim("x", "a/x"), claim("y", "a/y"), Retire(name="y")])
+    with closing(sqlite3.connect(path)) as data:
+        data.execute(statement)
+        data.commit()
+    assert any(problem in found for found in check_ledger(StateLocation(path)))
 
 
 def test_a_record_made_of_what_is_no_longer_so_is_not_kept(ledger: Ledger) -> None:

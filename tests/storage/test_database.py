@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
@@ -235,6 +236,28 @@ def test_a_thread_that_runs_an_event_loop_does_not_wait_for_another_process(tmp_
     # The patience of a thread is five seconds.
     assert max(waited) < 1.0
     assert words(other) == []
+
+
+def test_an_event_loop_does_not_wait_for_a_file_that_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    with closing(Database(path, Schema("other", (("CREATE TABLE other (text TEXT)",),)))) as other:
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        file = Database(path, SCHEMA)
+        monkeypatch.undo()
+
+        async def use() -> float:
+            began = time.monotonic()
+            with pytest.raises(StoreError, match="another process is writing"):
+                put(file, "a")
+            return time.monotonic() - began
+
+        with other.change():
+            assert asyncio.run(use()) < 1.0
+        put(file, "a")
+        assert words(file) == ["a"]
+        file.close()
 
 
 def test_a_thread_that_waits_for_another_process_keeps_no_reader_waiting(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins
 from truename.config.fields import fixed_changes
-from truename.errors import ConfigErrors
+from truename.errors import ConfigErrors, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -118,8 +118,12 @@ async def http_authentication(
                     )
                 )
                 others.append(authenticator)
+        store = token_store(config)
+        # Opened before requests come: creating tables can wait for another process. Damage is logged by each request.
+        with suppress(StoreError):
+            store.now()
         authenticators = Authenticators(
-            token_store(config),
+            store,
             token=settings.token,
             token_name=access.token_name,
             ways=tuple(others),

@@ -48,14 +48,16 @@ def path(source: Configuration | None = None, /, *, as_json: JsonOutput = False)
 
 @state.command
 def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Check every page and constraint of the database, and its revision against the audit log and the file beside it.
+    """Check the whole database: pages, constraints, the names against their history, and the revision.
+
+    The revision is compared with the audit log and with the file beside the database.
 
     Exit status 1: something is wrong.
     """
     _, location = _of(source)
     if not location.exists:
         raise UsageError(fact=f"no state found at {location.path} yet", advice="`truename serve` creates it.")
-    report = check_state(location, _SCHEMAS)
+    report = check_state(location, _SCHEMAS, (ledger.check_ledger,))
     if as_json:
         changes = None if report.revision is None else report.revision.number
         print_json(

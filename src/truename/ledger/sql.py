@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from truename.ledger.events import Event
     from truename.ledger.state import RowKey
 
-__all__ = ["SCHEMA", "SqlLedger"]
+__all__ = ["SCHEMA", "SqlLedger", "check_ledger"]
 
 # The events keep every name, its holders, and from when to when each held it, for ever. The other tables keep their
 # sum. `revision` is the number of the record that wrote a row last.
@@ -216,7 +216,16 @@ _COUNT: Final = {
 _WRITE: Final = {
     name: upsert(f"ledger_{name}", table.keys, (*table.columns, "revision")) for name, table in _TABLES.items()
 }
+# What of a table's rows follows from the events alone: a claim that is repeated under other settings is not kept.
+_REPLAYED: Final[dict[str, Callable[[Any], object]]] = {
+    "scope": bool,
+    "settings": LedgerSettings.plain,
+    "withdrawn": tuple,
+    "holder": lambda holders: holders.first,
+    "spelling": lambda spelling: spelling.fold,
+}
 _SPELLED: Final = "SELECT name FROM ledger_spelling WHERE scope = ? AND fold = ?"
+_EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
 _EVENT: Final = "INSERT INTO ledger_event VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope, fold, once) DO NOTHING"
 
 
@@ -366,6 +375,42 @@ class SqlLedger:
             self._data.close()
 
 
+def check_ledger(location: StateLocation) -> tuple[str, ...]:
+    """Replay all events, and return a sentence for each table whose rows contradict them.
+
+    Raises `StoreError` for a database that cannot be read.
+    """
+    with closing(Database(location, SCHEMA, readonly=True)) as data:
+        return tuple(f"{location.path}: {problem}" for problem in _contradictions(data)) if data.is_begun else ()
+
+
+def _contradictions(data: Database) -> Iterator[str]:
+    state, rows = LedgerState(), _StoredRows(data)
+    mentioned: set[tuple[str, str, str]] = set()
+    shown: set[tuple[str, str, str, str]] = set()
+    for number, scope, *keys, body in data.rows(
+        "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
+    ):
+        event = _decoded(data, _event, body)
+        if (scope, *keys) != (event.scope, *_keys(event, number)):
+            yield f"event {number} of the ledger is damaged"
+        state.apply(event)
+        mentioned.add((event.scope, keys[0], str(getattr(event, "id", None))))
+        if isinstance(event, Claim):
+            shown.add((event.scope, event.table, str(event.id), event.name))
+    for table, replayed in _REPLAYED.items():
+        made = {key: replayed(value) for key, value in state.tables[table].under()}
+        found = {key: replayed(value) for key, value in rows.found(table, _ROWS[table])}
+        if count := sum(made.get(key) != found.get(key) for key in made.keys() | found.keys()):
+            yield f"{count:,} rows of ledger_{table} contradict the ledger's events"
+    holders = rows.found("holder", _ROWS["holder"])
+    if count := sum((*key, str(holder.present)) not in mentioned for key, holder in holders):
+        yield f"{count:,} rows of ledger_holder name a tool that never had the name"
+    names = rows.found("shown", _ROWS["shown"])
+    if count := sum((scope, client, str(id), name) not in shown for (scope, _, client, id), name in names):
+        yield f"{count:,} rows of ledger_shown have a name that was never given"
+
+
 @contextmanager
 def _reporting() -> Iterator[None]:
     """Raise errors of the database as `LedgerError`."""
@@ -418,7 +463,7 @@ def _write(data: sqlite3.Connection, events: Sequence[Event], state: LedgerState
     """Write the events, behind ``count`` earlier ones, and the rows that they changed."""
     kept = [event for event in events if not isinstance(event, Bind | Own)]
     rows = [
-        (number, event.scope, fold(getattr(event, "name", "")), _once(event, number), json.dumps(event.plain()))
+        (number, event.scope, *_keys(event, number), json.dumps(event.plain()))
         for number, event in enumerate(kept, count + 1)
     ]
     data.executemany(_EVENT, rows)
@@ -441,9 +486,10 @@ def _import_former(data: sqlite3.Connection, path: Path) -> None:
     _write(data, events, state, 1, 0)
 
 
-def _once(event: Event, number: int) -> str:
-    """Return a text that is equal for repeated claims, which are stored once."""
+def _keys(event: Event, number: int) -> tuple[str, str]:
+    """Return the fold of an event's name, and a text that is equal for repeated claims, which are stored once."""
+    once = str(number)
     if isinstance(event, Claim):
         # An id has no space in it, and a table no line break.
-        return f"{event.id} {event.table}\n{event.name}"
-    return str(number)
+        once = f"{event.id} {event.table}\n{event.name}"
+    return fold(getattr(event, "name", "")), once

@@ -13,7 +13,7 @@ from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["StateReport", "accept_state", "check_state", "known_revision"]
 
@@ -29,8 +29,15 @@ class StateReport:
     problems: tuple[str, ...] = ()
 
 
-def check_state(location: StateLocation, schemas: Iterable[Schema]) -> StateReport:
-    """Check a database that may be in use. Nothing is written."""
+def check_state(
+    location: StateLocation,
+    schemas: Iterable[Schema],
+    checks: Iterable[Callable[[StateLocation], tuple[str, ...]]] = (),
+) -> StateReport:
+    """Check a database that may be in use. Nothing is written.
+
+    ``checks`` are those of single owners: each returns a sentence for each problem, and may raise `StoreError`.
+    """
     problems: list[str] = []
     schemas = tuple(schemas)
     for schema in schemas:
@@ -54,6 +61,11 @@ def check_state(location: StateLocation, schemas: Iterable[Schema]) -> StateRepo
         if not problems:
             problems.append(f"{location.path}: it cannot be read ({error})")
         return StateReport(revision=None, problems=tuple(problems))
+    try:
+        # An owner's check reads what the others found to be whole.
+        problems = problems or [problem for check in checks for problem in check(location)]
+    except StoreError as error:
+        problems.append(str(error))
     return StateReport(revision=revision, parts=parts, problems=tuple(problems))
 
 

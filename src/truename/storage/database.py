@@ -112,8 +112,15 @@ class Database:
         self._inode = (-1, -1)
         self._id = ""
         self._revision_file = None if self.path is None else RevisionFile(self.path)
+        self._is_opened = False
         with self._reporting(), self._reporting_path():
             self._data = self._opened()
+        self._is_opened = True
+
+    @property
+    def _opening_patience(self) -> float:
+        """How many seconds to wait when the file is opened: a program that starts serves nobody yet."""
+        return _LOOP_PATIENCE if self._is_opened and _is_in_loop() else PATIENCE
 
     def _opened(self) -> sqlite3.Connection:
         path = self.path
@@ -196,8 +203,8 @@ class Database:
         self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
 
     def _connected(self, where: str) -> sqlite3.Connection:
-        is_uri = where.startswith("file:")
-        data = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=is_uri)
+        is_uri, patience = where.startswith("file:"), self._opening_patience
+        data = sqlite3.connect(where, timeout=patience, isolation_level=None, check_same_thread=False, uri=is_uri)
         try:
             if where.endswith("?mode=rw"):
                 # Before anything is read: the first read asks for shared memory.
@@ -243,7 +250,7 @@ class Database:
         if is_writable:
             self._use_wal(data)
             if version < len(self._schema.migrations):
-                with self._transaction(data, PATIENCE):
+                with self._transaction(data, self._opening_patience):
                     self._migrate(data)
         elif 0 < version < len(self._schema.migrations):
             problem = f"it was written by an older Truename ({self._schema.part} {version})"
@@ -253,7 +260,7 @@ class Database:
 
     def _use_wal(self, data: sqlite3.Connection) -> None:
         """Switch to WAL mode; SQLite itself does not wait for another process that does the same."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._opening_patience
         while True:
             try:
                 data.execute("PRAGMA journal_mode = WAL")

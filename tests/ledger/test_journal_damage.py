@@ -17,8 +17,7 @@ from tests.support.ledger_journal import journal
 from truename import Ledger, ToolId
 from truename.errors import LedgerError
 from truename.files.lock import locked
-from truename.ledger import Redirect, Retire
-from truename.ledger import ledger as ledger_module
+from truename.ledger import Redirect, Retire, opening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -283,7 +282,7 @@ def test_a_journal_that_another_process_imports_is_busy(
 ) -> None:
     path = tmp_path / "ledger"
     written(path)
-    monkeypatch.setattr(ledger_module, "locked", lambda path, shared: locked(path, shared=shared, patience=0.0))
+    monkeypatch.setattr(opening, "locked", lambda path, shared: locked(path, shared=shared, patience=0.0))
 
     with locked(path, shared=False):
         if readonly:

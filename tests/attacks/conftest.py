@@ -6,7 +6,6 @@ import json
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
@@ -27,6 +26,7 @@ from tests.gateway.conftest import (  # noqa: F401 - fixtures
     text_of,
     upstreams,
 )
+from tests.support.gateway_memory import in_memory
 from truename.config.trust import Trust
 from truename.gateway import Gateway, listening
 from truename.gateway.downstream.leaving import piped
@@ -107,14 +107,9 @@ class Voice:
 @asynccontextmanager
 async def pipe_to(gateway: Gateway) -> AsyncIterator[Any]:
     """Serve a gateway as `serve_stdio` does, to a client in this process: what is written are messages, not lines."""
-    to_server, from_client = anyio.create_memory_object_stream[Any](0)
-    to_client, from_server = anyio.create_memory_object_stream[Any](0)
-    server = gateway.endpoint().server
     with piped(gateway.hub.traffic):
-        async with to_server, from_client, to_client, from_server, anyio.create_task_group() as tasks:
-            tasks.start_soon(server.run, from_client, to_client, server.create_initialization_options())
-            yield from_server, to_server
-            tasks.cancel_scope.cancel()
+        async with in_memory(gateway.endpoint()) as streams:
+            yield streams
 
 
 # How clients come, and of which era the servers are: raw requests, a session over HTTP, a pipe without a handshake.

@@ -17,8 +17,8 @@ from truename.auth.authorization_server.sessions import SignInSession, SignInSes
 from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of
 from truename.auth.vault import Vault
 from truename.errors import TruenameError
-from truename.gateway.protocol.session_ids import handshake_in
-from truename.gateway.protocol.session_record import SessionRecord
+from truename.gateway.http.session_ids import handshake_of
+from truename.gateway.http.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy import SqlApprovalStore
 from truename.policy.approval_validity import Grant, Subject
@@ -140,10 +140,9 @@ def _read_lock(path: Path) -> Any:
 
 
 _PLACE: Final = "ann at /mcp"
-_HELLO: Final = handshake_in(
-    b'{"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, '
-    b'"clientInfo": {"name": "ann", "version": "1"}}}'
-)
+_CLIENT: Final = {"name": "ann", "version": "1"}
+_SAID: Final = {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": _CLIENT}
+_HELLO: Final = handshake_of({"method": "initialize", "params": _SAID})
 _BEGUN: Final = {"kept": "", "ended": ""}
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text
-from truename.gateway.protocol.session_ids import LONGEST, SessionIds, handshake_in
+from truename.gateway.http.session_ids import LONGEST, SessionIds, handshake_of
+from truename.gateway.mcp.messages import parse
+from truename.gateway.protocol.sdk import MCPError
 
 if TYPE_CHECKING:
     from random import Random
@@ -32,7 +34,11 @@ def session_ids(chance: Random) -> None:
     for _ in range(chance.choice((0, 0, 1, 2))):
         said = changed(chance, said)
     body = json.dumps(said).encode()
-    handshake = handshake_in(mutated_bytes(chance, body) if chance.random() < 0.3 else body)
+    try:
+        _, message = parse(mutated_bytes(chance, body) if chance.random() < 0.3 else body)
+    except MCPError:
+        message = {}
+    handshake = handshake_of(message)
     id = ids.issue(_PLACE, handshake, now=1.0, lasts=60.0)
     must(len(id) <= LONGEST and id.isascii() and id.isprintable() and " " not in id, "an id is short and visible")
     opened = ids.open(_PLACE, id)

@@ -265,3 +265,9 @@ class Upstreams:
 @pytest.fixture
 def upstreams() -> Upstreams:
     return Upstreams()
+
+
+@pytest.fixture
+def streams_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every response of a session be a stream, also one whose answer comes soon."""
+    monkeypatch.setattr("truename.gateway.http.sessions.PATIENCE", 0.0)

@@ -29,10 +29,16 @@ class Stream:
 
     def __init__(self, response: httpx2.Response) -> None:
         self.response = response
-        self._events = httpx2.EventSource(response).__aiter__()
+        self.is_json = response.headers["content-type"] == "application/json"
+        self._events = None if self.is_json else httpx2.EventSource(response).__aiter__()
         self.last: str | None = None
 
     async def next(self) -> Told:
+        if self._events is None:
+            # An answer that comes first is no stream.
+            if self.response.is_closed:
+                raise StopAsyncIteration
+            return Told(None, None, json.loads(await self.response.aread()))
         event = await anext(self._events)
         self.last = event.id or self.last
         return Told(event.id, event.retry, json.loads(event.data) if event.data else None)

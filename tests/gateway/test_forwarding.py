@@ -188,7 +188,7 @@ async def test_where_somebody_takes_spans_there_are_some_and_servers_are_told(
 
 
 async def test_a_silent_stream_is_kept_alive(lab: Lab, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.protocol.event_response.PING_SECONDS", 0.05)
+    monkeypatch.setattr("truename.gateway.http.response_stream.PING_SECONDS", 0.05)
     journal = tmp_path / "ran"
     async with (
         lab.serving(lab.script("j", "journal", str(journal), "hold")) as address,

@@ -11,6 +11,7 @@ from mcp import Client
 
 from tests.gateway.office import ASK, Office
 from tests.gateway.staged import Stage
+from tests.support.gateway_memory import in_memory
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
@@ -72,7 +73,7 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
         return types.ElicitResult(action="accept", content={"decision": word})
 
     user: dict[str, Any] = {"elicitation_callback": decides}
-    async with Client(stage.endpoint.server, mode="legacy", **user) as client:
+    async with Client(in_memory(stage.endpoint), mode="legacy", **user) as client:
         result = await client.call_tool("push", {})
     assert result.meta is not None
     assert result.meta["dev.truename/error"] == code, result

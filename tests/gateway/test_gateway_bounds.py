@@ -15,7 +15,7 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from tests.gateway.conftest import ERAS
 from tests.support.gateway_bounds import JSON, _answer, _call, _headers
@@ -23,6 +23,7 @@ from truename.config import Settings
 from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import Tail, UpstreamError
+from truename.gateway.mcp.messages import error, notification, response
 from truename.gateway.news import News
 from truename.gateway.protocol.bounded import BoundedDispatcher
 from truename.gateway.questions.origins import RequestOrigins
@@ -110,25 +111,25 @@ async def test_all_requests_together_are_bounded(lab: Lab, declared: bool) -> No
 
 
 def _asked(intake: OpenRequests, id: str | int, size: int = 10) -> str | None:
-    refused = intake.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="tools/call"), size)
-    return None if refused is None else f"{refused.id}: {refused.error.message}"
+    refused = intake.refusal({"jsonrpc": "2.0", "id": id, "method": "tools/call"}, size)
+    return None if refused is None else f"{refused['id']}: {refused['error']['message']}"
 
 
 def test_what_a_client_over_a_pipe_has_open_is_bounded_in_number_and_bytes() -> None:
     intake = OpenRequests(most=2, most_bytes=100)
     assert _asked(intake, 1, 1_000) is None
     assert "as max_incoming allows (100)" in str(_asked(intake, 2))
-    intake.gone(JSONRPCError(jsonrpc="2.0", id=1, error=ErrorData(code=1, message="x")))
+    intake.gone(error(1, 1, "x"))
 
     assert (_asked(intake, 2), _asked(intake, "2")) == (None, None)
     assert str(_asked(intake, 3)).startswith("3: This client has as many open requests as max_requests allows (2)")
-    intake.gone(JSONRPCNotification(jsonrpc="2.0", method="notifications/progress"))
+    intake.gone(notification("notifications/progress"))
     taken_back = {"requestId": "2", "reason": "x"}
-    intake.refusal(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=taken_back), 10)
+    intake.refusal(notification("notifications/cancelled", taken_back), 10)
     assert (_asked(intake, 3), _asked(intake, 2)) == (None, f"None: {IN_USE}")
-    intake.refusal(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": []}), 10)
+    intake.refusal(notification("notifications/cancelled", {"requestId": []}), 10)
     assert str(_asked(intake, 4)).startswith("4: ")
-    assert intake.refusal(JSONRPCResponse(jsonrpc="2.0", id=3, result={}), 10) is None
+    assert intake.refusal(response(3, {}), 10) is None
 
 
 IN_USE = "A request with this id is still running; nothing was run. Give each request its own id."
@@ -252,7 +253,7 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
         pytest.fail("it is looked for")
 
     hub: Any = None
-    request: Any = SimpleNamespace(params={"uri": uri}, session=SimpleNamespace(_connection=SimpleNamespace(state={})))
+    request: Any = SimpleNamespace(params={"uri": uri}, connection=SimpleNamespace(state={}))
     with pytest.raises(MCPError, match=problem):
         await Subscribing(hub, find, lambda _: ViewSpec("universal")).subscribe(request)
 

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.gateway_memory import in_memory
 from truename.config import Config, Settings
 from truename.gateway import Gateway, UnknownView
 from truename.gateway.views.contexts import ContextRefused, Contexts
@@ -334,10 +335,10 @@ async def test_what_limits_a_tool_limits_it_under_its_new_name_at_once(lab: Lab,
     config = Config(servers=(lab.normal("phone", "tap", "wipe"),), settings=settings)
     async with Gateway(config) as gateway:
         for path in ("/mcp/in/pay", "/mcp/in/pay/only/phone"):
-            async with connect(gateway.endpoint(path).server, "legacy") as client:
+            async with connect(in_memory(gateway.endpoint(path)), "legacy") as client:
                 assert await names_of(client) == {"tap", "wipe"}
         Ledger.open(tmp_path / "ledger").redirect("phone/clearkeychain", "phone/wipe")
         for path in ("/mcp/in/pay", "/mcp/in/pay/only/phone"):
-            async with connect(gateway.endpoint(path).server, "legacy") as client:
+            async with connect(in_memory(gateway.endpoint(path)), "legacy") as client:
                 assert "rule platform" in (await client.call_tool("wipe", {})).content[0].text
                 assert await names_of(client) == {"tap"}

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from tests.gateway.conftest import text_of
 from tests.gateway.servers.extreme import FLOODS, IDS, VALUES
 from tests.support.gateway_answers import odd_server
-from truename.gateway.downstream.stdio_server import _line
+from truename.gateway.mcp.messages import encode, notification, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +90,8 @@ async def test_over_http_too(lab: Lab, connect: Callable[..., Any], kind: str, v
 
 def test_an_answer_that_can_not_be_written_is_an_error_of_its_request_alone() -> None:
     half = {"content": [{"type": "text", "text": "\ud83d"}]}
-    told = json.loads(_line(JSONRPCResponse(jsonrpc="2.0", id=7, result=half)))
-    unasked = json.loads(_line(JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params=half)))
+    told = json.loads(encode(response(7, half)))
+    unasked = json.loads(encode(notification("notifications/message", half)))
 
     assert (told["id"], unasked["id"]) == (7, None)
     assert told["error"]["message"] == "The response cannot be serialised as JSON."

@@ -78,7 +78,7 @@ def _request(session: object = None, host: str = "127.0.0.1", principal: str = "
         headers={"x-forwarded-for": str(id(object()))},
         scope={"state": {PRINCIPAL_KEY: Principal(name=principal)}},
     )
-    return SimpleNamespace(protocol_version=version, session=SimpleNamespace(_connection=session), request=request)
+    return SimpleNamespace(protocol_version=version, connection=session, http=request)
 
 
 def _session() -> Any:

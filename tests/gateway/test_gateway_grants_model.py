@@ -19,6 +19,7 @@ from mcp import Client
 
 from tests.gateway.office import Office
 from tests.gateway.staged import Stage, Staged
+from tests.support.gateway_memory import in_memory
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
@@ -138,7 +139,7 @@ class Trusting(RuleBasedStateMachine):
         portal = self.portal = self.stack.enter_context(start_blocking_portal())
         self.stage = portal.call(self._staged)
         self.fs: Any = self.stage.fs
-        client = Client(self.stage.endpoint.server, mode="legacy")
+        client = Client(in_memory(self.stage.endpoint), mode="legacy")
         self.client = self.stack.enter_context(portal.wrap_async_context_manager(client))
         self.pending: dict[str, Request] = {}
         self.decisions: list[Decision] = []

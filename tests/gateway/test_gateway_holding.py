@@ -153,7 +153,8 @@ async def test_a_call_whose_client_never_comes_back_is_cancelled(
         with anyio.fail_after(10):
             await far.gave_up.wait()
         late = await http.post("tools/call", {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER})
-        assert late.json()["error"]["code"] == types.INVALID_PARAMS
+        # That it was cancelled is kept for as long as an answer may take.
+        assert late.json()["error"]["code"] in {types.INVALID_PARAMS, types.REQUEST_TIMEOUT}
 
 
 async def test_calls_that_wait_are_bounded(lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams) -> None:
@@ -214,7 +215,7 @@ async def test_questions_that_wait_are_bounded_in_bytes(
 
 @pytest.mark.parametrize(("most", "is_kept"), [(10_000, True), (1_000, False)])
 async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: int, is_kept: bool) -> None:
-    asker: Any = SimpleNamespace(request=SimpleNamespace(request=None), by_result=None)
+    asker: Any = SimpleNamespace(request=SimpleNamespace(http=None), by_result=None)
     gate, target = anyio.Event(), ("far", "tools/call")
 
     async def send(_: object) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 
 from tests.gateway.staged import Stage
+from tests.support.gateway_memory import in_memory
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.trust import PinStore
@@ -28,7 +29,7 @@ BOTH_ERAS = pytest.mark.parametrize("era", ["legacy", "auto"])
 async def reads(stage: Stage, era: str, says: str) -> str | None:
     """Return what a client reads that comes when the server says this."""
     stage.lists(READ, says=says)
-    async with Client(stage.endpoint.server, mode=era) as client:
+    async with Client(in_memory(stage.endpoint), mode=era) as client:
         return client.instructions
 
 

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from tests.shared import ROOT
+from tests.support.gateway_memory import in_memory
 from truename import Ledger, dialects
 from truename.config import Config, Settings, load
 from truename.config.trust import Trust
@@ -240,7 +241,7 @@ async def test_wrong_arguments_are_answered_with_what_is_wrong(
 ) -> None:
     async with (
         lab.gateway(lab.normal("a", "one", "two"), tool_search="on") as gateway,
-        connect(gateway.endpoint().server, "legacy") as client,
+        connect(in_memory(gateway.endpoint()), "legacy") as client,
     ):
         result = await client.call_tool(tool, arguments)
     assert result.is_error
@@ -266,7 +267,7 @@ async def test_what_is_hidden_is_neither_found_nor_described_nor_suggested(lab: 
 async def test_a_search_follows_the_tools_that_come_and_go(lab: Lab, connect: Any) -> None:
     async with (
         lab.gateway(lab.normal("a", "one"), lab.normal("b", "zebra"), tool_search="on") as gateway,
-        connect(gateway.endpoint().server, "legacy") as client,
+        connect(in_memory(gateway.endpoint()), "legacy") as client,
     ):
         assert found(await client.call_tool("search_tools", {"query": "zebra"})) == ["b_zebra"]
         upstream = gateway.hub.fleet["b"]
@@ -278,7 +279,7 @@ async def test_a_search_follows_the_tools_that_come_and_go(lab: Lab, connect: An
 async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab, connect: Any, said: Any) -> None:
     async with (
         lab.gateway(lab.normal("a", "one"), tool_search="on", trust=Trust(rules={})) as gateway,
-        connect(gateway.endpoint("/mcp/for/cursor").server, "legacy") as client,
+        connect(in_memory(gateway.endpoint("/mcp/for/cursor")), "legacy") as client,
     ):
         long = "an_endless_name_" * 6
         huge = [{"name": f"huge{n}", "description": "\ud800" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
@@ -318,7 +319,7 @@ async def test_a_list_that_changes_leaves_nothing_of_the_old_one_behind(lab: Lab
 async def test_without_it_there_are_no_such_tools(lab: Lab, connect: Any, said: Any) -> None:
     async with (
         lab.gateway(lab.normal("a", "one"), tool_search="off") as gateway,
-        connect(gateway.endpoint().server, "legacy") as client,
+        connect(in_memory(gateway.endpoint()), "legacy") as client,
     ):
         for name in OWN:
             assert "does not exist" in said(await client.call_tool(name, {}))

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.gateway_memory import in_memory
 from truename.auth.inbound.static_tokens import create_token
 from truename.config import Access, Config, KnownToken, Settings
 from truename.gateway import Gateway, UnknownView
@@ -62,7 +63,7 @@ async def test_somebody_sees_what_any_of_their_profiles_shows(lab: Lab) -> None:
 
 async def test_who_is_in_no_profile_sees_nothing(lab: Lab, connect: Any) -> None:
     only_staff = Profiles({"readers": PROFILES["readers"]})
-    async with running(lab, profiles=only_staff) as gateway, connect(gateway.endpoint().server, "legacy") as client:
+    async with running(lab, profiles=only_staff) as gateway, connect(in_memory(gateway.endpoint()), "legacy") as client:
         assert (await client.list_tools()).tools == []
         assert (await client.call_tool("files_read", {})).is_error
 
@@ -101,7 +102,7 @@ async def test_a_server_of_others_is_a_server_that_is_not_there(lab: Lab, path: 
 )
 async def test_a_hidden_tool_is_answered_as_one_that_never_was(lab: Lab, connect: Any, said: Any, name: str) -> None:
     profiles = Profiles({"readers": Profile(tools=("files/read",), everyone=True)})
-    async with running(lab, profiles=profiles) as gateway, connect(gateway.endpoint().server, "legacy") as client:
+    async with running(lab, profiles=profiles) as gateway, connect(in_memory(gateway.endpoint()), "legacy") as client:
         hidden = await client.call_tool(name, {})
         other = await client.call_tool(name.lower().replace("bank", "tank").replace("pay", "say"), {})
         assert hidden.is_error
@@ -119,7 +120,7 @@ async def test_somebody_can_search_what_is_shown_to_them(
     everybodys = Profiles({"all": Profile(servers=("files", "clock"), everyone=True)})
     async with (
         running(lab, profiles=everybodys, **settings) as gateway,
-        connect(gateway.endpoint(path).server, "legacy") as client,
+        connect(in_memory(gateway.endpoint(path)), "legacy") as client,
     ):
         listed = [tool.name for tool in (await client.list_tools()).tools]
         found = await client.call_tool("search_tools", {"query": "read"})
@@ -194,7 +195,7 @@ async def test_another_configuration_takes_from_an_open_session_what_is_no_longe
     lab: Lab, connect: Any
 ) -> None:
     everyone = Profiles({"all": Profile(tools=("*",), everyone=True)})
-    async with running(lab, profiles=everyone) as gateway, connect(gateway.endpoint().server, "legacy") as client:
+    async with running(lab, profiles=everyone) as gateway, connect(in_memory(gateway.endpoint()), "legacy") as client:
         assert len((await client.list_tools(cache_mode="bypass")).tools) == 6
         config = gateway.config
         settings = Settings(**{**vars(config.settings), "profiles": PROFILES})

@@ -11,6 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.support.gateway_asking import Person, stateless
+from tests.support.gateway_memory import in_memory
 from tests.support.gateway_questions import Handshaking
 from truename.policy import Context
 
@@ -61,7 +62,7 @@ async def test_a_recording_that_is_full_is_told_once_and_stops_no_call(
 ) -> None:
     async with lab.gateway(lab.normal("phone", "tap"), recording=str(tmp_path / "calls.jsonl")) as gateway:
         gateway.hub.rights.recording.close()
-        async with connect(gateway.endpoint().server, "legacy") as client:
+        async with connect(in_memory(gateway.endpoint()), "legacy") as client:
             for _ in range(2):
                 assert not (await client.call_tool("tap", {})).is_error
     assert caplog.text.count("This call and perhaps others are not recorded.") == 1

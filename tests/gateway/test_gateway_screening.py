@@ -23,6 +23,7 @@ from mcp_types import (
     Tool,
 )
 
+from tests.support.gateway_memory import in_memory
 from truename.audit.records import call_record
 from truename.audit.redaction import Redaction
 from truename.config import Config, Settings
@@ -81,7 +82,7 @@ async def test_what_is_found_is_told_to_listeners_metrics_and_the_journal_but_no
     settings = Settings(style="prefixed", trust=Trust(results=results), telemetry=Telemetry(metrics=True))
     async with upstreams.serve(orderly()) as url:
         config = Config(servers=(lab.at("web", url),), settings=settings)
-        async with Gateway(config, on_call=told.append) as gateway, Client(gateway.endpoint().server) as client:
+        async with Gateway(config, on_call=told.append) as gateway, Client(in_memory(gateway.endpoint())) as client:
             result = await client.call_tool("web_noon", {})
             assert gateway.metrics is not None
             exposed = gateway.metrics.exposition().decode()
@@ -101,7 +102,7 @@ async def test_prompts_and_resources_are_looked_at_too(lab: Lab, upstreams: Upst
             settings = Settings(style="prefixed", trust=trust)
             async with (
                 Gateway(Config(servers=(lab.at("web", url),), settings=settings)) as gateway,
-                Client(gateway.endpoint().server) as client,
+                Client(in_memory(gateway.endpoint())) as client,
             ):
                 for asking in (client.get_prompt("web_ask"), client.read_resource("x:page")):
                     if is_kept_back:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.gateway_memory import in_memory
 from truename.config import Config, Settings
 from truename.config.addresses import path_of, servers_in
 from truename.gateway import Gateway, UnknownView
@@ -55,7 +56,7 @@ async def test_it_shows_its_servers_under_the_names_that_all_have(lab: Lab, path
 async def test_a_tool_of_another_server_is_not_there(lab: Lab, connect: Any, said: Any) -> None:
     async with lab.gateway(*servers(lab)) as gateway:
         endpoint = gateway.endpoint("/mcp/servers/files,clock")
-        async with connect(endpoint.server, "legacy") as client:
+        async with connect(in_memory(endpoint), "legacy") as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
                 "files_read",
                 "files_write",
@@ -71,7 +72,10 @@ async def test_a_tool_of_another_server_is_not_there(lab: Lab, connect: Any, sai
 @pytest.mark.parametrize("name", ["get.file", "one:get.file", "one_get.file", "GET.FILE", "getfile"])
 async def test_a_name_that_means_a_tool_of_another_server_means_nothing(lab: Lab, connect: Any, name: str) -> None:
     both = lab.normal("one", "get.file"), lab.normal("two", "get_file")
-    async with lab.gateway(*both) as gateway, connect(gateway.endpoint("/mcp/servers/two").server, "legacy") as client:
+    async with (
+        lab.gateway(*both) as gateway,
+        connect(in_memory(gateway.endpoint("/mcp/servers/two")), "legacy") as client,
+    ):
         assert (await client.call_tool(name, {})).is_error
         assert not (await client.call_tool("two_get_file", {})).is_error
         assert not (await client.call_tool("two/get_file", {})).is_error
@@ -93,7 +97,7 @@ async def test_what_profiles_hide_stays_hidden(lab: Lab) -> None:
 async def test_a_search_finds_tools_of_its_servers_only(lab: Lab, connect: Any) -> None:
     async with lab.gateway(*servers(lab)) as gateway:
         endpoint = gateway.endpoint("/mcp/search/servers/files,clock")
-        async with connect(endpoint.server, "legacy") as client:
+        async with connect(in_memory(endpoint), "legacy") as client:
             found = await client.call_tool("search_tools", {"query": "read"})
             assert [one["name"] for one in found.structured_content["tools"]] == ["files_read"]
 
@@ -127,7 +131,7 @@ async def test_every_address_has_a_server_name_of_its_own(lab: Lab, connect: Any
     told = []
     async with lab.gateway(*servers(lab), server_name="tn") as gateway:
         for path in paths:
-            async with connect(gateway.endpoint(path).server, "legacy") as client:
+            async with connect(in_memory(gateway.endpoint(path)), "legacy") as client:
                 told.append((client.server_info.name, client.server_info.title))
     assert told == [
         ("tn", "tn"),

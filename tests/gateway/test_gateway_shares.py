@@ -20,7 +20,7 @@ from truename.gateway.downstream.connection_limits import ConnectionLimits, Hold
 from truename.gateway.room import Quota, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.gateway.conftest import Lab
 
@@ -84,6 +84,9 @@ class Fake:
 
     async def drained(self) -> bool:
         return not self.is_dropped
+
+    def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
+        return then
 
 
 class Connections(RuleBasedStateMachine):
@@ -314,6 +317,9 @@ async def test_a_client_that_does_not_read_is_asked_nothing_more_and_runs_nothin
 
         async def drained(self) -> bool:
             return False
+
+        def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
+            return then
 
     limits = ConnectionLimits(Share(2, 1, 1), Share(2, 1, 1), shared=True)
     limits.opened(Gone())

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from tests.gateway.staged import SPEC, Staged
+from tests.support.gateway_memory import in_memory
 from truename import Ledger
 from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
@@ -124,7 +125,7 @@ async def begun(row: Row) -> Row:
 
 
 async def called(row: Row, name: str) -> str:
-    async with Client(row.endpoint.server, mode="2026-07-28") as client:
+    async with Client(in_memory(row.endpoint), mode="2026-07-28") as client:
         result = await client.call_tool(name, {})
         assert result.meta is not None
         return str(result.meta["dev.truename/error"])
@@ -136,7 +137,7 @@ async def test_calls_and_lists_go_on_by_the_old_table_while_a_list_is_admitted()
         assert await called(row, "small_read") == "ran"
         assert await called(row, "big_push") == "ran"
         assert await called(row, "big_merge") == "unknown_tool"
-        async with Client(row.endpoint.server) as client:
+        async with Client(in_memory(row.endpoint)) as client:
             listed = await client.list_tools()
             assert sorted(one.name for one in listed.tools) == ["big_pull", "big_push", "small_read"]
     assert (row.big.calls, row.small.calls) == (1, 1)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.support.gateway_memory import in_memory
 from truename.config import ServerConfig, Settings
 from truename.errors import TruenameError
 from truename.gateway.downstream.endpoint import Endpoint
@@ -30,7 +31,7 @@ from truename.policy.profiles import Profile, Profiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.naming import NameTable
 
 ME = Profile(servers=("open*",), tools=("mixed/shown*",), excluded=("open/hidden*",), prompts=("open",), everyone=True)
@@ -132,7 +133,7 @@ async def answered(ask: Callable[..., Any], *args: Any) -> Any:
 
 
 async def transcript(bench: Bench, probes: Sequence[str], era: str) -> list[Any]:
-    async with Client(bench.endpoint.server, mode=era, raise_exceptions=False) as client:
+    async with Client(in_memory(bench.endpoint), mode=era, raise_exceptions=False) as client:
         said: list[Any] = [client.instructions, plain(client.server_capabilities)]
         said += [
             plain(await client.list_tools(cache_mode="bypass")),

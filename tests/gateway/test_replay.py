@@ -10,22 +10,21 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp.server.streamable_http import GET_STREAM_KEY
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 
-from truename.gateway.protocol.replay import Bounds, Replay, SessionEvents
+from truename.gateway.http.replay import STANDALONE, Bounds, Replay, SessionEvents
+from truename.gateway.mcp.messages import notification, response
 
 pytestmark = pytest.mark.anyio
 
 WIDE = Bounds(events=1_000, bytes=1_000_000, total=10_000_000)
 
 
-def told(text: str) -> JSONRPCNotification:
-    return JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params={"data": text})
+def told(text: str) -> dict[str, Any]:
+    return notification("notifications/message", {"data": text})
 
 
-def answer(id: int, text: str = "") -> JSONRPCResponse:
-    return JSONRPCResponse(jsonrpc="2.0", id=id, result={"text": text})
+def answer(id: int, text: str = "") -> dict[str, Any]:
+    return response(id, {"text": text})
 
 
 class Bench:
@@ -46,16 +45,16 @@ async def after(session: SessionEvents, id: str) -> list[str]:
     found = []
     with anyio.move_on_after(0):
         async for event in session.following(position):
-            found.append(event["data"])  # noqa: PERF401 - what comes before it is let go counts
+            found.append(event.text.decode())  # noqa: PERF401 - what comes before it is let go counts
     return found
 
 
 async def test_a_client_goes_on_after_the_event_that_it_has() -> None:
     session = Bench().session()
-    first = await session.store_event("1", None)
-    second = await session.store_event("1", told("a"))
-    await session.store_event("2", told("of another"))
-    await session.store_event("1", answer(1, "b"))
+    first = session.begin("1")
+    second = session.store("1", told("a")).id
+    session.store("2", told("of another"))
+    session.store("1", answer(1, "b"))
     assert [json.loads(text).get("method", "answer") for text in await after(session, first)] == [
         "notifications/message",
         "answer",
@@ -65,21 +64,21 @@ async def test_a_client_goes_on_after_the_event_that_it_has() -> None:
 
 async def test_who_goes_on_gets_what_comes_later_too_and_the_answer_ends_it() -> None:
     session = Bench().session()
-    position = session.after(await session.store_event("1", None))
+    position = session.after(session.begin("1"))
     assert position is not None
     found: list[Any] = []
 
     async def follow() -> None:
         async for event in session.following(position):
-            found.append(json.loads(event["data"]))  # noqa: PERF401 - it does not end by itself
+            found.append(json.loads(event.text))  # noqa: PERF401 - it does not end by itself
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow)
             await anyio.wait_all_tasks_blocked()
-            await session.store_event("1", told("a"))
+            session.store("1", told("a"))
             await anyio.wait_all_tasks_blocked()
-            await session.store_event("1", answer(1))
+            session.store("1", answer(1))
     assert [one.get("id") for one in found] == [None, 1]
 
 
@@ -87,7 +86,7 @@ async def test_who_goes_on_gets_what_comes_later_too_and_the_answer_ends_it() ->
 async def test_who_follows_is_let_go(end: str) -> None:
     bench = Bench()
     session = bench.session()
-    position = session.after(await session.store_event("1", None))
+    position = session.after(session.begin("1"))
     assert position is not None
 
     async def follow() -> None:
@@ -104,51 +103,51 @@ async def test_who_follows_is_let_go(end: str) -> None:
                 session.close()
             elif end == "live":
                 bench.live.add("1")
-                await session.store_event("1", told("a"))
+                session.store("1", told("a"))
             else:
-                await session.store_event("1", None)
+                session.begin("1")
 
 
 async def test_nothing_of_another_session_is_given() -> None:
     bench = Bench()
     mine, other = bench.session(), bench.session()
-    id = await mine.store_event("1", None)
-    await mine.store_event("1", answer(1, "secret"))
+    id = mine.begin("1")
+    mine.store("1", answer(1, "secret"))
     assert other.after(id) is None
-    await other.store_event("1", None)
+    other.begin("1")
     assert other.after(id) is None
 
 
 @pytest.mark.parametrize("id", ["", "-", "1", "x-1", "1-x", "1-", "9" * 30 + "-1", "¹-²", "0-0", "1-1-1", " 1-1"])
 async def test_an_id_that_is_none_is_of_nothing(id: str) -> None:
     session = Bench().session()
-    await session.store_event("1", None)
+    session.begin("1")
     assert session.after(id) is None
 
 
 async def test_an_id_that_a_client_uses_again_begins_another_stream() -> None:
     session = Bench().session()
-    first = await session.store_event("1", None)
-    await session.store_event("1", answer(1, "old"))
-    second = await session.store_event("1", None)
-    await session.store_event("1", answer(1, "new"))
+    first = session.begin("1")
+    session.store("1", answer(1, "old"))
+    second = session.begin("1")
+    session.store("1", answer(1, "new"))
     assert ["old" in text for text in await after(session, first)] == [True]
     assert ["new" in text for text in await after(session, second)] == [True]
     # Clients before 2025-11-25 are told no place at which a stream begins.
-    third = await session.store_event("1", told("later"))
+    third = session.store("1", told("later")).id
     assert await after(session, third) == []
 
 
 async def test_what_no_client_can_ask_for_is_not_kept() -> None:
     bench = Bench()
     session = bench.session()
-    id = await session.store_event(GET_STREAM_KEY, told("a"))
+    id = session.store(STANDALONE, told("a")).id
     assert session.after(id) is None
     assert len(bench.replay) == 0
-    bench.live.add(GET_STREAM_KEY)
-    id = await session.store_event(GET_STREAM_KEY, JSONRPCError.model_validate({**ERROR, "id": None}))
+    bench.live.add(STANDALONE)
+    id = session.store(STANDALONE, {**ERROR, "id": None}).id
     bench.live.clear()
-    await session.store_event(GET_STREAM_KEY, told("b"))
+    session.store(STANDALONE, told("b"))
     assert len(await after(session, id)) == 1
 
 
@@ -158,11 +157,11 @@ ERROR = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "?"}}
 async def test_in_place_of_an_answer_that_is_too_large_an_error_says_so() -> None:
     bench = Bench(Bounds(events=10, bytes=2_000, total=100_000))
     session = bench.session()
-    begin = await session.store_event("1", None)
-    assert session.text(await session.store_event("1", told("x" * 5_000))) is None
-    assert session.text(await session.store_event("1", told("small"))) is not None
+    begin = session.begin("1")
+    session.store("1", told("x" * 5_000))
+    session.store("1", told("small"))
     # Who is there is sent the answer itself.
-    assert session.text(await session.store_event("1", answer(1, "x" * 5_000))) is None
+    assert len(session.store("1", answer(1, "x" * 5_000)).text) > 5_000
     small, error = map(json.loads, await after(session, begin))
     assert small["params"]["data"] == "small"
     assert error["id"] == 1
@@ -172,11 +171,11 @@ async def test_in_place_of_an_answer_that_is_too_large_an_error_says_so() -> Non
 async def test_what_is_gone_is_gone_whole() -> None:
     bench = Bench(Bounds(events=2, bytes=100_000, total=100_000))
     session = bench.session()
-    first = await session.store_event("1", None)
-    await session.store_event("1", answer(1))
+    first = session.begin("1")
+    session.store("1", answer(1))
     for number in (2, 3):
-        await session.store_event(str(number), None)
-        await session.store_event(str(number), answer(number))
+        session.begin(str(number))
+        session.store(str(number), answer(number))
     assert session.after(first) is None
 
 
@@ -202,12 +201,9 @@ def test_bounds_hold_and_nobody_gets_what_is_not_theirs(
                 sessions[who].close()
                 continue
             text = f"{who}/{key}/" + "x" * length
-            message: dict[str, JSONRPCMessage | None] = {
-                "begin": None,
-                "tell": told(text),
-                "answer": answer(key, text),
-            }
-            ids[who].append(await sessions[who].store_event(str(key), message[what]))
+            session = sessions[who]
+            message = told(text) if what == "tell" else answer(key, text)
+            ids[who].append(session.begin(str(key)) if what == "begin" else session.store(str(key), message).id)
             assert bench.replay.size <= total
             assert len(bench.replay) <= 3 * events
         for who, own in ids.items():

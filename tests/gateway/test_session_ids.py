@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.gateway_session_ids import ANN, INFO, agreed, hello
-from truename.gateway.protocol.session_ids import LONGEST, SessionIds, handshake_in
+from truename.gateway.http.session_ids import LONGEST, SessionIds, handshake_of
 
 VISIBLE = frozenset(chr(number) for number in range(0x21, 0x7F))
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -24,8 +24,8 @@ values = st.recursive(
 )
 
 
-def issued(ids: SessionIds, place: str = ANN, body: bytes = hello()) -> str:
-    return ids.issue(place, agreed(body), now=1_000.0, lasts=60.0)
+def issued(ids: SessionIds, place: str = ANN, body: dict[str, Any] | None = None) -> str:
+    return ids.issue(place, agreed(body or hello()), now=1_000.0, lasts=60.0)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -45,19 +45,16 @@ def test_of_a_version_that_nobody_knows_the_one_that_is_answered_is_agreed_on() 
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"[]",
-        b"[" * 100_000,
-        b'{"method": "tools/list"}',
-        b'{"method": "initialize"}',
-        b'{"method": "initialize", "params": 7}',
-        b'{"method": "initialize", "params": {"protocolVersion": 7, "capabilities": {}, "clientInfo": {}}}',
+        {},
+        {"method": "tools/list"},
+        {"method": "initialize"},
+        {"method": "initialize", "params": 7},
+        {"method": "initialize", "params": {"protocolVersion": 7, "capabilities": {}, "clientInfo": {}}},
     ],
 )
-def test_what_is_no_handshake_gets_an_id_that_says_nothing(body: bytes) -> None:
+def test_what_is_no_handshake_gets_an_id_that_says_nothing(body: dict[str, Any]) -> None:
     ids = SessionIds(bytes(32))
-    assert handshake_in(body) is None
+    assert handshake_of(body) is None
     id = ids.issue(ANN, None, now=0.0, lasts=60.0)
     assert set(id) <= VISIBLE
     assert ids.open(ANN, id) is None
@@ -68,7 +65,7 @@ def test_whatever_a_client_says_its_id_is_short_and_visible_and_says_it_again_or
     capabilities: Any, info: Any
 ) -> None:
     body = hello(capabilities={"experimental": capabilities}, info={**INFO, "description": json.dumps(info)})
-    handshake, ids = handshake_in(body), SessionIds(bytes(32))
+    handshake, ids = handshake_of(body), SessionIds(bytes(32))
     assume(handshake is not None)
     assert handshake is not None
     id = ids.issue(ANN, handshake, now=0.0, lasts=60.0)

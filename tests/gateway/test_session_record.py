@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.gateway_session_ids import ANN, agreed, hello
 from truename.errors import StoreError
-from truename.gateway.protocol.session_record import SessionRecord
+from truename.gateway.http.session_record import SessionRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

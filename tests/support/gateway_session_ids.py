@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from truename.gateway.protocol.session_ids import Handshake, handshake_in
+from truename.gateway.http.session_ids import Handshake, handshake_of
 
 ANN = "ann at /mcp"
 
@@ -16,12 +15,12 @@ CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}
 INFO = {"name": "claude-code", "version": "2.1.330", "title": "Claude Code", "websiteUrl": "https://example.com"}
 
 
-def hello(version: str = "2025-11-25", capabilities: Any = CAPABILITIES, info: Any = INFO) -> bytes:
+def hello(version: str = "2025-11-25", capabilities: Any = CAPABILITIES, info: Any = INFO) -> dict[str, Any]:
     params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
 
 
-def agreed(body: bytes) -> Handshake:
-    found = handshake_in(body)
+def agreed(message: dict[str, Any]) -> Handshake:
+    found = handshake_of(message)
     assert found is not None
     return found

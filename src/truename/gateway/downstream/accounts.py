@@ -18,10 +18,8 @@ from truename.gateway.running_calls import RunningCall, account_now
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.server.context import HandlerResult
-
     from truename.gateway.hub import Hub
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.running_calls import Accounts
     from truename.gateway.views.view import View
     from truename.identity import ToolId
@@ -37,18 +35,18 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 
 
 async def accounted(
-    request: Request, accounts: Accounts, answer: Callable[[], Awaitable[HandlerResult]]
-) -> HandlerResult:
+    request: Request, accounts: Accounts, answer: Callable[[], Awaitable[Mapping[str, Any]]]
+) -> Mapping[str, Any]:
     """Answer a request; of a call of a tool, tell those who listen. Raises what ``answer`` raises."""
-    if request.method != _CALL or request.request_id is None or not accounts.is_wanted:
+    if request.method != _CALL or not accounts.is_wanted:
         return await (answer() if accounts.timer is None else timed(request.method, answer(), accounts.timer))
     account = _begun(request, accounts)
 
-    async def digested() -> HandlerResult:
+    async def digested() -> Mapping[str, Any]:
         await account.digest_arguments()
         return await answer()
 
-    result: HandlerResult = await accounts.told(account, digested, _code)
+    result: Mapping[str, Any] = await accounts.told(account, digested, _code)
     return result
 
 
@@ -73,7 +71,7 @@ def _begun(request: Request, accounts: Accounts) -> RunningCall:
     params = request.params or {}
     account = RunningCall(
         wire_name=str(params.get("name"))[:_LONGEST],
-        call_id=f"request-{request.request_id}"[:_LONGEST],
+        call_id=f"request-{request.id}"[:_LONGEST],
         serial=accounts.next_serial(),
         principal=principal_of(request),
         session=_session(request),
@@ -85,14 +83,14 @@ def _begun(request: Request, accounts: Accounts) -> RunningCall:
 
 def _session(request: Request) -> str:
     """Return by what a session is known again, and cannot be taken over."""
-    number = first_header(request.request, _SESSION)
+    number = first_header(request.http, _SESSION)
     return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
 
 
 def _trace(request: Request, params: Mapping[str, Any]) -> str:
     if found := traceparent_now():
         return found
-    meta, http = params.get("_meta"), request.request
+    meta, http = params.get("_meta"), request.http
     said = meta.get(_TRACE) if isinstance(meta, dict) else None
     if said is None and http is not None:
         said = http.headers.get(_TRACE)

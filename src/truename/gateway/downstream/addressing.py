@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from truename.gateway.hub import Hub
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.views.profiled import Names
     from truename.gateway.views.view import Asked, ViewSpec
     from truename.policy.principal import Principal

@@ -12,9 +12,10 @@ from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from truename.gateway.faults import printable
+from truename.gateway.http.streamable import ON_DISCONNECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from starlette.types import Message, Scope, Send
@@ -55,6 +56,10 @@ class Connection(Protocol):
 
     async def drained(self) -> bool:
         """Wait until the client has read nearly all; tells whether it is still there."""
+        ...
+
+    def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
+        """Have this called when the client disconnects; what is returned takes that back."""
         ...
 
 
@@ -148,6 +153,7 @@ class ConnectionLimits:
         connection = self._of(scope)
         if connection is None:
             return send
+        scope[ON_DISCONNECT] = connection.on_disconnect
 
         async def counted(message: Message) -> None:
             await send(message)

@@ -1,8 +1,4 @@
-"""One endpoint: an MCP server, dual era, over a view of the hub.
-
-The SDK answers the protocol (handshake, discovery, validation, envelopes); the results of tools/list and tools/call
-are put in raw behind it, so that nothing of a definition or an answer is lost or reshaped.
-"""
+"""One endpoint: an MCP server, in all protocol versions, over a view of the hub."""
 
 from __future__ import annotations
 
@@ -12,14 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolResult,
-    ListToolsResult,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from truename.config.addresses import MAIN
 from truename.errors import ResolutionError, TruenameError, UnknownTool
@@ -27,14 +16,14 @@ from truename.gateway.downstream.accounts import accounted, note_meant, note_too
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.definition_guard import DefinitionGuard
 from truename.gateway.downstream.leaving import passing
-from truename.gateway.downstream.primitives import CACHE_HINTS, LATE_PLACEHOLDERS, PLACEHOLDERS, WORDS, Primitives
+from truename.gateway.downstream.primitives import WORDS, Primitives
 from truename.gateway.downstream.repeats import Repeats
 from truename.gateway.downstream.tasks import TaskRequests
 from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.envelopes import Envelopes, enveloped, plain
-from truename.gateway.protocol.sdk import CallNext, MCPError, Request, connection_of, is_modern
-from truename.gateway.protocol.sdk_server import ViewServer
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.tracing import traced_request
 from truename.gateway.room import whose
 from truename.gateway.running_calls import noted
 from truename.gateway.trust.approving import session_of
@@ -47,11 +36,10 @@ from truename.gateway.views.wording import among, error_result, wrong_name_text
 from truename.naming import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp.server.context import HandlerResult
+    from collections.abc import Awaitable, Callable, Mapping
 
     from truename.gateway.hub import Hub
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.views.view import Asked, View, ViewSpec
     from truename.naming import Resolution
     from truename.policy import Context
@@ -74,89 +62,86 @@ class Endpoint:
         self.asked = asked
         self.audience = Audience(spec, hub.settings.max_sessions)
         self._repeats = Repeats()
-        self._envelopes = Envelopes()
         self._primitives = Primitives(hub, choose, self._context_of)
         self._tasks = TaskRequests(hub, spec, choose)
-        self.server = ViewServer(
+        self._server = {
             # Some clients take servers of one name and version for one, and VS Code puts the title in front of tools.
-            f"{hub.settings.server_name}{asked.path.removeprefix(MAIN)}",
-            title=asked.server or hub.settings.server_name,
-            version=own_version(),
-            on_list_tools=_no_tools,
-            on_call_tool=_no_content,
-            on_subscriptions_listen=self._listen,
-            cache_hints=CACHE_HINTS,
-            get_tool_input_schema=self._input_schema,
-            **PLACEHOLDERS,
-        )
-        self.server.offered = partial(self._primitives.offered, spec=spec)
-        for method, (params, answer) in LATE_PLACEHOLDERS.items():
-            self.server.add_request_handler(method, params, answer)
-        self.server.middleware.append(self._middleware)
+            "name": f"{hub.settings.server_name}{asked.path.removeprefix(MAIN)}",
+            "title": asked.server or hub.settings.server_name,
+            "version": own_version(),
+        }
+        self.offered = partial(self._primitives.offered, spec=spec)
+        # What is not here is about prompts and resources.
+        self._answers: Mapping[str, Callable[[Request], Awaitable[dict[str, Any]]]] = {
+            "ping": _pong,
+            "server/discover": self._discovered,
+            "tools/list": self._listed,
+            "tools/call": self._called,
+            "subscriptions/listen": self._listen,
+        }
 
     @property
     def profiles(self) -> tuple[str, ...] | None:
         """The profiles by which is seen here; None is everything."""
         return self._spec.profiles
 
-    async def _middleware(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        return await accounted(ctx, self._hub.accounts, partial(self._passed, ctx, call_next))
+    async def answer(self, request: Request) -> Mapping[str, Any]:
+        """Return the result of a request. Raises `MCPError`, and `pydantic.ValidationError` for its parameters."""
+        return await traced_request(request, self._recorded)
 
-    async def _passed(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+    async def _recorded(self, request: Request) -> Mapping[str, Any]:
+        return await accounted(request, self._hub.accounts, partial(self._passed, request))
+
+    async def _passed(self, request: Request) -> Mapping[str, Any]:
         try:
-            with passing(ctx, self._hub.traffic, self._hub.settings.server_name):
-                return await self._routed(ctx, call_next)
+            with passing(request, self._hub.traffic, self._hub.settings.server_name):
+                return await self._routed(request)
         except UpstreamError as error:
             # The gateway is at its end.
-            if ctx.method == "tools/call":
-                return self._enveloped(ctx, error_result(noted(error)), {})
+            if request.method == "tools/call":
+                return self._enveloped(request, error_result(noted(error)))
             raise MCPError(INTERNAL_ERROR, str(error)) from error
         except TruenameError as error:
             # A header that asks for what there is not, say.
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
-    async def _routed(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        await self._prepare(ctx)
-        # What the SDK does not know, or somebody else is to judge.
-        beside = self._tasks if self._tasks.answers(ctx) else self._primitives if self._primitives.passes(ctx) else None
-        if beside is not None:
-            return self._enveloped(ctx, await beside.answer(ctx), {})
-        envelope = await self._envelopes.around(ctx, call_next)
-        return envelope if ctx.request_id is None else await self._filled(ctx, envelope)
+    async def _routed(self, request: Request) -> Mapping[str, Any]:
+        await self._prepare(request)
+        if self._tasks.answers(request):
+            return self._enveloped(request, await self._tasks.answer(request))
+        if self._primitives.passes(request):
+            # The protocol does not know it: the one server here judges it.
+            return self._enveloped(request, await self._primitives.answer(request))
+        check_request(request)
+        if request.method == "initialize":
+            return self._initialized(request)
+        answer = self._answers.get(request.method, self._primitives.answer)
+        return self._enveloped(request, await answer(request))
 
-    async def _prepare(self, ctx: Request) -> None:
+    def _initialized(self, request: Request) -> dict[str, Any]:
+        version, client = negotiated(request.params)
+        self.audience.join(request.connection)
+        said = initialized(version, self._server, announced(version, self.offered))
+        result = self._introduced(request, self._tasks.announced(request, said))
+        request.connection.agree(version, client)
+        return result
+
+    async def _prepare(self, request: Request) -> None:
         """Have what is shown ready, beside the loop, before anything is looked up in it."""
-        if ctx.request_id is None or ctx.method == "ping":
+        if request.method == "ping":
             return
         with suppress(TruenameError, ContextRefused):
-            spec, context = self._choose(ctx), self._context_of(ctx)
-            if ctx.method == "tools/call" and spec != self._spec:
-                # The SDK asks for the schema there (`_input_schema`).
-                await self._hub.prepare(self._spec, context)
-            spec = replace(spec, kind="prompts") if ctx.method.startswith("prompts/") else spec
+            spec, context = self._choose(request), self._context_of(request)
+            spec = replace(spec, kind="prompts") if request.method.startswith("prompts/") else spec
             await self._hub.prepare(spec, context)
 
-    async def _filled(self, ctx: Request, envelope: HandlerResult) -> HandlerResult:
-        """Put the answer into what the SDK made for it."""
-        await self._prepare(ctx)
-        match ctx.method:
-            case "initialize" | "server/discover":
-                if ctx.method == "initialize":
-                    self.audience.join(connection_of(ctx))
-                return self._introduced(ctx, self._tasks.announced(ctx, plain(envelope)))
-            case "tools/list":
-                return self._listed(ctx, plain(envelope))
-            case "tools/call":
-                return self._enveloped(ctx, await self._called(ctx), envelope)
-            case method if self._primitives.answers(method):
-                return self._enveloped(ctx, await self._primitives.answer(ctx), envelope)
-            case _:
-                pass
-        return envelope
+    async def _discovered(self, request: Request) -> dict[str, Any]:
+        said = discovered(announced(request.protocol_version, self.offered))
+        return self._introduced(request, self._tasks.announced(request, said))
 
-    def _introduced(self, ctx: Request, said: dict[str, Any]) -> dict[str, Any]:
+    def _introduced(self, request: Request, said: dict[str, Any]) -> dict[str, Any]:
         try:
-            shown = self._hub.rights.limited(self._view(ctx), self._context_of(ctx))
+            shown = self._hub.rights.limited(self._view(request), self._context_of(request))
         except (TruenameError, ExceptionGroup, ContextRefused):
             # What is listed here says what is wrong.
             return said
@@ -164,22 +149,18 @@ class Endpoint:
         text = instructions(servers, said_by, shown, self._hub.settings)
         return {**said, "instructions": text} if text else said
 
-    @staticmethod
-    def _enveloped(ctx: Request, result: dict[str, Any], envelope: HandlerResult) -> dict[str, Any]:
-        what = WORDS.get(ctx.method, "request")
-        return enveloped(result, plain(envelope), modern=is_modern(ctx.protocol_version), what=what)
+    def _enveloped(self, request: Request, result: Mapping[str, Any]) -> dict[str, Any]:
+        return in_envelope(request, result, self._server, WORDS.get(request.method, "request"))
 
-    async def _listen(self, request: Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def _listen(self, request: Request) -> dict[str, Any]:
         with self._hub.streams.place(whose(principal_of(request))) as found:
             if not found:
                 raise MCPError(INTERNAL_ERROR, "Too many subscriptions are open. End one, or poll the list.")
             self._tasks.check_listening(request)
-            wanted = params.notifications
-            uris = wanted.resource_subscriptions or ()
+            wanted = (request.params or {})["notifications"]
+            uris = wanted.get("resourceSubscriptions") or ()
             async with self._primitives.subscribing.watched(request, uris, self.audience.updated) as watched:
-                # What is acknowledged is what will be told.
-                honoured = wanted.model_copy(update={"resource_subscriptions": watched})
-                return await self.audience.listen(request, params.model_copy(update={"notifications": honoured}))
+                return await self.audience.listen(request, {**wanted, "resourceSubscriptions": watched})
 
     @property
     def _versions(self) -> Versions:
@@ -187,7 +168,7 @@ class Endpoint:
 
     def _view(self, request: Request) -> View:
         spec = self._choose(request)
-        self.audience.saw(connection_of(request), spec)
+        self.audience.saw(request.connection, spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
         self._hub.catch_up()
         try:
@@ -199,11 +180,11 @@ class Endpoint:
             raise
 
     def _context_of(self, request: Request) -> Context:
-        http = request.request
+        http = request.http
         said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
         return self._hub.rights.contexts.asked(self.asked.context, said)
 
-    def _listed(self, request: Request, envelope: dict[str, Any]) -> dict[str, Any]:
+    async def _listed(self, request: Request) -> dict[str, Any]:
         try:
             view = self._hub.rights.limited(self._view(request), self._context_of(request))
             view = self._hub.large.listed(view)
@@ -212,7 +193,7 @@ class Endpoint:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
-        page = self._versions.on_list({**envelope, "tools": tools}, view)
+        page = self._versions.on_list({"tools": tools}, view)
         return page if following is None else {**page, "nextCursor": following}
 
     async def _called(self, request: Request) -> dict[str, Any]:
@@ -244,7 +225,7 @@ class Endpoint:
             self._repeats.over(request, view.spec)
             upstream, own_name = self._hub.origin(view, id)
             who, session = principal_of(request), session_of(request)
-            number, server = request.request_id, upstream.config
+            number, server = request.id, upstream.config
             judged = await rights.judge(
                 view, id, context, params, number, principal=who, session=session, server=server
             )
@@ -291,8 +272,8 @@ class Endpoint:
         times, large = self._repeats.again(request, view.spec, error.text), self._hub.large
         return error_result(told, wrong_name_text(told, large.listed(shown).by_name, times) + large.hint(shown))
 
-    def _input_schema(self, name: str) -> Any:
-        """Give the SDK the schema by which it checks ``Mcp-Param-*`` headers; None where there is none."""
+    def schema_of(self, name: str) -> Any:
+        """Return the schema by which ``Mcp-Param-*`` headers are checked; None where there is none."""
         try:
             view = self._hub.view(self._spec)
             shown = self._hub.rights.limited(
@@ -314,9 +295,5 @@ class Endpoint:
         self.audience.close()
 
 
-async def _no_tools(_: Request, __: object) -> ListToolsResult:
-    return ListToolsResult(tools=[])
-
-
-async def _no_content(_: Request, __: object) -> CallToolResult:
-    return CallToolResult(content=[])
+async def _pong(_: Request) -> dict[str, Any]:
+    return {}

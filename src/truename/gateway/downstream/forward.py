@@ -20,7 +20,7 @@ from truename.gateway.upstream.tally import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
 
@@ -121,5 +121,5 @@ async def _connection(request: Request, upstream: Upstream, asker: Asker) -> Ups
         await own_level(request, own.follower)
         return own
     if asks and upstream.second is not None:
-        return await upstream.second.of(upstream, is_lasting=request.request is None) or upstream
+        return await upstream.second.of(upstream, is_lasting=request.http is None) or upstream
     return upstream

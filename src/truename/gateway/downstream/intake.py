@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import INVALID_REQUEST
 
+from truename.gateway.mcp.messages import error, is_answer, kind_of
 from truename.policy.arguments import MAX_ENTRIES
 
 if TYPE_CHECKING:
-    from mcp_types import JSONRPCMessage, RequestId
+    from typing import Any
+
+    from mcp_types import RequestId
+
+    Message = dict[str, Any]
 
 __all__ = ["OpenRequests"]
 
@@ -23,10 +28,10 @@ class OpenRequests:
     ``most_entries`` is how many keys and items one of them may have.
 
     >>> requests = OpenRequests(most=1, most_bytes=100)
-    >>> ask = lambda id: requests.refusal(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping"), 10)
-    >>> ask(1), ask(2).error.message[:49]
+    >>> ask = lambda id: requests.refusal({"jsonrpc": "2.0", "id": id, "method": "ping"}, 10)
+    >>> ask(1), ask(2)["error"]["message"][:49]
     (None, 'This client has as many open requests as max_requ')
-    >>> requests.gone(JSONRPCResponse(jsonrpc="2.0", id=1, result={})), ask(2)
+    >>> requests.gone({"jsonrpc": "2.0", "id": 1, "result": {}}), ask(2)
     (None, None)
     """
 
@@ -37,33 +42,30 @@ class OpenRequests:
         self._open: dict[RequestId, int] = {}
         self._bytes = 0
 
-    def refusal(self, message: JSONRPCMessage, size: int) -> JSONRPCError | None:
+    def refusal(self, message: Message, size: int) -> Message | None:
         """Note what came, of this size; return the error that it is answered with where it cannot be taken."""
-        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        if message.get("method") == "notifications/cancelled":
             # It is never answered then.
-            self._forget((message.params or {}).get("requestId"))
-        if not isinstance(message, JSONRPCRequest):
+            self._forget((message.get("params") or {}).get("requestId"))
+        if kind_of(message) != "request":
             return None
-        if message.id in self._open:
+        id = message["id"]
+        if id in self._open:
             # Under this id the client waits for another answer.
-            return _error(None, _IN_USE)
+            return error(None, INVALID_REQUEST, _IN_USE)
         if len(self._open) >= self._most:
-            return _error(message.id, _TOO_MANY.format(name="max_requests", most=self._most))
+            return error(id, INVALID_REQUEST, _TOO_MANY.format(name="max_requests", most=self._most))
         if self._open and self._bytes + size > self._most_bytes:
-            return _error(message.id, _TOO_MANY.format(name="max_incoming", most=self._most_bytes))
-        self._open[message.id] = size
+            return error(id, INVALID_REQUEST, _TOO_MANY.format(name="max_incoming", most=self._most_bytes))
+        self._open[id] = size
         self._bytes += size
         return None
 
-    def gone(self, message: JSONRPCMessage) -> None:
+    def gone(self, message: Message) -> None:
         """Note what went out: an answer makes room."""
-        if isinstance(message, JSONRPCResponse | JSONRPCError):
-            self._forget(message.id)
+        if is_answer(message):
+            self._forget(message["id"])
 
     def _forget(self, id: object) -> None:
         if isinstance(id, str | int):
             self._bytes -= self._open.pop(id, 0)
-
-
-def _error(id: RequestId | None, text: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INVALID_REQUEST, message=text))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import JSONRPCError, JSONRPCResponse
 
 from truename.gateway.faults import BrokenOff
+from truename.gateway.mcp.messages import is_answer
 from truename.gateway.traffic import ANSWERS_KEY, OutgoingAnswers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from mcp_types import JSONRPCMessage
     from starlette.types import Scope
 
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.traffic import Traffic
 
 __all__ = ["answering", "note_written", "passing", "piped"]
@@ -41,7 +40,7 @@ def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
 
     Raises `UpstreamError`: busy once the gateway is ending, lost if that breaks it off.
     """
-    if request.request_id is None or request.method in _FREE:
+    if request.method in _FREE:
         yield
         return
     scope = anyio.CancelScope()
@@ -56,13 +55,13 @@ def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
         end()
         raise
     finally:
-        answers = traffic.pipe if request.request is None else request.request.scope.get(ANSWERS_KEY)
+        answers = traffic.pipe if request.http is None else request.http.scope.get(ANSWERS_KEY)
         if answers is None:
             end()
-        elif request.request is not None and answers.is_over and request.protocol_version >= _RESUMABLE:
+        elif request.http is not None and answers.is_over and request.protocol_version >= _RESUMABLE:
             asyncio.get_running_loop().call_later(_COMES_BACK, end)
         else:
-            answers.after(request.request_id, end)
+            answers.after(request.id, end)
 
 
 def _broken_off(gateway: str) -> BrokenOff:
@@ -95,7 +94,7 @@ def piped(traffic: Traffic) -> Iterator[OutgoingAnswers]:
         answers.over()
 
 
-def note_written(answers: OutgoingAnswers, message: JSONRPCMessage) -> None:
+def note_written(answers: OutgoingAnswers, message: Mapping[str, Any]) -> None:
     """Note what was written to the pipe."""
-    if isinstance(message, JSONRPCResponse | JSONRPCError):
-        answers.left(message.id)
+    if is_answer(message):
+        answers.left(message["id"])

@@ -15,7 +15,7 @@ from truename.config.credentials import Login
 from truename.errors import ConfigError, StoreError
 from truename.gateway.faults import UpstreamError, needs_login, printable
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
+from truename.gateway.protocol.sdk import MCPError, is_modern
 from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.trust.forms import QUESTION
 from truename.gateway.trust.rounds import ANSWERS, STATE
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from truename.auth.outbound.login_pages import LoginAttempt, PendingLogins
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.upstream import Upstream
 
     Raw = dict[str, Any]
@@ -122,7 +122,7 @@ async def _finished(request: Request, upstream: Upstream, answer: object) -> Non
 
 async def _asked(request: Request, logins: PendingLogins, attempt: LoginAttempt, patience: float) -> bool:
     """Ask the user of a client of the handshake eras, once a session; tell whether they logged in."""
-    session = connection_of(request)
+    session = request.connection
     if (other := attempt.questions.get(session)) is not None:
         await other.wait()
         return attempt.over.is_set()
@@ -138,7 +138,7 @@ async def _asked(request: Request, logins: PendingLogins, attempt: LoginAttempt,
             if not await _goes(request, {**_question(logins, attempt), "elicitationId": attempt.id}):
                 both.cancel_scope.cancel()
         if attempt.over.is_set():
-            await session.outbound.notify(_COMPLETE, {"elicitationId": attempt.id})
+            await session.notify(_COMPLETE, {"elicitationId": attempt.id})
     finally:
         del attempt.questions[session]
         question.set()
@@ -153,7 +153,7 @@ async def _goes(request: Request, question: Raw) -> bool:
 
 
 def _logins_of(request: Request) -> PendingLogins | None:
-    http = request.request
+    http = request.http
     found: PendingLogins | None = None if http is None else http.scope.get("state", {}).get(_LOGINS)
     return found
 

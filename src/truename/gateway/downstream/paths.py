@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -13,16 +13,17 @@ import anyio
 from starlette.responses import JSONResponse
 
 from truename.gateway.downstream.addressing import address_of
+from truename.gateway.http.replay import Bounds, Replay
+from truename.gateway.http.session_record import SessionRecord
+from truename.gateway.http.sessions import Sessions
+from truename.gateway.http.streamable import StreamableHttp
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
-from truename.gateway.protocol.replay import Bounds, Replay
-from truename.gateway.protocol.session_record import SessionRecord
-from truename.gateway.protocol.sessions import Sessions
 from truename.gateway.room import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from anyio.abc import TaskGroup, TaskStatus
+    from anyio.abc import TaskGroup
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.downstream.endpoint import Endpoint
@@ -41,10 +42,9 @@ _TOO_MUCH: Final = (
 
 @dataclass(eq=False)
 class _Running:
-    sessions: Sessions
+    http: StreamableHttp
     # Who needed the path first: it counts as theirs.
     who: str | None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
 class Paths:
@@ -64,13 +64,12 @@ class Paths:
         self._busy: Counter[Endpoint] = Counter()
         self._incoming = Quota(share_of(kept, kept.max_incoming))
         self._share = share_of(kept, kept.max_views)
-        self._lock = anyio.Lock()
 
     def __len__(self) -> int:
         return len(self._running)
 
     def __iter__(self) -> Iterator[Sessions]:
-        return (one.sessions for one in self._running.values())
+        return (one.http.sessions for one in self._running.values())
 
     @asynccontextmanager
     async def recorded(self) -> AsyncIterator[None]:
@@ -89,6 +88,8 @@ class Paths:
         self._note_use()
         with anyio.CancelScope(shield=True):
             await self._known.write()
+            for sessions in self:
+                await sessions.closed()
 
     @property
     def _known(self) -> SessionRecord:
@@ -101,54 +102,61 @@ class Paths:
 
     async def serve(self, endpoint: Endpoint, tasks: TaskGroup, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that there is no room for it."""
-        who = whose(scope["state"][PRINCIPAL_KEY])
+        principal = scope["state"][PRINCIPAL_KEY]
+        who = whose(principal)
         with self._incoming.place(who, _size(scope, self._settings.max_body)) as found:
             if not found:
                 await _refuse(_TOO_MUCH, scope, receive, send)
                 return
-            async with self._used(endpoint, tasks, who) as sessions:
-                if sessions is None:
+            with self._used(endpoint, tasks, who) as http:
+                if http is None:
                     await _refuse(_TOO_MANY, scope, receive, send)
                 else:
-                    await sessions.handle_request(scope, receive, send)
+                    await http.handle(principal, scope, receive, send)
 
-    @asynccontextmanager
-    async def _used(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> AsyncIterator[Sessions | None]:
+    @contextmanager
+    def _used(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> Iterator[StreamableHttp | None]:
         # Counted before anything is waited for: what is counted makes room for no other.
         self._busy[endpoint] += 1
         try:
-            yield await self._of(endpoint, tasks, who)
+            yield self._of(endpoint, tasks, who)
         finally:
             self._busy[endpoint] -= 1
             if not self._busy[endpoint]:
                 del self._busy[endpoint]
 
-    async def _of(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> Sessions | None:
-        if endpoint not in self._running:
-            async with self._lock:
-                if endpoint not in self._running and self._has_room(who):
-                    # Host and Origin are checked by the doorkeeper, for every path.
-                    sessions = Sessions(
-                        endpoint.server,
-                        max_request_body_size=self._settings.max_body,
-                        max_sessions=self._settings.max_sessions,
-                        session_idle_timeout=self._settings.session_timeout,
-                    )
-                    sessions.beside, sessions.replay = self, self._replay
-                    sessions.address, sessions.record = address_of(endpoint.asked), self._known
-                    sessions.joined = endpoint.audience.join
-                    sessions.told = partial(endpoint.audience.all_changed, endpoint.server.offered)
-                    sessions.max_entries = self._settings.max_entries
-                    sessions.share = share_of(self._settings, self._settings.max_sessions)
-                    running = _Running(sessions, who)
-                    await tasks.start(_run, running)
-                    self._running[endpoint] = running
+    def _of(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> StreamableHttp | None:
+        if endpoint not in self._running and self._has_room(who):
+            self._running[endpoint] = _Running(self._made(endpoint, tasks), who)
         if (found := self._running.get(endpoint)) is None:
             if self._busy[endpoint] == 1:
                 self._gateway.release(endpoint)
             return None
         self._running.move_to_end(endpoint)
-        return found.sessions
+        return found.http
+
+    def _made(self, endpoint: Endpoint, tasks: TaskGroup) -> StreamableHttp:
+        settings = self._settings
+        sessions = Sessions(
+            endpoint.answer,
+            beside=self,
+            address=address_of(endpoint.asked),
+            record=self._known,
+            replay=self._replay,
+            share=share_of(settings, settings.max_sessions),
+            lasts=settings.session_timeout,
+            tasks=tasks,
+            joined=endpoint.audience.join,
+            told=partial(endpoint.audience.all_changed, endpoint.offered),
+        )
+        return StreamableHttp(
+            endpoint.answer,
+            sessions,
+            endpoint.schema_of,
+            max_body=settings.max_body,
+            max_entries=settings.max_entries,
+            tasks=tasks,
+        )
 
     def _has_room(self, who: str | None) -> bool:
         """Make room where there is none for somebody, if a path is not in use; tells whether there is room."""
@@ -162,11 +170,11 @@ class Paths:
             found = next((one for one in idle if not is_full or self._running[one].who == who), None)
             if found is None:
                 return False
-            self._running.pop(found).scope.cancel()
+            self._running.pop(found).http.sessions.end()
             self._gateway.release(found)
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
-        return not self._busy[endpoint] and not running.sessions.open_sessions
+        return not self._busy[endpoint] and not running.http.sessions.open_sessions
 
 
 def _size(scope: Scope, most: int) -> int:
@@ -179,10 +187,3 @@ def _size(scope: Scope, most: int) -> int:
 
 async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse({"error": text}, HTTPStatus.SERVICE_UNAVAILABLE, _LATER)(scope, receive, send)
-
-
-async def _run(running: _Running, *, task_status: TaskStatus[None]) -> None:
-    with running.scope:
-        async with running.sessions.run():
-            task_status.started()
-            await anyio.sleep_forever()

@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.server.caching import CacheHint
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CompleteResult,
-    Completion,
-    EmptyResult,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ReadResourceResult,
-    SetLevelRequestParams,
-)
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from truename.errors import ResolutionError, TruenameError, excerpt
 from truename.gateway.downstream.forward import forward
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import UpstreamError
-from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, connection_of, is_modern
+from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, is_modern
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
@@ -33,13 +20,13 @@ from truename.naming import resolve
 
 if TYPE_CHECKING:
     from truename.gateway.hub import Hub
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.resources import ResourceView
     from truename.gateway.views.view import View, ViewSpec
     from truename.policy import Context
 
-__all__ = ["CACHE_HINTS", "LATE_PLACEHOLDERS", "PLACEHOLDERS", "WORDS", "Primitives"]
+__all__ = ["WORDS", "Primitives"]
 
 Raw = dict[str, Any]
 Answer = Callable[["Request"], Awaitable[Raw]]
@@ -54,10 +41,6 @@ _SHOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "prompts": ("prompts",),
     "resources": ("resources",),
     "completions": ("prompts", "resources"),
-}
-CACHE_HINTS: Final = {
-    method: CacheHint(ttl_ms=0, scope="private")
-    for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
 }
 
 
@@ -97,8 +80,8 @@ class Primitives:
 
     def passes(self, request: Request) -> bool:
         """Tell whether a request is of a method that the protocol doesn't know, and there is one server to judge it."""
-        is_unknown = request.method not in SPEC_CLIENT_METHODS and request.request_id is not None
-        return is_unknown and connection_of(request).initialize_accepted and self._only_server(request) is not None
+        is_unknown = request.method not in SPEC_CLIENT_METHODS
+        return is_unknown and request.connection.may_request and self._only_server(request) is not None
 
     def _only_server(self, request: Request) -> Upstream | None:
         fleet = self._hub.fleet_in(self._spec_of(request))
@@ -221,48 +204,3 @@ def _shown_as(uri: str, own: str, result: Raw) -> Raw:
         return result
     shown = [{**one, "uri": uri} if isinstance(one, dict) and one.get("uri") == own else one for one in contents]
     return {**result, "contents": shown}
-
-
-async def _no_prompts(_: Request, __: object) -> ListPromptsResult:
-    return ListPromptsResult(prompts=[])
-
-
-async def _no_prompt(_: Request, __: object) -> GetPromptResult:
-    return GetPromptResult(messages=[])
-
-
-async def _no_resources(_: Request, __: object) -> ListResourcesResult:
-    return ListResourcesResult(resources=[])
-
-
-async def _no_templates(_: Request, __: object) -> ListResourceTemplatesResult:
-    return ListResourceTemplatesResult(resource_templates=[])
-
-
-async def _no_contents(_: Request, __: object) -> ReadResourceResult:
-    return ReadResourceResult(contents=[])
-
-
-async def _no_completion(_: Request, __: object) -> CompleteResult:
-    return CompleteResult(completion=Completion(values=[]))
-
-
-async def _accepted(_: Request, __: object) -> EmptyResult:
-    return EmptyResult()
-
-
-# The SDK checks requests and makes envelopes for these; the results are put in raw behind it.
-PLACEHOLDERS: Final[Mapping[str, Any]] = {
-    "on_list_prompts": _no_prompts,
-    "on_get_prompt": _no_prompt,
-    "on_list_resources": _no_resources,
-    "on_list_resource_templates": _no_templates,
-    "on_read_resource": _no_contents,
-    "on_completion": _no_completion,
-    "on_subscribe_resource": _accepted,
-    "on_unsubscribe_resource": _accepted,
-}
-# Handed over otherwise, since the SDK warns of what the newest era no longer has.
-LATE_PLACEHOLDERS: Final[Mapping[str, tuple[type[Any], Any]]] = {
-    "logging/setLevel": (SetLevelRequestParams, _accepted),
-}

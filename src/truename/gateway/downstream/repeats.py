@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from truename.cache import LRUCache
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import connection_of, is_modern
+from truename.gateway.protocol.sdk import is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.views.view import ViewSpec
 
 __all__ = ["Repeats"]
@@ -39,7 +39,7 @@ class Repeats:
         """Note a wrong name; return how often it was called now."""
         name = name[:_LONGEST]
         times: int
-        session = None if is_modern(request.protocol_version) else connection_of(request).state
+        session = None if is_modern(request.protocol_version) else request.connection.state
         if session is not None and _LAST in session:
             before, times = session[_LAST]
             times = times + 1 if before == name else 1
@@ -54,7 +54,7 @@ class Repeats:
         if is_modern(request.protocol_version):
             self._wrong.pop((*_caller(request), view))
         else:
-            connection_of(request).state[_LAST] = "", 0
+            request.connection.state[_LAST] = "", 0
 
     def _from_one_caller(self, caller: tuple[str, str, ViewSpec], name: str) -> int:
         now = self._clock()
@@ -68,5 +68,5 @@ class Repeats:
 
 def _caller(request: Request) -> tuple[str, str]:
     """Return who asks from which machine: its address as the socket has it, whatever headers say."""
-    client = getattr(request.request, "client", None)
+    client = getattr(request.http, "client", None)
     return principal_of(request).key, getattr(client, "host", None) or "stdio"

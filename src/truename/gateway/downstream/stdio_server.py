@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio.lowlevel import current_token
-from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST
+from pydantic_core import from_json
 
 from truename.gateway.background import background
 from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.leaving import note_written, piped
-from truename.gateway.faults import printable
+from truename.gateway.mcp.messages import encode, error, kind_of
+from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
 from truename.gateway.protocol.writable import unwritable
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.client._transport import TransportStreams
-    from mcp_types import JSONRPCMessage
 
     from truename.gateway.gateway import Gateway
     from truename.gateway.traffic import OutgoingAnswers
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["serve_stdio"]
 
 log: Final = logging.getLogger("truename.gateway")
+
+Message = dict[str, Any]
 
 _CHUNK: Final = 65_536
 _INPUT: Final = 0
@@ -56,18 +57,20 @@ async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
 
     Raises `UnknownView`.
     """
-    server = gateway.endpoint(path).server
+    endpoint = gateway.endpoint(path)
     settings = gateway.config.settings
     intake = OpenRequests(settings.max_requests, settings.max_incoming, settings.max_entries)
     with piped(gateway.hub.traffic) as answers:
         async with _client(settings.max_body, intake, answers) as (from_client, to_client):
-            await server.run(from_client, to_client, server.create_initialization_options())
+            await serve_pipe(from_client, to_client.send, endpoint.answer)
 
 
 @asynccontextmanager
-async def _client(max_line: int, intake: OpenRequests, answers: OutgoingAnswers) -> AsyncIterator[TransportStreams]:
-    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+async def _client(
+    max_line: int, intake: OpenRequests, answers: OutgoingAnswers
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Message], MemoryObjectSendStream[Message]]]:
+    to_server, from_client = anyio.create_memory_object_stream[Message](0)
+    to_client, from_server = anyio.create_memory_object_stream[Message](0)
     said_all = anyio.Event()
     with _diverted_output() as wire:
         async with background() as tasks, to_server, from_client, to_client, from_server:
@@ -96,8 +99,8 @@ def _diverted_output() -> Iterator[int]:
 
 
 async def _read(
-    to_server: MemoryObjectSendStream[SessionMessage | Exception],
-    to_client: MemoryObjectSendStream[SessionMessage],
+    to_server: MemoryObjectSendStream[Message],
+    to_client: MemoryObjectSendStream[Message],
     max_line: int,
     intake: OpenRequests,
 ) -> None:
@@ -113,7 +116,7 @@ async def _read(
                     elif await has_more_entries(line, intake.most_entries):
                         await _refuse_entries(line, intake.most_entries, to_client)
                     elif line.strip():
-                        await _pass(_message(line), line, intake, to_server, to_client)
+                        await _pass(line, intake, to_server, to_client)
 
 
 def _read_chunks(sender: MemoryObjectSendStream[bytes], token: Any) -> None:
@@ -133,25 +136,29 @@ def _chunk() -> bytes:
 
 
 async def _pass(
-    message: SessionMessage | Exception,
     line: bytes,
     intake: OpenRequests,
-    to_server: MemoryObjectSendStream[SessionMessage | Exception],
-    to_client: MemoryObjectSendStream[SessionMessage],
+    to_server: MemoryObjectSendStream[Message],
+    to_client: MemoryObjectSendStream[Message],
 ) -> None:
-    refusal = _no_request(line) if isinstance(message, Exception) else intake.refusal(message.message, len(line))
+    message = _message(line)
+    refusal = _no_request(line) if message is None else intake.refusal(message, len(line))
     # A client that sends and does not read is not read either.
-    await (to_server.send(message) if refusal is None else to_client.send(SessionMessage(refusal)))
+    if refusal is not None:
+        await to_client.send(refusal)
+    elif message is not None:
+        await to_server.send(message)
 
 
-def _message(line: bytes) -> SessionMessage | Exception:
+def _message(line: bytes) -> Message | None:
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except (ValueError, RecursionError) as error:
-        return error
+        content = from_json(line)
+    except ValueError:
+        return None
+    return content if kind_of(content) is not None else None
 
 
-def _no_request(line: bytes) -> JSONRPCError | None:
+def _no_request(line: bytes) -> Message | None:
     """Return what answers a line that is no message, if somebody waits for an answer to it: one that has an id."""
     try:
         said = json.loads(line)
@@ -162,36 +169,34 @@ def _no_request(line: bytes) -> JSONRPCError | None:
     # What cannot be written as an id cannot be answered either.
     if isinstance(id, bool) or not isinstance(id, int | str) or unwritable({"id": id}, 1):
         return None
-    wrong = ErrorData(code=INVALID_REQUEST, message="The message is not a JSON-RPC request; nothing was run.")
-    return JSONRPCError(jsonrpc="2.0", id=id, error=wrong)
+    return error(id, INVALID_REQUEST, "The message is not a JSON-RPC request; nothing was run.")
 
 
-async def _refuse(line: TooLong, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+async def _refuse(line: TooLong, to_client: MemoryObjectSendStream[Message]) -> None:
     log.warning("the client sent a message of %s bytes, more than max_body allows", f"{line.size:,}")
     await _answer_wrong(line.request_id, "The message is larger than max_body allows; nothing was run.", to_client)
 
 
-async def _refuse_entries(line: bytes, most: int, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+async def _refuse_entries(line: bytes, most: int, to_client: MemoryObjectSendStream[Message]) -> None:
     log.warning("the client sent a message of more keys and items than max_entries allows")
     await _answer_wrong(id_at_ends(line), too_many_entries(most), to_client)
 
 
-async def _answer_wrong(id: int | None, text: str, to_client: MemoryObjectSendStream[SessionMessage]) -> None:
+async def _answer_wrong(id: int | None, text: str, to_client: MemoryObjectSendStream[Message]) -> None:
     if id is not None:
-        error = ErrorData(code=INVALID_REQUEST, message=text)
-        await to_client.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error)))
+        await to_client.send(error(id, INVALID_REQUEST, text))
 
 
-def _gone(intake: OpenRequests, answers: OutgoingAnswers, message: JSONRPCMessage) -> None:
+def _gone(intake: OpenRequests, answers: OutgoingAnswers, message: Message) -> None:
     intake.gone(message)
     note_written(answers, message)
 
 
 async def _write(
-    from_server: MemoryObjectReceiveStream[SessionMessage],
+    from_server: MemoryObjectReceiveStream[Message],
     wire: int,
     said_all: anyio.Event,
-    gone: Callable[[JSONRPCMessage], None],
+    gone: Callable[[Message], None],
 ) -> None:
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     written, receipts = anyio.create_memory_object_stream[bool](1)
@@ -200,24 +205,12 @@ async def _write(
     # One line at a time, so that a client that does not read is felt by whoever writes to it.
     with suppress(*_GONE):
         async with from_server, receipts:
-            async for item in from_server:
-                lines.put(_line(item.message))
+            async for message in from_server:
+                lines.put(encode(message) + b"\n")
                 if not await receipts.receive():
                     break
-                gone(item.message)
+                gone(message)
     said_all.set()
-
-
-def _line(message: JSONRPCMessage) -> bytes:
-    try:
-        text = message.model_dump_json(by_alias=True, exclude_unset=True)
-    except ValueError as error:
-        # One message that cannot be written must not end all that the client has open.
-        log.warning("a response cannot be serialised: %s", printable(str(error), 200))
-        id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
-        fault = ErrorData(code=INTERNAL_ERROR, message="The response cannot be serialised as JSON.")
-        text = JSONRPCError(jsonrpc="2.0", id=id, error=fault).model_dump_json(by_alias=True, exclude_unset=True)
-    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _write_lines(wire: int, lines: queue.SimpleQueue[bytes], written: MemoryObjectSendStream[bool], token: Any) -> None:

@@ -11,7 +11,7 @@ import anyio
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import MCPError, connection_of
+from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.templates import LONGEST
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.room import whose
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from truename.gateway.hub import Hub
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
 
@@ -60,7 +60,7 @@ class Subscribing:
 
     async def subscribe(self, request: Request) -> dict[str, Any]:
         """Have a session told when a resource changes, until it ends or unsubscribes. Raises `MCPError`."""
-        connection, uri = connection_of(request), _uri(request)
+        connection, uri = request.connection, _uri(request)
         upstream, own = self._place(request, uri)
         if upstream.isolation is not None:
             text = "Each session has its own connection to this server, so its resources cannot be subscribed to."
@@ -96,7 +96,7 @@ class Subscribing:
 
     async def unsubscribe(self, request: Request) -> dict[str, Any]:
         """Tell a session no more of a resource."""
-        end = connection_of(request).state.get(_WATCHED, {}).pop(_uri(request), None)
+        end = request.connection.state.get(_WATCHED, {}).pop(_uri(request), None)
         if end is not None:
             end()
         return {}

@@ -14,14 +14,7 @@ from truename.gateway.downstream.forward import forward
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import (
-    TASKS_EXTENSION,
-    MCPError,
-    connection_of,
-    declared_by,
-    is_modern,
-    pipe_of,
-)
+from truename.gateway.protocol.sdk import TASKS_EXTENSION, MCPError, declared_by, is_modern
 from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
 
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
     from truename.gateway.hub import Hub
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.tasks import Task
@@ -131,10 +124,10 @@ class TaskRequests:
         if (principal := principal_of(request)) is not LOCAL:
             return ("principal", principal.key)
         # A client of the stateless era has a pipe for itself, or nothing that lasts.
-        return (pipe_of(request) or _ANYBODY) if is_modern(request.protocol_version) else connection_of(request)
+        return (request.connection.pipe or _ANYBODY) if is_modern(request.protocol_version) else request.connection
 
     def _end_with_session(self, request: Request, owner: Hashable) -> None:
-        connection = connection_of(request)
+        connection = request.connection
         if owner is connection and not connection.state.setdefault(_NOTED, False):
             connection.state[_NOTED] = True
             connection.exit_stack.callback(self._hub.tasks.forget_all, owner)
@@ -142,7 +135,7 @@ class TaskRequests:
     def _listen(self, request: Request, upstream: Upstream, task: Task) -> None:
         """Have the session told what the server tells of its task; in the stateless era clients ask."""
         if not is_modern(request.protocol_version):
-            task.told = partial(connection_of(request).notify, _STATUS)
+            task.told = partial(request.connection.notify, _STATUS)
             upstream.follower.on_task = self._stands
 
     async def _stands(self, server: str, state: Mapping[str, Any]) -> None:
@@ -155,9 +148,9 @@ class TaskRequests:
     def answers(self, request: Request) -> bool:
         """Tell whether a request is about tasks, in the way of its version, and a server here has such."""
         modern = shapes.way_of(request.protocol_version)
-        if request.request_id is None or modern is None or request.method not in shapes.METHODS[modern]:
+        if modern is None or request.method not in shapes.METHODS[modern]:
             return False
-        return connection_of(request).initialize_accepted and bool(self._having(modern=modern))
+        return request.connection.may_request and bool(self._having(modern=modern))
 
     async def answer(self, request: Request) -> Raw:
         """Return the raw result of a request about tasks. Raises `MCPError`."""
@@ -259,7 +252,7 @@ def _check(request: Request, params: Mapping[str, Any]) -> None:
         return
     if not shapes.follows(declared_by(request)):
         raise shapes.undeclared()
-    http = request.request
+    http = request.http
     if http is not None and decode_header_value(http.headers.get(MCP_NAME_HEADER)) != params.get(shapes.TASK_ID):
         raise shapes.mismatch()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -41,6 +42,7 @@ class _Impatient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
+        self._then: set[Callable[[], None]] = set()
         self._watch()
         self._limits.opened(self)
 
@@ -69,6 +71,13 @@ class _Impatient(H11Protocol):
         """How many bytes of answers wait here."""
         return self.transport.get_write_buffer_size()
 
+    def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
+        """Have this called when the client disconnects; what is returned takes that back."""
+        if self.transport.is_closing():
+            then()
+        self._then.add(then)
+        return partial(self._then.discard, then)
+
     def drop(self) -> None:
         """Close it at once; who has not sent the head of a request yet reads that there are too many."""
         if self._has_begun or self.transport.is_closing():
@@ -91,6 +100,8 @@ class _Impatient(H11Protocol):
         self._limits.closed(self)
         self._forget()
         super().connection_lost(exc)
+        for then in list(self._then):
+            then()
 
     def send_400_response(self, msg: str) -> None:
         """Say that it is no HTTP, if nothing was said yet, and have nobody wait for the rest of the request."""

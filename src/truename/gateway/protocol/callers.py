@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
+from typing import TYPE_CHECKING, Final
 
 from truename.policy.principal import LOCAL, Principal
 
@@ -14,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from truename.auth.inbound.authentication import Authenticated
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
 
 __all__ = ["PRINCIPAL_KEY", "admission_of", "first_header", "let_in", "principal_of"]
 
@@ -23,18 +20,8 @@ _ADMISSION_KEY: Final = "truename.admission"
 
 
 def let_in(scope: Scope, admission: Authenticated) -> None:
-    """Write into a request who sends it.
-
-    The SDK binds a session to whom it finds as the user: with somebody else's id of a session, it answers as if there
-    were no such session. What it is told of them has no token in it.
-    """
-    principal = admission.principal
-    scope.setdefault("state", {}).update({PRINCIPAL_KEY: principal, _ADMISSION_KEY: admission})
-    if principal is LOCAL:
-        return
-    claims: dict[str, Any] = {"iss": principal.issuer}
-    known = AccessToken(token="", client_id=principal.client, scopes=[], subject=principal.name, claims=claims)
-    scope["user"] = AuthenticatedUser(known)
+    """Write into a request who sends it."""
+    scope.setdefault("state", {}).update({PRINCIPAL_KEY: admission.principal, _ADMISSION_KEY: admission})
 
 
 def principal_of(request: Request) -> Principal:
@@ -42,7 +29,7 @@ def principal_of(request: Request) -> Principal:
 
     Raises `KeyError` for a request over HTTP that came through no door.
     """
-    http = request.request
+    http = request.http
     if http is None:
         return LOCAL
     found = http.scope["state"][PRINCIPAL_KEY]
@@ -62,6 +49,6 @@ def first_header(http: HTTPConnection | None, name: bytes) -> bytes | None:
 
 def admission_of(request: Request) -> Authenticated | None:
     """Return how the sender of a request was let in; None over standard input."""
-    http = request.request
+    http = request.http
     found: Authenticated | None = None if http is None else http.scope["state"].get(_ADMISSION_KEY)
     return found

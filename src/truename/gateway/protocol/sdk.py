@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.client._probe import negotiate_auto
 from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated, SubscriptionLost, listen
-from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -37,9 +36,9 @@ from truename.gateway.protocol.wire import Wire
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.session import ClientSession, MessageHandlerFnT
-    from mcp.server.connection import Connection
-    from mcp.shared.dispatcher import DispatchContext, ProgressFnT
+    from mcp.shared.dispatcher import ProgressFnT
 
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.wire import Carrier
     from truename.gateway.questions.questions import Questions
 
@@ -51,20 +50,13 @@ __all__ = [
     "TASKS_EXTENSION",
     "TASKS_VERSION",
     "URL_ELICITATION_REQUIRED",
-    "CallNext",
     "MCPError",
     "RawSession",
-    "Request",
-    "channel_of",
-    "connection_of",
     "declared_by",
     "fault_of",
     "is_modern",
-    "pipe_of",
     "transport_fault",
 ]
-
-Request = ServerRequestContext[Any, Any]
 
 # What belongs to one connection and is written anew for the next one.
 _CONNECTION_META: Final = frozenset(
@@ -257,24 +249,6 @@ def _routing_headers(
         if isinstance(arguments, Mapping):
             headers |= mcp_param_headers(header_map, arguments)
     return headers
-
-
-def connection_of(request: Request) -> Connection:
-    """Return the connection behind a request: a session in the handshake eras, one exchange in the stateless one."""
-    return request.session._connection  # noqa: SLF001 - the SDK gives handlers no public way to it
-
-
-def channel_of(request: Request) -> DispatchContext[Any]:
-    """Return the way back to the client that belongs to this request alone: over HTTP, the stream of its answer."""
-    return request.session._request_outbound  # noqa: SLF001 - the public methods take and give models only
-
-
-def pipe_of(request: Request) -> object | None:
-    """Return what all requests over one pipe have in common (its dispatcher); None over HTTP."""
-    channel: Any = channel_of(request)
-    # In the stateless era the way back is wrapped, so that no requests can be sent on it.
-    channel = getattr(channel, "_inner", channel)
-    return None if request.request is not None else getattr(channel, "_dispatcher", None)
 
 
 def declared_by(request: Request) -> Mapping[str, Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp_types import INVALID_PARAMS, ErrorData
 from opentelemetry.baggage import get_all
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
@@ -36,11 +35,12 @@ from truename.telemetry.call_spans import record_error
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
-__all__ = ["Traced", "is_traced", "traced", "traceparent_now"]
+    from truename.gateway.mcp.requests import Request
+
+__all__ = ["is_traced", "traced", "traced_request", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -83,35 +83,34 @@ def _written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
-class Traced(OpenTelemetryMiddleware):
-    """The span around a request of a client, in the place of the SDK's own."""
+async def traced_request(
+    request: Request, answer: Callable[[Request], Awaitable[Mapping[str, Any]]]
+) -> Mapping[str, Any]:
+    """Answer a client's request within a span, if anybody takes spans."""
+    if not is_traced():
+        return await answer(request)
+    parent, method = _parent(request), printable(request.method, _NAME)
+    span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, request))
+    # What the caller says beside its span (baggage) goes on, too.
+    token = attach(set_span_in_context(span, parent))
+    try:
+        return await answer(request)
+    except Exception as error:
+        is_status, code = _code(error)
+        record_error(span, code, is_status=is_status)
+        raise
+    finally:
+        detach(token)
+        span.end()
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer a request."""
-        if not is_traced():
-            return await call_next(ctx)
-        parent, method = _parent(ctx), printable(ctx.method, _NAME)
-        span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, ctx))
-        # What the caller says beside its span (baggage) goes on, too.
-        token = attach(set_span_in_context(span, parent))
-        try:
-            return await call_next(ctx)
-        except Exception as error:
-            is_status, code = _code(error)
-            record_error(span, code, is_status=is_status)
-            raise
-        finally:
-            detach(token)
-            span.end()
 
-
-def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
+def _parent(request: Request) -> Context | None:
     """Return the caller's trace context: what its request says, else what its HTTP request says."""
-    if ctx.meta is not None and _PARENT in ctx.meta and (found := _extracted(ctx.meta)) is not None:
+    if _PARENT in request.meta and (found := _extracted(request.meta)) is not None:
         return found
-    if ctx.request is None or first_header(ctx.request, _HEADER) is None:
+    if request.http is None or first_header(request.http, _HEADER) is None:
         return None
-    return _extracted(ctx.request.headers)
+    return _extracted(request.http.headers)
 
 
 def _extracted(carrier: Mapping[str, Any]) -> Context | None:
@@ -132,17 +131,16 @@ def _hand_on(span: Span, meta: dict[str, Any]) -> None:
         _BAGGAGE.inject(meta)
 
 
-def _asked(method: str, ctx: ServerRequestContext[Any, Any]) -> dict[str, str]:
+def _asked(method: str, request: Request) -> dict[str, str]:
     said = {
         "mcp.method.name": method,
-        "mcp.protocol.version": ctx.protocol_version,
-        "network.transport": "pipe" if ctx.request is None else "tcp",
+        "mcp.protocol.version": request.protocol_version,
+        "network.transport": "pipe" if request.http is None else "tcp",
     }
-    if ctx.request is not None:
+    if request.http is not None:
         said["network.protocol.name"] = "http"
-    if ctx.request_id is not None:
-        said["jsonrpc.request.id"] = printable(str(ctx.request_id), _NAME)
-    name = (ctx.params or {}).get("name")
+    said["jsonrpc.request.id"] = printable(str(request.id), _NAME)
+    name = (request.params or {}).get("name")
     if method == "prompts/get" and isinstance(name, str):
         said["gen_ai.prompt.name"] = printable(name, _NAME)
     return said

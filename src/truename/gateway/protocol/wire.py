@@ -191,14 +191,25 @@ class Wire(MarkedDispatcher):
     def _dispatch_notification(
         self, msg: JSONRPCNotification, metadata: MessageMetadata, on_notify: Any, sender_ctx: Any
     ) -> None:
-        token = progress_token_from_params({"_meta": msg.params}) if msg.method == "notifications/progress" else None
-        waiter = None if token is None else self._waiters.get(coerce_request_id(token))
-        if waiter is None:
+        waiters = self._about(msg)
+        if not waiters:
             super()._dispatch_notification(msg, metadata, on_notify, sender_ctx)
             return
         for told in self._told(msg, metadata, on_notify):
-            waiter.begin()
-            self._spawn(_until_told, told, waiter, sender_ctx=sender_ctx)
+            for waiter in waiters:
+                waiter.begin()
+            self._spawn(_until_told, told, waiters, sender_ctx=sender_ctx)
+
+    def _about(self, msg: JSONRPCNotification) -> list[_Waiter]:
+        """Return who waits for the answers that must not overtake a notification.
+
+        A log message does not say which call it is about: it is relayed only if all calls are of one session.
+        """
+        if msg.method == "notifications/message":
+            return list(self._waiters.values())
+        token = progress_token_from_params({"_meta": msg.params}) if msg.method == "notifications/progress" else None
+        waiter = None if token is None else self._waiters.get(coerce_request_id(token))
+        return [] if waiter is None else [waiter]
 
     def _told(self, message: JSONRPCNotification, metadata: MessageMetadata, on_notify: Any) -> list[_Told]:
         """Return what the SDK would begin a task for, each, which the answer would overtake."""
@@ -221,11 +232,12 @@ class Wire(MarkedDispatcher):
         super()._fan_out_closed()
 
 
-async def _until_told(told: _Told, waiter: _Waiter) -> None:
+async def _until_told(told: _Told, waiters: list[_Waiter]) -> None:
     try:
         await told()
     finally:
-        waiter.end()
+        for waiter in waiters:
+            waiter.end()
 
 
 def _closed() -> ErrorData:

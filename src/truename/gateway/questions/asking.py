@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.sdk import MCPError, channel_of, connection_of, declared_by, is_modern
+from truename.gateway.protocol.sdk import MCPError, declared_by, is_modern
 from truename.gateway.questions.attribution import attributed, refusal, under_own_key, under_servers_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+    from mcp.shared.dispatcher import ProgressFnT
 
     from truename.config import Settings
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
 
 __all__ = [
     "INPUT_REQUIRED",
@@ -53,9 +53,9 @@ def askable(request: Request) -> Mapping[str, Any]:
     """Return what the client of this request says it can be asked, by capability, as it says it."""
     if is_modern(request.protocol_version):
         return declared_by(request)
-    if not channel_of(request).can_send_request:
+    if not request.channel.can_send_request:
         return {}
-    known = connection_of(request).client_capabilities
+    known = request.connection.client_capabilities
     said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
     # Changes of roots are a notification of the handshake eras.
     return {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
@@ -75,15 +75,13 @@ async def put(
     When this is cancelled, the client is told so on the stream of its session: one that has cancelled its call reads
     the call's no more.
     """
-    session, channel = connection_of(request).outbound, channel_of(request)
-    options: CallOptions = {"request_id": f"question-{next(_numbers)}"}
-    if on_progress is not None:
-        options["on_progress"] = on_progress
+    session, id = request.connection.channel, f"question-{next(_numbers)}"
+    channel = request.channel if request.channel.can_send_request else session
     try:
-        return await (channel if channel.can_send_request else session).send_raw_request(method, params, options)
+        return await channel.send_request(method, params, request_id=id, on_progress=on_progress)
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(_LAST_WORD, shield=True):
-            await session.notify("notifications/cancelled", {"requestId": options["request_id"]})
+            await session.notify("notifications/cancelled", {"requestId": id})
         raise
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 
-from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern, pipe_of
+from truename.gateway.protocol.sdk import MCPError, is_modern
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
 from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
 from truename.gateway.questions.attribution import attributed, refusal
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import DispatchContext
 
     from truename.config import Settings
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.answering import Relay
-    from truename.gateway.protocol.sdk import Request
     from truename.gateway.questions.origins import Number, RequestOrigins
     from truename.gateway.questions.places import Seat
 
@@ -72,7 +72,7 @@ class Asker:
     def __init__(self, request: Request, settings: Settings, server: str) -> None:
         self._server = server
         self.is_modern = is_modern(request.protocol_version)
-        self.key: Hashable | None = pipe_of(request) if self.is_modern else connection_of(request)
+        self.key: Hashable | None = request.connection.pipe if self.is_modern else request.connection
         self.able = askable(request)
         self.by_result: Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]] | None = None
         self.request = request
@@ -92,7 +92,7 @@ class Asker:
         await self._told(progress, total, message)
 
     async def _report(self, progress: float, total: float | None, message: str | None) -> None:
-        await self.request.session.report_progress(progress, total, message)
+        await self.request.channel.report_progress(progress, total, message)
 
     async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Put a question; what the client answers, also an error, is the answer. Raises `MCPError`.

@@ -15,7 +15,7 @@ import anyio
 
 from truename.errors import ApprovalRequired, NotAllowed
 from truename.gateway.faults import printable
-from truename.gateway.protocol.sdk import MCPError, connection_of, is_modern
+from truename.gateway.protocol.sdk import MCPError, is_modern
 from truename.gateway.questions.asking import askable, can_answer, put
 from truename.gateway.trust.decisions import Taken
 from truename.gateway.trust.forms import QUESTION, answer_in, form_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from truename.config import Settings
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.news import News
-    from truename.gateway.protocol.sdk import Request
     from truename.gateway.trust.decisions import Decisions
     from truename.gateway.trust.requests import Requests
     from truename.policy import Call, Decision
@@ -49,7 +49,7 @@ def session_of(request: Request) -> str:
     """Return a key of the client's session; "" in the stateless era, which has none."""
     if is_modern(request.protocol_version):
         return ""
-    state = connection_of(request).state
+    state = request.connection.state
     return str(state.get(_SESSION) or state.setdefault(_SESSION, secrets.token_hex(16)))
 
 
@@ -255,7 +255,7 @@ class Approving:
 
     def _end_with_session(self, asked: _PendingApproval) -> None:
         """Have what is decided for a session go with it."""
-        connection, caller = connection_of(asked.request), asked.call.caller
+        connection, caller = asked.request.connection, asked.call.caller
         if caller.session and not connection.state.get(_ENDING):
             connection.state[_ENDING] = True
             end = self._decisions.end_session

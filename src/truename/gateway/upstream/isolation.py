@@ -13,7 +13,7 @@ from truename.auth.outbound.tokens import TokenCaller
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
-from truename.gateway.protocol.sdk import connection_of, is_modern
+from truename.gateway.protocol.sdk import is_modern
 from truename.gateway.questions.questions import A_USER
 from truename.gateway.upstream.negotiating import HANDSHAKES
 from truename.policy.principal import LOCAL
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.config import Settings
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.questions.questions import Asker, User
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.upstream import Upstream
@@ -84,12 +84,12 @@ class Isolation:
         """
         has_session = self._by_session and not is_modern(request.protocol_version)
         who = principal_of(request)
-        key: Hashable = connection_of(request) if has_session else (self._whose(who), handshake)
+        key: Hashable = request.connection if has_session else (self._whose(who), handshake)
         if key not in self._own:
             owner = asker if self._by_session else A_USER
-            self._open(key, owner, who.key, handshake, is_lasting=request.request is None)
+            self._open(key, owner, who.key, handshake, is_lasting=request.http is None)
             if has_session:
-                connection_of(request).exit_stack.callback(partial(self._end, key))
+                request.connection.exit_stack.callback(partial(self._end, key))
         upstream = self._own[key].upstream
         self._own[key].caller.asks(admission_of(request))
         with upstream.running, anyio.move_on_after(self._patience):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from mcp_types import LOG_LEVEL_META_KEY, LoggingLevel
 
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.sdk import channel_of, connection_of, is_modern
+from truename.gateway.protocol.sdk import is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp.server.connection import Connection
     from mcp_types import LoggingMessageNotification
 
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.connection import ClientConnection
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.following import Follower
 
 __all__ = ["Levels", "own_level", "relayed", "with_level"]
@@ -29,11 +29,11 @@ class Levels:
     """What sessions asked for. Connections that they share are set to the most talkative of it."""
 
     def __init__(self) -> None:
-        self._levels: dict[Connection, str] = {}
+        self._levels: dict[ClientConnection, str] = {}
 
     def set(self, request: Request) -> None:
         """Note what a session asks for; it counts until the session ends."""
-        connection, level = connection_of(request), str((request.params or {}).get("level"))
+        connection, level = request.connection, str((request.params or {}).get("level"))
         if connection not in self._levels:
             connection.exit_stack.callback(self._levels.pop, connection, None)
         self._levels[connection] = connection.state[_LEVEL] = level
@@ -61,14 +61,14 @@ async def own_level(request: Request, follower: Follower) -> None:
 
 def _level_of(request: Request) -> str | None:
     """Return what a session asked for; where there are none, each request says it itself."""
-    return None if is_modern(request.protocol_version) else connection_of(request).state.get(_LEVEL)
+    return None if is_modern(request.protocol_version) else request.connection.state.get(_LEVEL)
 
 
 async def relayed(request: Request, message: LoggingMessageNotification) -> None:
     """Send a log message on the stream of the request that it is about, unless its client wants none of that level."""
     if _wanted(request, message.params.level):
         said = message.params.model_dump(by_alias=True, mode="json", exclude_none=True)
-        await channel_of(request).notify("notifications/message", without_own_meta(said))
+        await request.channel.notify("notifications/message", without_own_meta(said))
 
 
 def _wanted(request: Request, level: str) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config import Settings
-    from truename.gateway.protocol.sdk import Request
+    from truename.gateway.mcp.requests import Request
 
 __all__ = ["CANONICAL", "UNIVERSAL", "fixed_view", "main_view", "view_for"]
 
@@ -60,7 +60,7 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
         return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
         return fixed_view(_ANYTHING, settings)
-    client = request.session.client_params
+    client = request.connection.client_params
     detected = dialects.detect(client.client_info if client else None, headers).dialect
     if detected is None:
         return CANONICAL
@@ -69,4 +69,4 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
 
 
 def _headers(request: Request) -> Mapping[str, str]:
-    return {} if request.request is None else request.request.headers
+    return {} if request.http is None else request.http.headers

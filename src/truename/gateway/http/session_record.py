@@ -19,14 +19,14 @@ import anyio.to_thread
 
 from truename.errors import StoreError
 from truename.gateway.background import background
-from truename.gateway.protocol.session_ids import SessionIds
+from truename.gateway.http.session_ids import SessionIds
 from truename.storage import Database, Schema, import_tables
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from truename.gateway.protocol.session_ids import Handshake, Opened
+    from truename.gateway.http.session_ids import Handshake, Opened
     from truename.storage import StateLocation
 
 __all__ = ["MOST_ENDED", "SCHEMA", "SessionRecord"]

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
-from mcp.server.streamable_http import GET_STREAM_KEY, EventStore
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
+from mcp_types import INTERNAL_ERROR
+
+from truename.gateway.mcp.messages import encode, error, is_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from typing import Any
 
-    from mcp.server.streamable_http import EventCallback
-    from mcp_types import JSONRPCMessage
+__all__ = ["STANDALONE", "Bounds", "Position", "Replay", "SentEvent", "SessionEvents"]
 
-__all__ = ["Bounds", "Position", "Replay", "SessionEvents"]
-
+STANDALONE: Final = "_GET_stream"
+"""The key of a session's stream of messages that belong to no request."""
 _BITS: Final = 40
 # A request's id that is longer is not told again after a restart.
 _LONGEST_KEY: Final = 64
@@ -59,7 +60,7 @@ class _Stream:
 
     def id(self, serial: int) -> str:
         """Return the id of an event. It says which request it is of, for a gateway that knows nothing else any more."""
-        if self.key == GET_STREAM_KEY:
+        if self.key == STANDALONE:
             return f"{self.number}-{serial}"
         return f"{self.number}-{serial}-{_tag(self.key)}"
 
@@ -80,13 +81,19 @@ class _Event:
     session: SessionEvents
     stream: _Stream
     serial: int
-    text: str
+    text: bytes
     size: int
-    is_as_sent: bool = True
 
     @property
     def id(self) -> str:
         return self.stream.id(self.serial)
+
+
+class SentEvent(NamedTuple):
+    """An event of a stream: its id, and its message as JSON."""
+
+    id: str
+    text: bytes
 
 
 class Position(NamedTuple):
@@ -136,8 +143,8 @@ class Replay:
         self.size -= event.size
 
 
-class SessionEvents(EventStore):
-    """The events of one session, as the SDK's transport stores them."""
+class SessionEvents:
+    """The events of one session."""
 
     def __init__(self, replay: Replay, is_live: Callable[[str], bool]) -> None:
         self._replay = replay
@@ -148,33 +155,34 @@ class SessionEvents(EventStore):
         self._by_key: dict[str, _Stream] = {}
         self._is_closed = False
 
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep an event of a stream and return its id; no message is the place at which a request's stream begins.
+    def begin(self, key: str) -> str:
+        """Return the id of the place at which a request's stream begins."""
+        return self._begun(key).id(self._replay.number())
+
+    def store(self, key: str, message: dict[str, Any]) -> SentEvent:
+        """Keep a message of a stream, and return the event to send.
 
         An answer before which its client was told no id has none ("") either, and is not kept: nobody can come back
         for it. The TypeScript SDK in Gemini CLI comes back for any stream with an id, answered or not.
         """
-        is_answer = stream_id != GET_STREAM_KEY and isinstance(message, JSONRPCResponse | JSONRPCError)
-        if is_answer and self._is_untold(stream_id):
-            return ""
-        stream = self._begun(stream_id) if message is None else self._of(stream_id)
-        serial = self._replay.number()
-        if message is None or (stream.number not in self._streams):
-            return stream.id(serial)
-        event = self._event(stream, serial, message)
-        if isinstance(message, JSONRPCResponse | JSONRPCError) and is_answer:
+        text = encode(message)
+        is_last = key != STANDALONE and is_answer(message)
+        if is_last and self._is_untold(key):
+            return SentEvent("", text)
+        stream, serial = self._of(key), self._replay.number()
+        if stream.number not in self._streams:
+            return SentEvent(stream.id(serial), text)
+        kept = _Event(self, stream, serial, text, sys.getsizeof(text) + _COST)
+        if is_last:
             stream.is_over = True
-            if event.size > self._replay.bounds.bytes:
-                event = self._stand_in(event, message)
+            if kept.size > self._replay.bounds.bytes:
+                text_kept = encode(error(message["id"], INTERNAL_ERROR, _TOO_LARGE))
+                kept = _Event(self, stream, serial, text_kept, sys.getsizeof(text_kept) + _COST)
         # One that is too large would only drive all others out.
-        if not self._is_closed and event.size <= self._replay.bounds.bytes:
-            self._keep(event)
+        if not self._is_closed and kept.size <= self._replay.bounds.bytes:
+            self._keep(kept)
         stream.tell()
-        return event.id
-
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> None:
-        """Not used: `following` gives what comes later too, without a gap between the two."""
-        raise NotImplementedError
+        return SentEvent(kept.id, text)
 
     def _begun(self, key: str) -> _Stream:
         before = self._by_key.get(key)
@@ -193,19 +201,10 @@ class SessionEvents(EventStore):
 
     def _of(self, key: str) -> _Stream:
         stream = self._by_key.get(key)
-        if key == GET_STREAM_KEY and stream is None and not self._is_live(key):
+        if key == STANDALONE and stream is None and not self._is_live(key):
             # No client has been told an id of this stream: none can ever go on with it.
             return _Stream(key, self._replay.number())
-        return self._begun(key) if stream is None or (stream.is_over and key != GET_STREAM_KEY) else stream
-
-    def _event(self, stream: _Stream, serial: int, message: JSONRPCMessage) -> _Event:
-        text = message.model_dump_json(by_alias=True, exclude_unset=True)
-        return _Event(self, stream, serial, text, sys.getsizeof(text) + _COST)
-
-    def _stand_in(self, event: _Event, answer: JSONRPCResponse | JSONRPCError) -> _Event:
-        error = JSONRPCError(jsonrpc="2.0", id=answer.id, error=ErrorData(code=INTERNAL_ERROR, message=_TOO_LARGE))
-        found = self._event(event.stream, event.serial, error)
-        return _Event(self, found.stream, found.serial, found.text, found.size, is_as_sent=False)
+        return self._begun(key) if stream is None or (stream.is_over and key != STANDALONE) else stream
 
     def _keep(self, event: _Event) -> None:
         self._kept[event.serial] = event
@@ -238,11 +237,6 @@ class SessionEvents(EventStore):
         for stream in self._streams.values():
             stream.tell()
 
-    def text(self, event_id: str | None) -> str | None:
-        """Return the text of an event that was stored as it is sent, while it is kept."""
-        event = self._kept.get(int(event_id.split("-", 2)[1])) if event_id else None
-        return event.text if event is not None and event.is_as_sent else None
-
     def after(self, event_id: str) -> Position | None:
         """Return the place after an event; None for one that is not of this session, or of which nothing is kept."""
         found = _ID.fullmatch(event_id)
@@ -254,7 +248,7 @@ class SessionEvents(EventStore):
         found = _ID.fullmatch(event_id)
         if found is None or self._replay.has_given(int(found[1])):
             return None
-        return GET_STREAM_KEY if found[3] is None else _key(found[3])
+        return STANDALONE if found[3] is None else _key(found[3])
 
     def live_key(self, position: Position) -> str | None:
         """Return under which key the stream is being sent, if it is; its request's id may be another's by now."""
@@ -266,7 +260,7 @@ class SessionEvents(EventStore):
         stream, serial = position
         return stream.is_over and not any(one.stream is stream and one.serial > serial for one in self._kept.values())
 
-    async def following(self, position: Position) -> AsyncIterator[dict[str, str]]:
+    async def following(self, position: Position) -> AsyncIterator[SentEvent]:
         """Give the events of a stream that come after a place, until it is over or somebody else goes on with it."""
         stream, serial = position
         stream.readers += 1
@@ -276,7 +270,7 @@ class SessionEvents(EventStore):
             news, is_over = stream.awaited(), stream.is_over
             for event in [one for one in self._kept.values() if one.stream is stream and one.serial > serial]:
                 serial = event.serial
-                yield {"event": "message", "data": event.text, "id": event.id}
+                yield SentEvent(event.id, event.text)
             if is_over or self._is_closed:
                 return
             await news.wait()

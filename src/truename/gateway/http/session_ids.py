@@ -24,9 +24,9 @@ from pydantic import ValidationError
 from truename.auth.vault import decrypt, encrypt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["LONGEST", "Handshake", "Opened", "SessionIds", "handshake_in"]
+__all__ = ["LONGEST", "Handshake", "Opened", "SessionIds", "handshake_of"]
 
 LONGEST: Final = 1_024
 """Characters of an id: with the other headers of an answer it fits into what proxies keep for these (nginx: 4 KiB)."""
@@ -54,14 +54,13 @@ class Opened:
     handshake: Handshake
 
 
-def handshake_in(body: bytes) -> Handshake | None:
+def handshake_of(message: Mapping[str, Any]) -> Handshake | None:
     """Return what a request for a session offers; None for anything else."""
+    if message.get("method") != "initialize":
+        return None
     try:
-        said = json.loads(body)
-        if not isinstance(said, dict) or said.get("method") != "initialize":
-            return None
-        client = InitializeRequestParams.model_validate(said.get("params") or {}, by_name=False)
-    except (ValueError, RecursionError, ValidationError):
+        client = InitializeRequestParams.model_validate(message.get("params") or {}, by_name=False)
+    except ValidationError:
         return None
     wanted = client.protocol_version
     return Handshake(wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION, client)
@@ -71,9 +70,10 @@ class SessionIds:
     """Issues ids under a key of 32 bytes, and opens them again. ``place`` is whose the session is, and its address.
 
     >>> ids = SessionIds(bytes(32))
-    >>> hello = b'{"method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}},'
-    >>> hello += b'"clientInfo": {"name": "x", "version": "1"}}}'
-    >>> id = ids.issue("ann at /mcp", handshake_in(hello), now=1.0, lasts=60)
+    >>> client = {"name": "x", "version": "1"}
+    >>> said = {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": client}
+    >>> hello = {"method": "initialize", "params": said}
+    >>> id = ids.issue("ann at /mcp", handshake_of(hello), now=1.0, lasts=60)
     >>> ids.open("ann at /mcp", id).handshake.client.client_info.name, ids.open("bob at /mcp", id)
     ('x', None)
     """

@@ -1,0 +1,1 @@
+"""The gateway over HTTP: sessions, response streams, and what was sent, for clients that come back."""

@@ -1,0 +1,208 @@
+"""The response to a POST: one JSON body, or a stream of events as soon as something else comes before the answer."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from truename.gateway.mcp.messages import encode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Callable
+    from typing import Any
+
+    from starlette.types import Receive, Send
+
+    from truename.gateway.http.replay import SentEvent, SessionEvents
+
+    Headers = list[tuple[bytes, bytes]]
+
+__all__ = ["EventWriter", "ResponseStream", "send_events", "send_json", "send_nothing"]
+
+PING_SECONDS: Final = 15.0
+_PING: Final = b": ping\r\n\r\n"
+# Milliseconds after which a client comes back for a stream that broke off.
+RETRY: Final = 500
+# After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more.
+_RETRY_LATER: Final = b"retry: 10000\r\n"
+_STREAM: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"connection", b"keep-alive"),
+    (b"x-accel-buffering", b"no"),
+)
+_JSON: Final = (b"content-type", b"application/json")
+
+
+async def send_json(send: Send, body: bytes, headers: Headers, status: int = HTTPStatus.OK) -> None:
+    """Send a whole JSON body."""
+    head = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_nothing(send: Send, status: int, headers: Headers) -> None:
+    """Send a response without a body."""
+    head = [(b"content-length", b"0"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _event(text: bytes, id: str) -> bytes:
+    named = b"id: %s\r\n" % id.encode("ascii") if id else b""
+    return b"%sevent: message\r\ndata: %s\r\n\r\n" % (named, text)
+
+
+class EventWriter:
+    """Writes the events of one response, one after the other, whoever sends them."""
+
+    def __init__(self, send: Send, headers: Headers) -> None:
+        self._send = send
+        self._headers = headers
+        self._lock = anyio.Lock()
+        self._is_open = False
+        self.is_over = False
+
+    async def begin(self, id: str = "") -> None:
+        """Send the head, and the id of the place at which the stream begins, if there is one."""
+        async with self._lock:
+            if self._is_open or self.is_over:
+                return
+            self._is_open = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": [*_STREAM, *self._headers]})
+            first = b"id: %s\r\ndata: \r\nretry: %d\r\n\r\n" % (id.encode("ascii"), RETRY) if id else b""
+            await self._send({"type": "http.response.body", "body": first, "more_body": True})
+
+    async def write(self, text: bytes, id: str = "") -> None:
+        """Send an event."""
+        await self._put(_event(text, id))
+
+    async def ping(self) -> None:
+        """Send a comment, so that no proxy closes the connection."""
+        await self._put(_PING)
+
+    async def _put(self, chunk: bytes) -> None:
+        async with self._lock:
+            if not self.is_over:
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def end(self, last: bytes = b"", *, comes_back_later: bool = False) -> None:
+        """Send the last bytes and end the response.
+
+        ``comes_back_later`` tells the client when to listen again. That is no event, so a client that does not know
+        the field reads nothing.
+        """
+        async with self._lock:
+            if self._is_open and not self.is_over:
+                self.is_over = True
+                body = last + _RETRY_LATER if comes_back_later else last
+                await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class ResponseStream:
+    """The response to one request.
+
+    In a session (``events``) what is sent on a stream is kept under ``key`` for a client that comes back;
+    ``tells_place`` says whether the client understands the id of the place at which the stream begins (since MCP
+    2025-11-25). After `detach` another connection goes on with it.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        headers: Headers,
+        *,
+        events: SessionEvents | None = None,
+        key: str = "",
+        tells_place: bool = False,
+        on_begin: Callable[[], None] | None = None,
+    ) -> None:
+        self._send = send
+        self._headers = headers
+        self._events = events
+        self._key = key
+        self._tells_place = tells_place
+        self._on_begin = on_begin
+        self._writer: EventWriter | None = None
+        self._order: anyio.Lock | None = None
+        self._is_detached = False
+        self._is_answered = False
+
+    async def begin(self) -> EventWriter:
+        """Make the response a stream of events, if it is not yet."""
+        if self._writer is None:
+            self._writer = EventWriter(self._send, self._headers)
+            place = self._events.begin(self._key) if self._events is not None and self._tells_place else ""
+            if self._on_begin is not None:
+                self._on_begin()
+            await self._writer.begin(place)
+        return self._writer
+
+    async def write(self, message: dict[str, Any]) -> None:
+        """Send a message that comes before the answer."""
+        self._order = self._order or anyio.Lock()
+        # The first begins the stream, and the others come behind it.
+        async with self._order:
+            writer = await self.begin()
+            if self._events is None:
+                await writer.write(encode(message))
+                return
+            event = self._events.store(self._key, message)
+            if not self._is_detached:
+                await writer.write(event.text, event.id)
+
+    async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK) -> None:
+        """Send the answer and end the response."""
+        self._is_answered = True
+        if self._writer is None:
+            await send_json(self._send, encode(message), self._headers, status)
+            return
+        text, id = encode(message), ""
+        if self._events is not None:
+            event = self._events.store(self._key, message)
+            text, id = event.text, event.id
+        if not self._is_detached:
+            await self._writer.end(_event(text, id))
+
+    async def detach(self) -> None:
+        """End this response: what comes is only kept, for another connection."""
+        self._is_detached = True
+        if self._writer is not None:
+            await self._writer.end()
+
+    def close(self) -> None:
+        """Send nothing more: whoever would be answered has gone."""
+        self._is_answered = True
+
+    async def keep_alive(self) -> None:
+        """Make it a stream and keep that alive until it is answered, or another connection goes on with it."""
+        if self._is_answered:
+            return
+        writer = await self.begin()
+        while not (self._is_answered or writer.is_over):
+            await anyio.sleep(PING_SECONDS)
+            if not self._is_answered:
+                await writer.ping()
+
+
+async def send_events(events: AsyncIterable[SentEvent], receive: Receive, writer: EventWriter) -> None:
+    """Send events until there are no more, or the client goes away."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while True:
+                with anyio.move_on_after(PING_SECONDS) as waited:
+                    while (await receive())["type"] != "http.disconnect":
+                        pass
+                if not waited.cancelled_caught:
+                    tasks.cancel_scope.cancel()
+                    return
+                await writer.ping()
+
+        await writer.begin()
+        tasks.start_soon(watch)
+        async for event in events:
+            await writer.write(event.text, event.id)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,530 @@
+"""The sessions of one address over HTTP (the handshake versions): begun, resumed after a restart, ended for good.
+
+Source: MCP 2025-11-25, basic/transports, streamable HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
+
+from truename.gateway.http.replay import STANDALONE, SentEvent
+from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
+from truename.gateway.http.session_ids import handshake_of
+from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
+from truename.gateway.mcp.messages import answer_to, encode, error
+from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.room import whose
+from truename.gateway.traffic import count_on
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+
+    from anyio.abc import TaskGroup
+    from starlette.requests import HTTPConnection
+    from starlette.types import Receive, Scope, Send
+
+    from truename.gateway.http.replay import Position, Replay
+    from truename.gateway.http.session_ids import Handshake
+    from truename.gateway.http.session_record import SessionRecord
+    from truename.gateway.room import Share
+    from truename.policy.principal import Principal
+
+    Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]
+    Message = dict[str, Any]
+
+__all__ = ["SESSION_HEADER", "Sessions", "accepts", "header"]
+
+SESSION_HEADER: Final = b"mcp-session-id"
+_LAST_EVENT: Final = b"last-event-id"
+_VERSION: Final = b"mcp-protocol-version"
+# Until then an answer can be one JSON body; afterwards its client has a stream that it can come back for.
+PATIENCE: Final = 0.1
+# Clients of this version and later know where a stream begins, and come back for it.
+_RESUMABLE: Final = "2025-11-25"
+_USUAL: Final = "application/json, text/event-stream"
+_JSON: Final = ("application/json", "application/*")
+_EVENTS: Final = ("text/event-stream", "text/*")
+_BITS: Final = 40
+# The code of the SDKs for a request that its client cancelled (MCP has none).
+_REQUEST_CANCELLED: Final = -32800
+_MOST_LOST: Final = 1_000
+_LONGEST_NUMBER: Final = 17
+_ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
+_NOT_FOUND: Final = "Session not found"
+_FULL: Final = "Too many open sessions"
+_MISSING: Final = "Bad Request: Missing session ID"
+_NOT_ALLOWED: Final = "Method Not Allowed"
+_NO_STREAM: Final = "Not Acceptable: Client must accept text/event-stream"
+_ONE_STREAM: Final = "Conflict: Only one SSE stream is allowed per session"
+_GONE: Final = (
+    "The events after this Last-Event-ID belong to another session or are no longer stored: go on without it. A call "
+    "without a result may have been run."
+)
+_DONE: Final = "This stream has ended: its request was answered."
+_LOST: Final = (
+    "The gateway was restarted while this request was being answered. Whether it took effect is unknown; check before "
+    "you repeat it."
+)
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return the first header with this name (in lower case)."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+def accepts(scope: Scope) -> tuple[bool, bool]:
+    """Return whether a client accepts JSON, and streams of events (RFC 9110, section 12.5.1, without weights).
+
+    >>> accepts({"headers": [(b"accept", b"text/*, application/json;q=0.9")]}), accepts({"headers": []})
+    ((True, True), (False, False))
+    """
+    said = header(scope, b"accept") or ""
+    if said == _USUAL:
+        return True, True
+    kinds = {kind.partition(";")[0].strip().lower() for kind in said.split(",")}
+    has_json, has_events = (bool(kinds & {"*/*", *one}) for one in (_JSON, _EVENTS))
+    return has_json, has_events
+
+
+class Session:
+    """One session: its client, the requests that run, and the streams that are open."""
+
+    def __init__(
+        self, id: str, principal: Principal, replay: Replay, *, first: int = 1, is_resumed: bool = False
+    ) -> None:
+        self.id = id
+        self.principal = principal
+        self.is_resumed = is_resumed
+        self.headers = [(SESSION_HEADER, id.encode("ascii"))]
+        self.requests = PendingRequests(first)
+        self.connection = ClientConnection(Channel(self._tell, self.requests))
+        self.events = replay.session(self._is_live)
+        self.streams: dict[str, ResponseStream] = {}
+        # Of another process: requests whose clients were told that they are lost.
+        self.lost: set[str] = set()
+        self.on_listening: Callable[[], object] | None = None
+        self.open_requests = 0
+        self.last_use = 0.0
+        self.is_over = False
+        self._running: dict[str, list[anyio.CancelScope]] = {}
+        self._listener: tuple[EventWriter, anyio.CancelScope] | None = None
+
+    def _is_live(self, key: str) -> bool:
+        return key in self.streams or (key == STANDALONE and self._listener is not None)
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether the client has its standalone stream open."""
+        return self._listener is not None
+
+    async def _tell(self, message: Message) -> None:
+        """Send a message that belongs to no request; it is kept for a client that listens later."""
+        event = self.events.store(STANDALONE, message)
+        if self._listener is not None:
+            await self._listener[0].write(event.text, event.id)
+
+    @contextmanager
+    def running(self, id: object) -> Iterator[anyio.CancelScope]:
+        """Run a request in this block, which `cancel` and the end of the session break off."""
+        key = str(id)
+        with anyio.CancelScope() as scope:
+            scopes = self._running.setdefault(key, [])
+            scopes.append(scope)
+            try:
+                yield scope
+            finally:
+                scopes.remove(scope)
+                if not scopes and self._running.get(key) is scopes:
+                    del self._running[key]
+
+    def cancel(self, id: object) -> None:
+        """Break off a request that the client cancels."""
+        for scope in self._running.get(str(id), ()):
+            scope.cancel()
+
+    @contextmanager
+    def listening(self, writer: EventWriter) -> Iterator[anyio.CancelScope]:
+        """Have what belongs to no request sent to this stream while the block lasts."""
+        with anyio.CancelScope() as scope:
+            own = self._listener = writer, scope
+            try:
+                yield scope
+            finally:
+                if self._listener is own:
+                    self._listener = None
+
+    async def detach(self, key: str) -> None:
+        """End the connection on which a stream is sent: another goes on with it."""
+        if key == STANDALONE:
+            if self._listener is not None:
+                listener, self._listener = self._listener, None
+                listener[1].cancel()
+        elif (stream := self.streams.pop(key, None)) is not None:
+            await stream.detach()
+
+    def end(self) -> None:
+        """Break off all requests and streams; what was kept for the client is let go."""
+        self.is_over = True
+        self.requests.close()
+        self.events.close()
+        for scopes in list(self._running.values()):
+            for scope in scopes:
+                scope.cancel()
+        if self._listener is not None:
+            self._listener[1].cancel()
+
+
+class Sessions:
+    """The sessions of one address, bounded over all addresses: ``beside`` are those of the others and these.
+
+    ``answer`` answers requests. ``record`` issues the ids, and tells which of those that are not served now go on: one
+    that was issued for the same principal at the same ``address`` is opened anew, as it was agreed on. For every other
+    id the answer is 404. ``replay`` keeps what was sent for clients that come back. ``joined`` is told of a session
+    that goes on, ``told`` when its client listens again. ``lasts`` is how many seconds a session lasts without a
+    request or an open stream. ``tasks`` run what lasts longer than a request.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        beside: Iterable[Sessions],
+        address: str,
+        record: SessionRecord,
+        replay: Replay,
+        share: Share,
+        lasts: float,
+        tasks: TaskGroup,
+        joined: Callable[[ClientConnection], None],
+        told: Callable[[ClientConnection], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._answer = answer
+        self._beside = beside
+        self._address = address
+        self._record = record
+        self._replay = replay
+        self._share = share
+        self._lasts = lasts
+        self._tasks = tasks
+        self._joined = joined
+        self._told = told
+        self._sessions: dict[str, Session] = {}
+        self._resuming = anyio.Lock()
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open here."""
+        return len(self._sessions)
+
+    def sessions_of(self, principal: Principal) -> int:
+        """Return how many sessions of a principal are open here, whatever OAuth client began them."""
+        who = _person(principal)
+        return sum(_person(session.principal) == who for session in self._sessions.values())
+
+    def note_use(self) -> None:
+        """Note which sessions have a request or a stream open now."""
+        for session in self._sessions.values():
+            if session.open_requests:
+                self._record.use(session.id)
+
+    def end(self) -> None:
+        """End all sessions here, without ending them for good: they go on when their clients come back."""
+        for session in list(self._sessions.values()):
+            self._discard(session)
+
+    async def closed(self) -> None:
+        """End all sessions here, and wait until what they had to do at their end is done."""
+        sessions = list(self._sessions.values())
+        self._sessions.clear()
+        for session in sessions:
+            session.end()
+        for session in sessions:
+            await session.connection.close()
+
+    async def post(self, principal: Principal, kind: str, message: Message, http: HTTPConnection, send: Send) -> None:
+        """Answer a message that was posted."""
+        if kind == "request" and message["method"] == "initialize" and header(http.scope, SESSION_HEADER) is None:
+            await self._begun(principal, message, http, send)
+            return
+        session = await self._session(principal, http.scope, send)
+        if session is None:
+            return
+        with self._used(session):
+            if kind == "request":
+                await self._respond(session, message, http, send)
+                return
+            await send_nothing(send, HTTPStatus.ACCEPTED, session.headers)
+            if kind == "response":
+                session.requests.answered(message)
+            else:
+                await _notified(session, message["method"], message.get("params") or {})
+
+    async def get(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a client what belongs to no request, or what it missed of a stream that broke off."""
+        session = await self._session(principal, scope, send)
+        if session is None:
+            return
+        with self._used(session):
+            if not accepts(scope)[1]:
+                await _refuse(send, _NO_STREAM, HTTPStatus.NOT_ACCEPTABLE, session)
+            elif last := header(scope, _LAST_EVENT):
+                await self._replayed(session, last, scope, receive, send)
+            else:
+                await self._listen(session, receive, send)
+
+    async def delete(self, principal: Principal, scope: Scope, send: Send) -> None:
+        """End a session for good."""
+        session = await self._session(principal, scope, send, ends=True)
+        if session is None:
+            return
+        # Written down before it is said to be ended.
+        await self._record.end(self._place(principal), session.id)
+        self._discard(session)
+        await send_nothing(send, HTTPStatus.OK, session.headers)
+
+    async def other(self, principal: Principal, scope: Scope, send: Send) -> None:
+        """Refuse a method of HTTP that sessions do not have."""
+        session = await self._session(principal, scope, send)
+        if session is not None:
+            await _refuse(send, _NOT_ALLOWED, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
+
+    async def _session(self, principal: Principal, scope: Scope, send: Send, *, ends: bool = False) -> Session | None:
+        """Return the session that a request names; None if there is none for this principal, which is answered."""
+        id = header(scope, SESSION_HEADER)
+        if id is None:
+            await _refuse(send, _MISSING, HTTPStatus.BAD_REQUEST)
+            return None
+        session = self._sessions.get(id)
+        if session is not None and _owner(session.principal) == _owner(principal) and not session.is_over:
+            return session
+        if self._record.issued(self._place(principal), id) is None:
+            await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
+            return None
+        return await self._resumed(id, principal, send, ends=ends)
+
+    async def _resumed(self, id: str, principal: Principal, send: Send, *, ends: bool) -> Session | None:
+        """Open a session anew that was issued here before, or end it."""
+        place = self._place(principal)
+        async with self._resuming:
+            if (session := self._sessions.get(id)) is not None and not session.is_over:
+                # Of the requests that come first after a restart, another one was quicker.
+                return session
+            if (handshake := await self._record.good(place, id)) is None:
+                await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
+                return None
+            if ends:
+                await self._record.end(place, id)
+                await send_nothing(send, HTTPStatus.OK, [])
+                return None
+            if not self._has_room(principal):
+                await _refuse(send, _FULL, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+                return None
+            return self._open_anew(id, principal, handshake)
+
+    def _open_anew(self, id: str, principal: Principal, handshake: Handshake) -> Session:
+        # An answer to what the process before asked is for no question of this one.
+        session = Session(id, principal, self._replay, first=secrets.randbits(_BITS), is_resumed=True)
+        session.connection.agree(handshake.version, handshake.client)
+        session.connection.is_initialized = True
+        self._joined(session.connection)
+        session.on_listening = partial(self._tasks.start_soon, self._told, session.connection)
+        self._register(session)
+        return session
+
+    def _register(self, session: Session) -> None:
+        self._sessions[session.id] = session
+        self._watch(session)
+
+    def _watch(self, session: Session) -> None:
+        """End a session when it was not used for long."""
+        loop = asyncio.get_running_loop()
+        session.last_use = loop.time()
+
+        def look() -> None:
+            if session.is_over:
+                return
+            left = session.last_use + self._lasts - loop.time()
+            if session.open_requests or left > 0:
+                loop.call_later(max(left, self._lasts / 10 if session.open_requests else 0.0), look)
+            else:
+                self._discard(session)
+
+        loop.call_later(self._lasts, look)
+
+    def _discard(self, session: Session) -> None:
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
+        if not session.is_over:
+            session.end()
+            self._tasks.start_soon(session.connection.close)
+
+    @contextmanager
+    def _used(self, session: Session) -> Iterator[None]:
+        session.open_requests += 1
+        self._record.use(session.id)
+        try:
+            yield
+        finally:
+            session.open_requests -= 1
+            session.last_use = asyncio.get_running_loop().time()
+            if not session.is_over:
+                self._record.use(session.id)
+
+    def _has_room(self, principal: Principal) -> bool:
+        here = (self, *(one for one in self._beside if one is not self))
+        held = sum(one.sessions_of(principal) for one in here)
+        taken = sum(one.open_sessions for one in here)
+        return self._share.fits(held, taken, is_alone=whose(principal) is None)
+
+    def _place(self, principal: Principal) -> str:
+        """Return whose a session is, and where."""
+        return json.dumps([_owner(principal), self._address])
+
+    async def _begun(self, principal: Principal, message: Message, http: HTTPConnection, send: Send) -> None:
+        if not self._has_room(principal):
+            await _refuse(send, _FULL, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+            return
+        id = self._record.issue(self._place(principal), handshake_of(message))
+        session = Session(id, principal, self._replay)
+        self._register(session)
+        is_begun = False
+        try:
+            with self._used(session):
+                is_begun = await self._respond(session, message, http, send)
+        finally:
+            if not is_begun:
+                self._discard(session)
+
+    async def _respond(self, session: Session, message: Message, http: HTTPConnection, send: Send) -> bool:
+        """Answer a request; return whether the answer was a result."""
+        id, key, params = message["id"], str(message["id"]), message.get("params")
+        version = header(http.scope, _VERSION) or session.connection.protocol_version
+        stream = ResponseStream(
+            send,
+            session.headers,
+            events=session.events,
+            key=key,
+            tells_place=version >= _RESUMABLE,
+            on_begin=lambda: session.streams.__setitem__(key, stream),
+        )
+        channel = Channel(stream.write, session.requests, progress_token=progress_token(params))
+        request = Request(message["method"], params, id, session.connection, channel, http)
+        late = asyncio.get_running_loop().call_later(PATIENCE, self._tasks.start_soon, stream.keep_alive)
+        try:
+            with session.running(id) as scope:
+                answer = await answer_to(id, self._answer(request))
+            if scope.cancelled_caught:
+                code, text = (
+                    (CONNECTION_CLOSED, "Connection closed")
+                    if session.is_over
+                    else (_REQUEST_CANCELLED, "Request cancelled")
+                )
+                answer = error(id, code, text)
+            channel.close()
+            await stream.answer(answer)
+        finally:
+            channel.close()
+            late.cancel()
+            if session.streams.get(key) is stream:
+                del session.streams[key]
+        return "result" in answer
+
+    async def _listen(self, session: Session, receive: Receive, send: Send) -> None:
+        if session.is_listening:
+            await _refuse(send, _ONE_STREAM, HTTPStatus.CONFLICT, session)
+            return
+        writer = EventWriter(send, session.headers)
+
+        async def following() -> AsyncIterator[SentEvent]:
+            await anyio.sleep_forever()
+            yield SentEvent("", b"")
+
+        await self._listened(session, writer, following(), receive)
+
+    async def _listened(
+        self, session: Session, writer: EventWriter, events: AsyncIterator[SentEvent], receive: Receive
+    ) -> None:
+        with session.listening(writer):
+            if session.on_listening is not None:
+                tell, session.on_listening = session.on_listening, None
+                tell()
+            await send_events(events, receive, writer)
+        await writer.end(comes_back_later=True)
+
+    async def _replayed(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
+        position = session.events.after(last)
+        if position is None and session.is_resumed and (key := session.events.elsewhere(last)) is not None:
+            await self._resumed_stream(session, key, last, receive, send)
+        elif position is None:
+            await _refuse(send, _GONE, HTTPStatus.BAD_REQUEST, session)
+        elif session.events.is_done(position):
+            # After an empty stream some clients would ask for the next one.
+            await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
+        else:
+            await self._followed(session, position, scope, receive, send)
+
+    async def _followed(self, session: Session, position: Position, scope: Scope, receive: Receive, send: Send) -> None:
+        if (live := session.events.live_key(position)) is not None:
+            # The client has lost that connection, though it is not noticed here yet.
+            await session.detach(live)
+        writer, events = EventWriter(send, session.headers), session.events.following(position)
+        is_standalone = position.stream.key == STANDALONE
+        if not is_standalone:
+            count_on(scope)
+        await send_events(events, receive, writer)
+        await writer.end(comes_back_later=is_standalone)
+
+    async def _resumed_stream(self, session: Session, key: str, last: str, receive: Receive, send: Send) -> None:
+        """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
+        if key == STANDALONE:
+            await self._listen(session, receive, send)
+        elif key in session.lost:
+            await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
+        else:
+            if len(session.lost) < _MOST_LOST:
+                session.lost.add(key)
+            # The client's number, if it was one: in a string of digits it is told apart nowhere else.
+            id = int(key) if key.isdecimal() and len(key) < _LONGEST_NUMBER else key
+            writer = EventWriter(send, session.headers)
+            await writer.begin()
+            await writer.write(encode(error(id, INTERNAL_ERROR, _LOST)), last)
+            await writer.end()
+
+
+async def _notified(session: Session, method: str, params: Mapping[str, Any]) -> None:
+    if method == "notifications/initialized":
+        session.connection.is_initialized = True
+    elif method == "notifications/cancelled":
+        session.cancel(params.get("requestId"))
+    elif method == "notifications/progress":
+        await session.requests.progressed(params)
+
+
+async def _refuse(
+    send: Send,
+    text: str,
+    status: HTTPStatus,
+    session: Session | None = None,
+    *more: tuple[bytes, bytes],
+    code: int = INVALID_REQUEST,
+) -> None:
+    headers = [*([] if session is None else session.headers), *more]
+    await send_json(send, encode(error(None, code, text)), headers, status)
+
+
+def _person(principal: Principal) -> tuple[str, str] | None:
+    return None if whose(principal) is None else (principal.issuer, principal.name)
+
+
+def _owner(principal: Principal) -> tuple[str, str, str] | None:
+    """Return to whom a session is bound: a person, by the OAuth client that acts for them."""
+    return None if whose(principal) is None else (principal.client, principal.issuer, principal.name)

@@ -1,0 +1,265 @@
+"""Streamable HTTP: one request of a client, in the version that its header names.
+
+Source: MCP 2025-11-25 and 2026-07-28, basic/transports; SEP-2243 (headers that repeat the body).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    InboundLadderRejection,
+    InboundModernRoute,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+    unsupported_protocol_version_rejection,
+    validate_mcp_param_headers,
+)
+from mcp_types import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import HTTPConnection
+
+from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
+from truename.gateway.http.sessions import accepts, header
+from truename.gateway.mcp.connection import Channel, ClientConnection
+from truename.gateway.mcp.messages import answer_to, encode, error, kind_of, parse
+from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.protocol.entries import has_more_entries, too_many_entries
+from truename.gateway.protocol.lines import id_at_ends
+from truename.gateway.protocol.sdk import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from anyio.abc import TaskGroup
+    from starlette.types import Receive, Scope, Send
+
+    from truename.gateway.http.sessions import Answer, Sessions
+    from truename.policy.principal import Principal
+
+__all__ = ["ON_DISCONNECT", "StreamableHttp"]
+
+ON_DISCONNECT: Final = "truename.on_disconnect"
+"""Where a web server that can do so puts a function into the scope; what is given to it is called when the client has
+disconnected, and what it returns takes that back."""
+
+_VERSION: Final = b"mcp-protocol-version"
+_TOO_LARGE: Final = b"Request body too large"
+_NO_JSON: Final = b"Invalid Content-Type header"
+_NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
+_ONE_MESSAGE: Final = "Body must be a single JSON-RPC request or notification object"
+_ALLOWED: Final = (b"allow", b"POST")
+_TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
+_LISTEN: Final = "subscriptions/listen"
+
+
+class StreamableHttp:
+    """Answers the requests to one address.
+
+    ``answer`` answers requests of MCP, ``schema_of`` returns the input schema of a tool by name (for headers that
+    repeat arguments). A body may have ``max_body`` bytes, and ``max_entries`` keys and items.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        sessions: Sessions,
+        schema_of: Callable[[str], Any],
+        *,
+        max_body: int,
+        max_entries: int,
+        tasks: TaskGroup,
+    ) -> None:
+        self._answer = answer
+        self.sessions = sessions
+        self._schema_of = schema_of
+        self._max_body = max_body
+        self._max_entries = max_entries
+        self._tasks = tasks
+
+    async def handle(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        body = await self._body(scope, receive, send)
+        if body is None:
+            return
+        if await has_more_entries(body, self._max_entries):
+            refused = error(id_at_ends(body), INVALID_REQUEST, too_many_entries(self._max_entries))
+            await send_json(send, encode(refused), [], HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return
+        version, method = header(scope, _VERSION), scope["method"]
+        if method == "POST" and not (header(scope, b"content-type") or "").lower().startswith("application/json"):
+            await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
+        elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self._stateless(version, body, scope, receive, send)
+        elif method == "POST":
+            await self._posted(principal, body, scope, send)
+        elif method == "GET":
+            await self.sessions.get(principal, scope, receive, send)
+        elif method == "DELETE":
+            await self.sessions.delete(principal, scope, send)
+        else:
+            await self.sessions.other(principal, scope, send)
+
+    async def _body(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
+        """Return the whole body; None for one that is too large, which is answered, or whose client has gone."""
+        declared = header(scope, b"content-length")
+        parts, size = list[bytes](), 0
+        is_too_large = declared is not None and declared.isdigit() and int(declared[:20]) > self._max_body
+        while not is_too_large:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            is_too_large = size > self._max_body
+            if not message.get("more_body", False) and not is_too_large:
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+        await _send_text(send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
+        return None
+
+    async def _posted(self, principal: Principal, body: bytes, scope: Scope, send: Send) -> None:
+        """Answer a message of a session."""
+        if not all(accepts(scope)):
+            refused = error(None, INVALID_REQUEST, _NOT_ACCEPTABLE)
+            await send_json(send, encode(refused), [], HTTPStatus.NOT_ACCEPTABLE)
+            return
+        try:
+            kind, message = parse(body)
+        except MCPError as problem:
+            refused = error(None, problem.code, problem.message)
+            await send_json(send, encode(refused), [], HTTPStatus.BAD_REQUEST)
+            return
+        await self.sessions.post(principal, kind, message, HTTPConnection(scope), send)
+
+    async def _stateless(self, version: str, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of 2026-07-28, which needs no session."""
+        has_json, has_events = accepts(scope)
+        if scope["method"] != "POST":
+            await send_nothing(send, HTTPStatus.METHOD_NOT_ALLOWED, [_ALLOWED])
+        elif not (has_json and has_events):
+            await send_nothing(send, HTTPStatus.NOT_ACCEPTABLE, [])
+        else:
+            message = await _one_message(body, send)
+            if message is None:
+                return
+            if "id" not in message:
+                await _acknowledge(version, send)
+                return
+            http = HTTPConnection(scope)
+            route = self._route(message, http)
+            if isinstance(route, InboundLadderRejection):
+                await _reject(route, message["id"], send)
+            else:
+                await self._exchange(route, message, http, receive, send)
+
+    def _route(self, message: dict[str, Any], http: HTTPConnection) -> InboundModernRoute | InboundLadderRejection:
+        """Return the version and the client of a request, or why its headers and its body contradict each other."""
+        pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.scope["headers"]]
+        if (twice := find_duplicated_routing_header(pairs)) is not None:
+            return InboundLadderRejection(code=HEADER_MISMATCH, message=f"{twice} header appears more than once")
+        found = classify_inbound_request(message, headers=dict(pairs))
+        if isinstance(found, InboundLadderRejection) or message["method"] != "tools/call":
+            return found
+        params = message.get("params") or {}
+        name, arguments = params.get("name"), params.get("arguments")
+        repeated = any(key.startswith("mcp-param-") for key, _ in pairs)
+        if not isinstance(name, str) or not isinstance(arguments, dict | None) or not (arguments or repeated):
+            return found
+        schema = self._schema_of(name)
+        if schema is None:
+            return found
+        return validate_mcp_param_headers(schema, arguments or {}, http.headers) or found
+
+    async def _exchange(
+        self, route: InboundModernRoute, message: dict[str, Any], http: HTTPConnection, receive: Receive, send: Send
+    ) -> None:
+        """Answer one request; the client cancels it by disconnecting."""
+        id, params = message["id"], message.get("params")
+        connection = ClientConnection.of_request(route.protocol_version, route.client_info, route.client_capabilities)
+        stream = ResponseStream(send, [])
+        channel = Channel(stream.write, progress_token=progress_token(params))
+        request = Request(message["method"], params, id, connection, channel, http)
+        late = asyncio.get_running_loop().call_later(PING_SECONDS, self._tasks.start_soon, stream.keep_alive)
+        try:
+            with anyio.CancelScope() as scope:
+                async with _Disconnecting(http.scope, receive, scope):
+                    answer = await answer_to(id, self._answer(request))
+                    channel.close()
+                    status = ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
+                    await stream.answer(answer, status)
+        finally:
+            channel.close()
+            late.cancel()
+            stream.close()
+            await connection.close()
+
+
+class _Disconnecting:
+    """Cancels a scope when the client disconnects, while the block lasts."""
+
+    def __init__(self, scope: Mapping[str, Any], receive: Receive, cancel: anyio.CancelScope) -> None:
+        self._register = scope.get(ON_DISCONNECT)
+        self._receive = receive
+        self._cancel = cancel
+        self._tasks: TaskGroup | None = None
+        self._take_back: Callable[[], None] | None = None
+
+    async def __aenter__(self) -> None:
+        if self._register is not None:
+            self._take_back = self._register(self._cancel.cancel)
+            return
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._watch)
+
+    async def __aexit__(self, *failure: Any) -> bool | None:
+        if self._take_back is not None:
+            self._take_back()
+            return None
+        assert self._tasks is not None  # noqa: S101 - one or the other
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(*failure)
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._cancel.cancel()
+
+
+async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:
+    """Return the request or notification in a body; None for anything else, which is answered."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        await send_json(send, encode(error(None, PARSE_ERROR, "Parse error")), [], HTTPStatus.BAD_REQUEST)
+        return None
+    if kind_of(content) in {"request", "notification"}:
+        message: dict[str, Any] = content
+        return message
+    await send_json(send, encode(error(None, INVALID_REQUEST, _ONE_MESSAGE)), [], HTTPStatus.BAD_REQUEST)
+    return None
+
+
+async def _acknowledge(version: str, send: Send) -> None:
+    """Accept a notification and drop it: a client of 2026-07-28 has none that would mean anything over HTTP."""
+    rejection = unsupported_protocol_version_rejection(version)
+    if rejection is not None:
+        await _reject(rejection, None, send)
+        return
+    await send_nothing(send, HTTPStatus.ACCEPTED, [])
+
+
+async def _reject(rejection: InboundLadderRejection, id: Any, send: Send) -> None:
+    status = ERROR_CODE_HTTP_STATUS.get(rejection.code, HTTPStatus.BAD_REQUEST)
+    await send_json(send, encode(error(id, rejection.code, rejection.message, rejection.data)), [], status)
+
+
+async def _send_text(send: Send, status: HTTPStatus, text: bytes) -> None:
+    head = [_TEXT, (b"content-length", b"%d" % len(text))]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": text})

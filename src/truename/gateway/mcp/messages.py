@@ -1,0 +1,129 @@
+"""JSON-RPC 2.0 messages: read strictly, built, and written as JSON."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from truename.gateway.faults import printable
+from truename.gateway.protocol.sdk import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from mcp_types import RequestId
+
+__all__ = [
+    "answer_to",
+    "encode",
+    "error",
+    "is_answer",
+    "kind_of",
+    "notification",
+    "parse",
+    "response",
+]
+
+log: Final = logging.getLogger("truename.gateway")
+
+Kind = Literal["request", "notification", "response"]
+Message = dict[str, Any]
+
+_NOT_A_MESSAGE: Final = "The body is not a single JSON-RPC message; nothing was run."
+_UNWRITABLE: Final = "The response cannot be serialised as JSON."
+
+
+def parse(text: bytes) -> tuple[Kind, Message]:
+    """Return a message and its kind. Raises `MCPError`: PARSE_ERROR, INVALID_REQUEST."""
+    try:
+        content = from_json(text)
+    except ValueError as problem:
+        raise MCPError(PARSE_ERROR, f"Parse error: {problem}") from problem
+    kind = kind_of(content)
+    if kind is None:
+        raise MCPError(INVALID_REQUEST, _NOT_A_MESSAGE)
+    return kind, content
+
+
+def kind_of(content: object) -> Kind | None:
+    """Return what a JSON value is as a message (JSON-RPC 2.0, sections 4 and 5); None for what is none.
+
+    >>> kind_of({"jsonrpc": "2.0", "id": 1, "method": "ping"}), kind_of({"jsonrpc": "2.0", "id": None, "method": "x"})
+    ('request', None)
+    """
+    if not isinstance(content, dict) or content.get("jsonrpc") != "2.0":
+        return None
+    if "method" in content:
+        is_whole = isinstance(content["method"], str) and isinstance(content.get("params"), dict | None)
+        is_request = "id" in content
+        if not is_whole or (is_request and not _is_id(content["id"])):
+            return None
+        return "request" if is_request else "notification"
+    is_related = "id" in content and (content["id"] is None or _is_id(content["id"]))
+    is_outcome = isinstance(content.get("result"), dict) or _is_error(content.get("error"))
+    return "response" if is_related and is_outcome else None
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("code"), int) and isinstance(value.get("message"), str)
+
+
+def response(id: RequestId, result: Mapping[str, Any]) -> Message:
+    """Build a successful response."""
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def error(id: RequestId | None, code: int, text: str, data: object = None) -> Message:
+    """Build an error response; ``id`` is None where the request's own could not be read."""
+    content: dict[str, Any] = {"code": code, "message": text}
+    return {"jsonrpc": "2.0", "id": id, "error": content if data is None else {**content, "data": data}}
+
+
+def notification(method: str, params: Mapping[str, Any] | None = None) -> Message:
+    """Build a notification."""
+    return {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
+
+
+def is_answer(message: Mapping[str, Any]) -> bool:
+    """Return whether a message is a response, with a result or an error."""
+    return "method" not in message
+
+
+def encode(message: Message) -> bytes:
+    r"""Write a message as JSON, without line breaks; what cannot be written becomes an error for its request alone.
+
+    >>> encode(response(7, {"text": "\ud83d"})).decode()
+    '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The response cannot be serialised as JSON."}}'
+    """
+    try:
+        return to_json(message, inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError) as problem:
+        log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
+    try:
+        return to_json(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
+    except (PydanticSerializationError, ValueError):
+        return to_json(error(None, INTERNAL_ERROR, _UNWRITABLE))
+
+
+async def answer_to(id: RequestId, answering: Awaitable[Mapping[str, Any]]) -> Message:
+    """Await the result of a request, and return its response; an exception becomes an error response.
+
+    What is not meant for the client (`MCPError`, or pydantic's `ValidationError` of its parameters) is logged.
+    """
+    try:
+        return response(id, await answering)
+    except MCPError as problem:
+        return error(id, problem.code, problem.message, problem.data)
+    except ValidationError:
+        return error(id, INVALID_PARAMS, "Invalid request parameters", "")
+    except Exception:
+        log.exception("a request failed")
+        return error(id, INTERNAL_ERROR, "Internal server error")

@@ -1,0 +1,137 @@
+"""The methods of MCP that clients call: which version has which, what their parameters must be, and their results.
+
+Source: MCP 2024-11-05 to 2026-07-28, the schemas of each version (``mcp_types.methods``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_INFO_META_KEY, InitializeRequestParams
+from mcp_types.methods import SPEC_CLIENT_METHODS, validate_client_request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from truename.gateway.protocol.sdk import MCPError, is_modern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from truename.gateway.mcp.requests import Request
+
+__all__ = ["announced", "check_request", "discovered", "in_envelope", "initialized", "negotiated"]
+
+# May be asked before the handshake.
+_PING: Final = "ping"
+_INPUT_REQUIRED: Final = "input_required"
+# Only results of 2026-07-28 have these.
+_STATELESS: Final = ("resultType", "ttlMs", "cacheScope")
+# What a client may keep: lists change at any time, and differ by principal.
+_CACHE: Final = {"ttlMs": 0, "cacheScope": "private"}
+_CACHED: Final = frozenset(
+    {
+        *("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read"),
+        "server/discover",
+    }
+)
+_CANNOT_ASK: Final = (
+    "This {what} needs to ask the user something, which this client's protocol version does not support; "
+    "nothing was done. Use another {what}, or a client that speaks MCP 2026-07-28."
+)
+
+
+def check_request(request: Request) -> None:
+    """Raise `MCPError` or `pydantic.ValidationError` for a request that the client's version does not have so."""
+    method, params = request.method, request.params
+    if _is_plain_call(request):
+        return
+    if method not in SPEC_CLIENT_METHODS:
+        raise _not_found(method)
+    try:
+        validate_client_request(method, request.protocol_version, params)
+    except KeyError:
+        raise _not_found(method) from None
+    if not request.connection.may_request and method not in {_PING, "initialize"}:
+        raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
+
+
+def _is_plain_call(request: Request) -> bool:
+    """Return whether a request is a call of a tool with nothing else in it, which needs no look at the schema."""
+    params = request.params
+    if request.method != "tools/call" or not params or not request.connection.may_request:
+        return False
+    if is_modern(request.protocol_version):
+        return False
+    return params.keys() <= {"name", "arguments"} and (
+        isinstance(params.get("name"), str) and isinstance(params.get("arguments", {}), dict)
+    )
+
+
+def _not_found(method: str) -> MCPError:
+    return MCPError(METHOD_NOT_FOUND, "Method not found", method)
+
+
+def negotiated(params: Mapping[str, Any] | None) -> tuple[str, InitializeRequestParams]:
+    """Return the version for a session, and what its client says of itself. Raises `pydantic.ValidationError`."""
+    client = InitializeRequestParams.model_validate(params or {}, by_name=False)
+    wanted = client.protocol_version
+    return (wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION), client
+
+
+def initialized(version: str, server: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the result of ``initialize``."""
+    return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}
+
+
+def discovered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the result of ``server/discover``."""
+    return {"supportedVersions": list(MODERN_PROTOCOL_VERSIONS), "capabilities": capabilities}
+
+
+def announced(version: str, offered: Callable[[str], bool]) -> dict[str, Any]:
+    """Build the capabilities; ``offered`` tells which there are beside tools.
+
+    What changes is told in every version: in 2026-07-28 to who listens (``subscriptions/listen``).
+    """
+    found: dict[str, Any] = {}
+    if not is_modern(version) and offered("logging"):
+        found["logging"] = {}
+    if offered("prompts"):
+        found["prompts"] = {"listChanged": True}
+    if offered("resources"):
+        found["resources"] = {"subscribe": True, "listChanged": True}
+    found["tools"] = {"listChanged": True}
+    if offered("completions"):
+        found["completions"] = {}
+    return found
+
+
+def in_envelope(
+    request: Request, result: Mapping[str, Any], server: Mapping[str, Any], what: str = "tool"
+) -> dict[str, Any]:
+    """Give a raw result what the client's version says around it; the rest of it stays as it is.
+
+    ``server`` is the gateway's own ``serverInfo``. Raises `MCPError` where a server asks what this client cannot be
+    asked, unless it was a tool: that is answered with a result that says so.
+    """
+    body = dict(result)
+    meta = body.pop("_meta", None)
+    meta = dict(meta) if isinstance(meta, dict) else {}
+    meta.pop(SERVER_INFO_META_KEY, None)
+    if is_modern(request.protocol_version):
+        body.setdefault("resultType", "complete")
+        if request.method in _CACHED and body["resultType"] != _INPUT_REQUIRED:
+            body = {**_CACHE, **body}
+        meta[SERVER_INFO_META_KEY] = server
+    elif body.get("resultType") == _INPUT_REQUIRED:
+        return _cannot_ask(what)
+    else:
+        for field in _STATELESS:
+            body.pop(field, None)
+    return {**body, "_meta": meta} if meta else body
+
+
+def _cannot_ask(what: str) -> dict[str, Any]:
+    text = _CANNOT_ASK.format(what=what)
+    if what != "tool":
+        raise MCPError(INVALID_REQUEST, text)
+    return {"content": [{"type": "text", "text": text}], "isError": True}

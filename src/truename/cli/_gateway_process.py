@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 from functools import partial
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -177,7 +178,9 @@ def run(
                     report_form=report_form,
                     reloads=reloads,
                     shutdown=shutdown,
-                )
+                ),
+                # There is no wheel of it for some platforms.
+                backend_options={"use_uvloop": find_spec("uvloop") is not None},
             )
     finally:
         if bound is not None:

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import h11
+import httptools
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from truename.errors import ConfigError
 
@@ -25,20 +25,25 @@ __all__ = ["WebServer", "bind"]
 
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
+_LONGEST_HEAD: Final = 64 * 1024
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n"
     b"content-length: 21\r\n\r\nToo many connections."
 )
 
 
-class _Impatient(H11Protocol):
-    """Closes connections on which a request was begun and is not sent whole in time: head, or head and body.
+class _BoundedProtocol(HttpToolsProtocol):
+    """Uvicorn's protocol over llhttp, with bounds: on the head of a request, and on the time that a request may take.
 
-    What is no HTTP behind the head of a request ends that request too: uvicorn would go on with it, begin a second
-    answer within the first, and write what comes of that into the log, once for each connection of anybody.
+    A connection is closed on which a request was begun and is not sent whole in time: head, or head and body. Bytes
+    that are not HTTP end the request before them too: uvicorn would go on with it, and begin a second response within
+    the first.
     """
 
     _half_sent: asyncio.TimerHandle | None = None
+    _is_reading = False
+    _is_in_head = False
+    _head_size = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
@@ -59,12 +64,7 @@ class _Impatient(H11Protocol):
     @property
     def is_waiting(self) -> bool:
         """Whether nothing is being answered here, or what is to be answered is not sent whole."""
-        return self._waiting() or not self._has_begun or self.cycle.response_complete
-
-    @property
-    def _has_begun(self) -> bool:
-        """Whether the head of a request has come; uvicorn has no cycle before."""
-        return self.scope is not None
+        return self._waiting() or self.cycle is None or self.cycle.response_complete
 
     @property
     def unread(self) -> int:
@@ -80,7 +80,7 @@ class _Impatient(H11Protocol):
 
     def drop(self) -> None:
         """Close it at once; who has not sent the head of a request yet reads that there are too many."""
-        if self._has_begun or self.transport.is_closing():
+        if self.cycle is not None or self.transport.is_closing():
             self.transport.abort()
         else:
             self.transport.write(_TOO_MANY)
@@ -91,9 +91,49 @@ class _Impatient(H11Protocol):
         await self.flow.drain()
         return not self.transport.is_closing()
 
-    def handle_events(self) -> None:
-        # Called for whatever was received, and for what had to wait for the end of an answer.
-        super().handle_events()
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log."""
+        self._unset_keepalive_if_required()
+        # A header that is not whole yet is in the parser, which has no bound.
+        self._head_size += len(data) if self._is_in_head else 0
+        try:
+            if self._head_size > _LONGEST_HEAD:
+                self.send_400_response("The head of the request is too large.")
+            else:
+                self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # HTTP goes on, as if no upgrade had been offered (RFC 9110, section 7.8).
+            self.parser = httptools.HttpRequestParser(self)
+            if rest := data[upgrade.args[0] :]:
+                self.data_received(rest)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        self._watch()
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._is_reading = self._is_in_head = True
+        self._head_size = 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._head_size += len(name) + len(value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer."""
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note that the request came whole."""
+        self._is_reading = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request."""
+        super().on_response_complete()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -105,12 +145,12 @@ class _Impatient(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say that it is no HTTP, if nothing was said yet, and have nobody wait for the rest of the request."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        is_unsaid = not is_answering or not (self.cycle.response_started or self.cycle.scope["method"] == "HEAD")
+        if is_answering:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        # The answer to HEAD has no body, and this one has.
-        is_unsaid = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] != "HEAD"
-        if is_unsaid or self.conn.our_state is h11.IDLE:
+        if is_unsaid:
             super().send_400_response(msg)
         else:
             self.transport.close()
@@ -123,10 +163,7 @@ class _Impatient(H11Protocol):
 
     def _waiting(self) -> bool:
         """Tell whether the client owes us the rest of a request, or its first."""
-        state = self.conn.their_state
-        return state is h11.SEND_BODY or (
-            state is h11.IDLE and (self.cycle is None or bool(self.conn.trailing_data[0]))
-        )
+        return self._is_reading or self.cycle is None
 
     def _forget(self) -> None:
         if self._half_sent is not None:
@@ -151,7 +188,7 @@ class WebServer(uvicorn.Server):
     def __init__(self, app: Callable[..., Any], limits: ConnectionLimits) -> None:
         config = _Config(
             app,
-            http=_Impatient,
+            http=_BoundedProtocol,
             log_config=None,
             access_log=False,
             lifespan="off",

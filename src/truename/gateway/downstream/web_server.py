@@ -42,6 +42,8 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     _half_sent: asyncio.TimerHandle | None = None
     _is_reading = False
+    # The head of a request has come.
+    _has_begun = False
     _is_in_head = False
     _head_size = 0
 
@@ -64,7 +66,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     @property
     def is_waiting(self) -> bool:
         """Whether nothing is being answered here, or what is to be answered is not sent whole."""
-        return self._waiting() or self.cycle is None or self.cycle.response_complete
+        return self._waiting() or not self._has_begun or self.cycle.response_complete
 
     @property
     def unread(self) -> int:
@@ -80,7 +82,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def drop(self) -> None:
         """Close it at once; who has not sent the head of a request yet reads that there are too many."""
-        if self.cycle is not None or self.transport.is_closing():
+        if self._has_begun or self.transport.is_closing():
             self.transport.abort()
         else:
             self.transport.write(_TOO_MANY)
@@ -94,13 +96,8 @@ class _BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log."""
         self._unset_keepalive_if_required()
-        # A header that is not whole yet is in the parser, which has no bound.
-        self._head_size += len(data) if self._is_in_head else 0
         try:
-            if self._head_size > _LONGEST_HEAD:
-                self.send_400_response("The head of the request is too large.")
-            else:
-                self.parser.feed_data(data)
+            self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             # HTTP goes on, as if no upgrade had been offered (RFC 9110, section 7.8).
             self.parser = httptools.HttpRequestParser(self)
@@ -108,6 +105,10 @@ class _BoundedProtocol(HttpToolsProtocol):
                 self.data_received(rest)
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
+        # A header that is not whole yet is in the parser, which has no bound.
+        self._head_size += len(data) if self._is_in_head else 0
+        if self._head_size > _LONGEST_HEAD:
+            self.send_400_response("The head of the request is too large.")
         self._watch()
 
     def on_message_begin(self) -> None:
@@ -116,14 +117,9 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._head_size = 0
         super().on_message_begin()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        self._head_size += len(name) + len(value)
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Begin to answer."""
-        self._is_in_head = False
+        self._is_in_head, self._has_begun = False, True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -145,8 +141,11 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say that it is no HTTP, if nothing was said yet, and have nobody wait for the rest of the request."""
-        is_answering = self.cycle is not None and not self.cycle.response_complete
-        is_unsaid = not is_answering or not (self.cycle.response_started or self.cycle.scope["method"] == "HEAD")
+        is_answering = self._has_begun and not self.cycle.response_complete
+        # In the middle of a body, the last response is the one to this request.
+        is_body = self._is_reading and not self._is_in_head
+        is_begun = is_body and (self.cycle.response_started or self.cycle.scope["method"] == "HEAD")
+        is_unsaid = not is_begun if is_body else not is_answering
         if is_answering:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -163,7 +162,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def _waiting(self) -> bool:
         """Tell whether the client owes us the rest of a request, or its first."""
-        return self._is_reading or self.cycle is None
+        return self._is_reading or not self._has_begun
 
     def _forget(self) -> None:
         if self._half_sent is not None:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections to servers, kept between requests: h11 on asyncio's transports, as a transport of httpx2.
+"""HTTP/1.1 connections to servers, kept between requests: llhttp on asyncio's transports.
 
 httpx2's own pool looks at all its connections for each request, and goes through several layers for each piece of it:
 that is most of what a forwarded call costs.
@@ -7,16 +7,16 @@ that is most of what a forwarded call costs.
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 import socket
 import time
 from collections import deque
-from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import anyio
-import h11
+import httptools
 import httpx2
 from aiohappyeyeballs import start_connection
 
@@ -24,14 +24,13 @@ from truename.auth.network.addresses import HostResolver
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable
     from ipaddress import IPv4Address, IPv6Address
 
     from truename.auth.network.addresses import ResolvedHost
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "Origin", "RawResponse", "head_of"]
 
-_CHUNK: Final = 64 * 1024
 _MOST_UNREAD: Final = 256 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
 MAX_IDLE: Final = 20
@@ -40,7 +39,39 @@ _HEAD_START: Final = 0.25
 # Less than the five seconds after which many servers close connections: none is to be taken as it is closed.
 IDLE_SECONDS: Final = 4.0
 
-_Origin = tuple[str, str, int]
+# RFC 9110, sections 5.1 and 5.5; nothing in a request line or a header can end it.
+_TARGET: Final = re.compile(rb"[!-~]+")
+_FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\x00\r\n]*")
+
+
+class Origin(NamedTuple):
+    """Where a connection leads: scheme, host and port."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, url: httpx2.URL) -> Origin:
+        """Return the origin of an address. Raises `httpx2.UnsupportedProtocol`."""
+        if url.scheme not in {"http", "https"}:
+            message = f"{url.scheme!r} is not a supported URL scheme."
+            raise httpx2.UnsupportedProtocol(message)
+        return cls(url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+
+
+def head_of(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    r"""Write the head of a request. Raises `httpx2.LocalProtocolError` for a target or a header that is none.
+
+    >>> head_of("GET", b"/", [(b"host", b"x"), (b"x-evil", b"a\r\nb: c")])
+    Traceback (most recent call last):
+    httpx2.LocalProtocolError: A header of the request is not valid.
+    """
+    fields = [b"%s: %s" % pair for pair in headers]
+    if not _TARGET.fullmatch(target) or not all(map(_FIELD.fullmatch, fields)):
+        message = "A header of the request is not valid."
+        raise httpx2.LocalProtocolError(message)
+    return b"\r\n".join((b"%s %s HTTP/1.1" % (method.encode("ascii"), target), *fields, b"", b""))
 
 
 class Connections(httpx2.AsyncBaseTransport):
@@ -62,25 +93,34 @@ class Connections(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; its connection is free again when the response was read to its end."""
-        url, limits = request.url, request.extensions.get("timeout") or {}
-        if url.scheme not in {"http", "https"}:
-            message = f"{url.scheme!r} is not a supported URL scheme."
-            raise httpx2.UnsupportedProtocol(message)
-        origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
-        connection = self._free(origin) or await self._opened(origin, limits.get("connect"))
+        limits = request.extensions.get("timeout") or {}
+        head = head_of(request.method, request.url.raw_path, request.headers.raw)
+        found = await self.exchange(
+            Origin.of(request.url), head, request.content, connect=limits.get("connect"), read=limits.get("read")
+        )
+        return httpx2.Response(
+            found.status,
+            headers=found.headers,
+            stream=_Stream(found),
+            extensions={"http_version": b"HTTP/1.1", "reason_phrase": found.reason},
+        )
+
+    async def exchange(
+        self, origin: Origin, head: bytes, content: bytes, *, connect: float | None, read: float | None
+    ) -> RawResponse:
+        """Send a request whole, and return its response when its head has come. Raises `httpx2.TransportError`.
+
+        ``connect`` and ``read`` are seconds, for the connection and between two pieces of the response.
+        """
+        connection = self._free(origin) or await self._opened(origin, connect)
         try:
-            head = await connection.exchange(request, limits.get("read"))
+            await connection.exchange(head + content, read)
         except BaseException:
             self._forget(connection)
             raise
-        return httpx2.Response(
-            head.status_code,
-            headers=list(head.headers.raw_items()),
-            stream=_Body(self, connection, limits.get("read")),
-            extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
-        )
+        return RawResponse(self, connection, read)
 
-    def _free(self, origin: _Origin) -> _Connection | None:
+    def _free(self, origin: Origin) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.origin == origin and connection.is_fit:
@@ -88,7 +128,7 @@ class Connections(httpx2.AsyncBaseTransport):
             self._forget(connection)
         return None
 
-    async def _opened(self, origin: _Origin, limit: float | None) -> _Connection:
+    async def _opened(self, origin: Origin, limit: float | None) -> _Connection:
         scheme, host, port = origin
         tls = self._tls if scheme == "https" else None
         try:
@@ -133,33 +173,97 @@ def _address_info(
     return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (str(address), port)
 
 
-class _Connection(asyncio.BufferedProtocol):
+class _Connection(asyncio.Protocol):
     """One connection, for one request at a time."""
 
-    def __init__(self, origin: _Origin) -> None:
+    def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
         self._since = time.monotonic()
-        self._buffer = bytearray(_CHUNK)
-        self._received = bytearray()
         self._arrived: asyncio.Future[None] | None = None
         self._has_ended = False
         self._failure: Exception | None = None
+        self._is_busy = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget the response before."""
+        self.status = 0
+        self.reason = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._chunks: deque[bytes] = deque()
+        self._unread = 0
+        self._head_size = 0
+        self._has_head = self._is_whole = self._has_more = False
+        self._is_framed = self._is_kept = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = cast("asyncio.Transport", transport)
 
-    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - as asyncio calls it
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._received += memoryview(self._buffer)[:nbytes]
-        if len(self._received) > _MOST_UNREAD:
+    def data_received(self, data: bytes) -> None:
+        if not self._is_busy or self._is_whole:
+            # Nobody asked for it: the connection bears no other request.
+            self._has_more = True
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail("The server switched protocols.")
+        except httptools.HttpParserError as error:
+            self._fail(f"Invalid HTTP: {error}")
+        # A header that is not whole yet is in the parser, which has no bound.
+        self._head_size += 0 if self._has_head else len(data)
+        if self._head_size > _LONGEST_HEAD:
+            self._fail("The head of the response is too large.")
+        if self._unread > _MOST_UNREAD:
             self._transport.pause_reading()
         self._wake()
 
+    def _fail(self, text: str) -> None:
+        self._failure = self._failure or httpx2.RemoteProtocolError(text)
+        self._transport.abort()
+
+    def on_message_begin(self) -> None:
+        if self._is_whole:
+            self._has_more = True
+
+    def on_status(self, status: bytes) -> None:
+        self.reason += status
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self._is_framed |= name in {b"content-length", b"transfer-encoding"}
+        if not self._has_more:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if self._has_more:
+            return
+        status = self._parser.get_status_code()
+        if status < 200:
+            # What comes before the response says nothing of it.
+            self.headers, self.reason, self._is_framed = [], b"", False
+            return
+        self.status, self._has_head = status, True
+        self._is_kept = self._parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._has_more:
+            self._chunks.append(body)
+            self._unread += len(body)
+
+    def on_message_complete(self) -> None:
+        if self._has_head:
+            self._is_whole = True
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._has_ended, self._failure = True, exc
+        self._has_ended = True
+        if self._has_head and not self._is_framed:
+            # Such a body lasts until the connection ends.
+            self._is_whole = True
+        elif exc is not None:
+            self._failure = self._failure or exc
         self._wake()
 
     def _wake(self) -> None:
@@ -174,97 +278,107 @@ class _Connection(asyncio.BufferedProtocol):
     @property
     def is_fit(self) -> bool:
         """Whether a request can be sent: what was closed meanwhile, or speaks unasked, is not used."""
-        return not (self.is_stale or self._has_ended or self._received or _has_something(self._transport))
+        return not (self.is_stale or self._has_ended or self._has_more or _has_something(self._transport))
 
-    async def exchange(self, request: httpx2.Request, limit: float | None) -> h11.Response:
-        """Send a request whole and return the head of its response. Raises `httpx2.TransportError`."""
-        with _named():
-            head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
-            parts = [
-                self._state.send(head),
-                self._state.send(h11.Data(data=request.content)) if request.content else None,
-                self._state.send(h11.EndOfMessage()),
-            ]
-            # Not waited for: what a server does not take, it can refuse meanwhile.
-            self._transport.write(b"".join(part for part in parts if part))
-            while True:
-                event = await self._event(limit)
-                if isinstance(event, h11.Response):
-                    return event
-                if isinstance(event, h11.ConnectionClosed):
-                    message = "Server disconnected without sending a response."
-                    raise httpx2.RemoteProtocolError(message)
+    async def exchange(self, request: bytes, limit: float | None) -> None:
+        """Send a request and wait for the head of its response. Raises `httpx2.TransportError`."""
+        self._begin()
+        self._is_busy = True
+        # Not waited for: what a server does not take, it can refuse meanwhile.
+        self._transport.write(request)
+        while not self._has_head:
+            await self._more(limit, "Server disconnected without sending a response.")
 
-    async def more(self, limit: float | None) -> bytes | None:
+    async def chunk(self, limit: float | None) -> bytes | None:
         """Return more of the response's body, None at its end. Raises `httpx2.TransportError`."""
-        with _named():
-            event = await self._event(limit)
-        return bytes(event.data) if isinstance(event, h11.Data) else None
+        while not self._chunks:
+            if self._is_whole:
+                return None
+            await self._more(limit, "Server disconnected in the middle of its response.")
+        chunk = self._chunks.popleft()
+        self._unread -= len(chunk)
+        return chunk
 
-    async def _event(self, limit: float | None) -> Any:
-        while (event := self._state.next_event()) is h11.NEED_DATA:
-            if not self._received and not self._has_ended:
-                self._transport.resume_reading()
-                self._arrived = asyncio.get_running_loop().create_future()
-                with anyio.fail_after(limit):
-                    await self._arrived
-            if not self._received and self._failure is not None:
-                raise self._failure
-            chunk = bytes(self._received)
-            self._received.clear()
-            self._state.receive_data(chunk)
-        return event
+    async def _more(self, limit: float | None, ended: str) -> None:
+        """Wait until more of the response has come."""
+        if self._failure is not None:
+            raise _named(self._failure)
+        if self._has_ended:
+            raise httpx2.RemoteProtocolError(ended)
+        self._transport.resume_reading()
+        self._arrived = self._loop.create_future()
+        timer = None if limit is None else self._loop.call_later(limit, _expire, self._arrived)
+        try:
+            await self._arrived
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(str(error)) from error
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def begun_anew(self) -> bool:
         """Tell whether there can be another request, after one that is over."""
-        state = self._state
-        if state.our_state is not h11.DONE or state.their_state is not h11.DONE or state.trailing_data[0]:
-            return False
-        state.start_next_cycle()
+        is_fit = self._is_whole and self._is_kept and not (self._has_more or self._has_ended or self._chunks)
+        self._is_busy = False
         self._since = time.monotonic()
-        return True
+        return is_fit
 
     def close(self) -> None:
         """Close it, without waiting for the other side."""
         self._transport.abort()
 
 
-class _Body(httpx2.AsyncByteStream):
-    """The body of a response; closing it frees the connection."""
+def _expire(arrived: asyncio.Future[None]) -> None:
+    if not arrived.done():
+        arrived.set_exception(TimeoutError())
+
+
+def _named(error: Exception) -> httpx2.TransportError:
+    """Return what went wrong under the name that httpx2 has for it."""
+    return error if isinstance(error, httpx2.TransportError) else httpx2.ReadError(str(error))
+
+
+class RawResponse:
+    """A response whose head has come; reading or closing its body frees the connection."""
 
     def __init__(self, connections: Connections, connection: _Connection, limit: float | None) -> None:
+        self.status, self.reason, self.headers = connection.status, connection.reason, connection.headers
         self._connections = connections
         self._connection: _Connection | None = connection
         self._limit = limit
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
+    def header(self, name: bytes) -> bytes:
+        """Return the first header with this name (in lower case), b"" if there is none."""
+        return next((value for key, value in self.headers if key == name), b"")
 
-    async def __anext__(self) -> bytes:
-        more = None if self._connection is None else await self._connection.more(self._limit)
-        if more is None:
-            raise StopAsyncIteration
-        return more
+    async def chunk(self) -> bytes | None:
+        """Return more of the body, None at its end. Raises `httpx2.TransportError`."""
+        return None if self._connection is None else await self._connection.chunk(self._limit)
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
+        """Free the connection: for another request if the response was read to its end."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._connections.release(connection)
 
 
-@contextmanager
-def _named() -> Iterator[None]:
-    """Raise what goes wrong under the names that httpx2 has for it."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise httpx2.ReadTimeout(str(error)) from error
-    except OSError as error:
-        raise httpx2.ReadError(str(error)) from error
-    except h11.RemoteProtocolError as error:
-        raise httpx2.RemoteProtocolError(str(error)) from error
-    except h11.LocalProtocolError as error:
-        raise httpx2.LocalProtocolError(str(error)) from error
+class _Stream(httpx2.AsyncByteStream):
+    """The body of a response, as httpx2 reads it."""
+
+    def __init__(self, response: RawResponse) -> None:
+        self._response = response
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        more = await self._response.chunk()
+        if more is None:
+            raise StopAsyncIteration
+        return more
+
+    async def aclose(self) -> None:
+        self._response.close()
 
 
 def _has_something(transport: asyncio.Transport) -> bool:

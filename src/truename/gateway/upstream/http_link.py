@@ -6,48 +6,47 @@ transport never lets one out: whatever goes wrong becomes a JSON-RPC error that 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import httpx2
 
-from truename.gateway.faults import printable
-from truename.gateway.protocol.lines import repaired
 from truename.gateway.protocol.marking import marked_client, transport_fault
 from truename.gateway.questions.origins import RequestOrigins
+from truename.gateway.upstream.connections import Connections
 from truename.gateway.upstream.link import Link
 from truename.gateway.upstream.posts import Posts
 from truename.gateway.upstream.web import (
     ASKED,
     CONNECT,
+    EMPTY,
     FAILURES,
     MESSAGE,
     SESSION_HEADER,
+    WholeBody,
     failure,
     headers_for,
+    judged,
     misleading,
     moved,
+    object_in,
     reason,
     unframed,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
 
     from truename.config import ServerConfig
     from truename.gateway.upstream.outside import Outside
 
 __all__ = ["Contained", "open_http"]
 
-# These the SDK understands itself: an unknown session or method, a method that is not served.
-_MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
-_EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
 _FOLLOW_PAUSE: Final = 1.0
 _MOST_MOVES: Final = 5
 # How the handshake is refused by who knows only the old transport.
@@ -89,7 +88,13 @@ class Contained(httpx2.AsyncBaseTransport):
         self._max_body = max_body
         self.outdated, self.listens = anyio.Event(), anyio.Event()
         self.session: str | None = None
+        # The connections themselves, where nothing has to be added to requests.
+        self.connections = inner if isinstance(inner, Connections) else None
         self._follow_at = -math.inf
+
+    def watch(self, number: str | int) -> Callable[[bytes], None]:
+        """Return what has to see the stream of a request's response."""
+        return self._origins.watch(number)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request and return what answers it, in any case."""
@@ -113,7 +118,7 @@ class Contained(httpx2.AsyncBaseTransport):
             return _streamed(response, None if asked is None else self._origins.watch(asked))
         answer = await self._whole(response, kind, asked, request.headers.get(SESSION_HEADER))
         if response.status_code in _OUTDATED and _is_handshake(request):
-            is_own = answer.status_code == response.status_code and "jsonrpc" in (_object(answer.content) or {})
+            is_own = answer.status_code == response.status_code and "jsonrpc" in (object_in(answer.content) or {})
             if not is_own:
                 self.outdated.set()
         return answer
@@ -130,18 +135,12 @@ class Contained(httpx2.AsyncBaseTransport):
             return self._fault("lost", reason(error))
         finally:
             await response.aclose()
-        if b"\\ud" in body or b"\\uD" in body:
-            body = repaired(body) or body
-        status, message = response.status_code, _object(body) or {}
-        # Only who knows the session answers this very request.
-        if status == HTTPStatus.NOT_FOUND and session is not None and (asked is None or message.get("id") != asked):
-            return self._fault("forgotten", "")
-        if status >= 400 and status not in _MEANINGFUL and not (kind == "application/json" and "jsonrpc" in message):
-            return self._fault("refused", f"HTTP {status} {response.reason_phrase}".strip())
-        if asked is not None and response.is_success and (wrong := _no_answer(message, kind, asked)):
-            return self._fault("protocol", wrong)
-        told = {**response.extensions, MESSAGE: message}
-        return httpx2.Response(status, headers=unframed(response), content=body, extensions=told)
+        status = response.status_code
+        found = judged(body, status, response.reason_phrase, kind, asked, has_session=session is not None)
+        if not isinstance(found, WholeBody):
+            return self._fault(*found)
+        told = {**response.extensions, MESSAGE: found.message}
+        return httpx2.Response(status, headers=unframed(response), content=found.body, extensions=told)
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, to another place of its origin if the server says so."""
@@ -209,40 +208,19 @@ def _streamed(response: httpx2.Response, watch: Callable[[bytes], None] | None =
 
 
 def _is_handshake(request: httpx2.Request) -> bool:
-    return (_object(request.content) or {}).get("method") == "initialize"
+    return (object_in(request.content) or {}).get("method") == "initialize"
 
 
 def _request_id(request: httpx2.Request) -> str | int | None:
     """Return the id of the request that is sent; None for notifications and answers, which are not answered."""
     if (asked := request.extensions.get(ASKED)) is not None:
         return asked  # type: ignore[no-any-return]
-    message = _object(request.content) if request.method == "POST" else None
+    message = object_in(request.content) if request.method == "POST" else None
     return message["id"] if message and "id" in message and "method" in message else None
 
 
 def _unanswered(response: httpx2.Response) -> tuple[str, str] | None:
     """Say what is wrong with a response whose head shows that it answers nothing."""
-    if response.status_code in _EMPTY and response.headers.get("content-encoding", "identity") == "identity":
+    if response.status_code in EMPTY and response.headers.get("content-encoding", "identity") == "identity":
         return "protocol", f"HTTP {response.status_code} instead of a response"
     return misleading(response)
-
-
-def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str | None:
-    """Say why a whole body is no answer to this request."""
-    if kind != "application/json":
-        return f"content of type {printable(kind, 80) or 'nothing'}"
-    if message.get("jsonrpc") != "2.0":
-        return "a body that is not a JSON-RPC object"
-    if isinstance(message.get("error"), dict):
-        return None
-    if message.get("id") != asked:
-        return "the response to another request"
-    return None if isinstance(message.get("result"), dict) else "a result that is not an object"
-
-
-def _object(text: bytes) -> dict[str, Any] | None:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None

@@ -6,6 +6,7 @@ What a session says for itself (the handshake, notifications, its standing strea
 from __future__ import annotations
 
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -19,16 +20,30 @@ from pydantic import ValidationError
 from truename.gateway.protocol.event_stream import EventReader
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.protocol.sdk import is_modern, transport_fault
+from truename.gateway.upstream.connections import Origin, head_of
 from truename.gateway.upstream.messages import said
-from truename.gateway.upstream.web import ASKED, MESSAGE, SESSION_HEADER
+from truename.gateway.upstream.web import (
+    ASKED,
+    EMPTY,
+    FAILURES,
+    KEEPING,
+    MESSAGE,
+    SESSION_HEADER,
+    WholeBody,
+    failure,
+    judged,
+    misleading,
+    reason,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from mcp_types import RequestId
 
     from truename.gateway.protocol.event_stream import SentEvent
     from truename.gateway.protocol.wire import Outcome, Take
+    from truename.gateway.upstream.connections import Connections, RawResponse
     from truename.gateway.upstream.http_link import Contained
     from truename.gateway.upstream.link import Link
 
@@ -59,6 +74,10 @@ class _Mark:
             self.pause = min(max(event.retry / 1000, _SHORTEST), _LONGEST)
 
 
+class _Elsewhere(Exception):
+    """A response leads elsewhere, and the request was not run there (RFC 9110, sections 15.4.8 and 15.4.9)."""
+
+
 class Posts:
     """A `Carrier` over the connections of a client, contained as all that it sends is."""
 
@@ -71,6 +90,9 @@ class Posts:
         self._extensions = {"timeout": client.timeout.as_dict()}
         own = {**client.headers, **_credentials(self._url)}
         self._posted = httpx2.Headers({**own, **_POSTED}).raw
+        self._host = (b"host", self._url.netloc)
+        limits = client.timeout
+        self._connect, self._read = limits.connect, limits.read
         self._streamed = httpx2.Headers({**own, **_STREAMED}).raw
 
     def begin(self, hear: Take) -> None:
@@ -78,6 +100,10 @@ class Posts:
 
     async def carry(self, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take) -> Outcome:
         """Send a request and return its answer. See `Carrier`."""
+        if self._contained.connections is not None and not len(self._client.cookies.jar):
+            outcome = await self._straight(self._contained.connections, number, message, headers, take)
+            if outcome is not None:
+                return outcome
         response = await self._sent("POST", number, self._posted, headers, message)
         try:
             if not _is_stream(response):
@@ -88,6 +114,72 @@ class Posts:
         finally:
             await response.aclose()
         return await self._resumed(number, headers, mark, take)
+
+    async def _straight(
+        self, connections: Connections, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take
+    ) -> Outcome | None:
+        """Send a request to a server that needs nothing more than it; None where it is led elsewhere."""
+        said = [(name.encode(), value.encode()) for name, value in headers.items()]
+        if (session := self._contained.session) is not None:
+            said.append((SESSION_HEADER.encode(), session.encode()))
+        framing = (b"content-length", b"%d" % len(message))
+        try:
+            head = head_of("POST", self._url.raw_path, (self._host, *self._posted, *said, framing))
+            origin = Origin.of(self._url)
+            response = await connections.exchange(origin, head, message, connect=self._connect, read=self._read)
+        except FAILURES as error:
+            return self._fault(*failure(error))
+        try:
+            return await self._read_from(response, number, take, headers, has_session=session is not None)
+        except _Elsewhere:
+            return None
+        finally:
+            response.close()
+
+    async def _read_from(
+        self, response: RawResponse, number: RequestId, take: Take, headers: Mapping[str, str], *, has_session: bool
+    ) -> Outcome:
+        status = response.status
+        if status in KEEPING:
+            raise _Elsewhere
+        if (wrong := self._wrong(response)) is not None:
+            return self._fault(*wrong)
+        kind = response.header(b"content-type").partition(b";")[0].strip().lower().decode("latin-1")
+        if kind == "text/event-stream" and 200 <= status < 300:
+            mark = _Mark()
+            outcome = await self._from_chunks(_watched(response, self._contained.watch(number)), number, mark, take)
+            response.close()
+            return await self._resumed(number, headers, mark, take) if outcome is None else outcome
+        try:
+            body = await self._body_of(response)
+        except httpx2.TransportError as error:
+            return self._fault("lost", reason(error))
+        if body is None:
+            return self._fault("too_large", f"more than {self._max_event:,} bytes")
+        phrase = response.reason.decode("latin-1")
+        found = judged(body, status, phrase, kind, number, has_session=has_session)
+        return self._answer(found.message, status) if isinstance(found, WholeBody) else self._fault(*found)
+
+    def _wrong(self, response: RawResponse) -> tuple[str, str] | None:
+        """Say what is wrong with a response whose head shows that it answers nothing; keep the cookies that it sets."""
+        is_led = 300 <= response.status < 400
+        if is_led or response.header(b"set-cookie") or response.header(b"content-encoding"):
+            asked = httpx2.Request("POST", self._url)
+            whole = httpx2.Response(response.status, headers=response.headers, request=asked)
+            self._client.cookies.extract_cookies(whole)
+            if (wrong := misleading(whole)) is not None:
+                return wrong
+        return ("protocol", f"HTTP {response.status} instead of a response") if response.status in EMPTY else None
+
+    async def _body_of(self, response: RawResponse) -> bytes | None:
+        """Return the whole body; None for one that is too large. Raises `httpx2.TransportError`."""
+        parts, size = list[bytes](), 0
+        while (chunk := await response.chunk()) is not None:
+            parts.append(chunk)
+            size += len(chunk)
+            if size > self._max_event:
+                return None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _sent(
         self,
@@ -114,22 +206,29 @@ class Posts:
 
     def _whole(self, response: httpx2.Response) -> Outcome:
         """Return the answer that a whole body is."""
-        message: dict[str, Any] = response.extensions.get(MESSAGE) or {}
+        return self._answer(response.extensions.get(MESSAGE) or {}, response.status_code)
+
+    def _answer(self, message: dict[str, Any], status: int) -> Outcome:
         if isinstance(message.get("error"), dict):
             try:
                 return ErrorData.model_validate(message["error"])
             except ValidationError:
                 return self._fault("protocol", "a malformed error")
-        if response.is_success:
+        if 200 <= status < 300:
             result: dict[str, Any] = message["result"]
             return result
-        return _NOTHING if response.status_code == HTTPStatus.NOT_FOUND else _UNSERVED
+        return _NOTHING if status == HTTPStatus.NOT_FOUND else _UNSERVED
 
     async def _from_stream(
         self, response: httpx2.Response, number: RequestId, mark: _Mark, take: Take
     ) -> Outcome | None:
         """Return the answer that comes on a stream, None if it ends before that."""
-        reader, chunks = EventReader(self._max_event), response.aiter_raw()
+        return await self._from_chunks(response.aiter_raw(), number, mark, take)
+
+    async def _from_chunks(
+        self, chunks: AsyncIterator[bytes], number: RequestId, mark: _Mark, take: Take
+    ) -> Outcome | None:
+        reader = EventReader(self._max_event)
         async for chunk in chunks:
             for event in reader.feed(chunk):
                 if isinstance(event, TooLong):
@@ -174,6 +273,14 @@ class Posts:
 
     def _fault(self, kind: str, detail: str) -> ErrorData:
         return ErrorData(code=-32000, message=detail, data=transport_fault(self._link.secret, kind, detail))
+
+
+async def _watched(response: RawResponse, watch: Callable[[bytes], None]) -> AsyncIterator[bytes]:
+    """Give the pieces of a stream, which just ends when the connection breaks."""
+    with suppress(httpx2.TransportError):
+        while (chunk := await response.chunk()) is not None:
+            watch(chunk)
+            yield chunk
 
 
 async def _read_out(chunks: AsyncIterator[bytes]) -> None:

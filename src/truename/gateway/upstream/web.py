@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
-from typing import TYPE_CHECKING, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,6 +14,7 @@ from mcp.shared._httpx_utils import next_request_within_origin
 from truename.auth.network.addresses import AddressRefused
 from truename.auth.outbound.tokens import NoCredential
 from truename.gateway.faults import printable
+from truename.gateway.protocol.lines import repaired
 from truename.gateway.upstream.connections import Connections
 
 if TYPE_CHECKING:
@@ -23,16 +26,20 @@ __all__ = [
     "ALLOW",
     "ASKED",
     "CONNECT",
+    "EMPTY",
     "FAILURES",
     "KEEPING",
     "MESSAGE",
     "NEVER_SENT",
     "SESSION_HEADER",
     "RedirectRefused",
+    "WholeBody",
     "failure",
     "headers_for",
+    "judged",
     "misleading",
     "moved",
+    "object_in",
     "proxy_for",
     "reason",
     "transport_to",
@@ -45,6 +52,9 @@ SESSION_HEADER: Final = "mcp-session-id"
 # Extensions of requests and responses: the number of what is asked, and the message that a body holds.
 ASKED: Final = "truename.asked"
 MESSAGE: Final = "truename.message"
+# These the SDK understands itself: an unknown session or method, a method that is not served.
+_MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
 _FRAMING: Final = frozenset({b"transfer-encoding", b"content-length"})
 NEVER_SENT: Final = (
     httpx2.ConnectError,
@@ -163,3 +173,52 @@ def reason(error: Exception) -> str:
         return printable(f"{error.host} {error.problem}", 200)
     said = printable(str(error), 200)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+class WholeBody(NamedTuple):
+    """The whole body of a response, and the message in it; empty where it holds none."""
+
+    body: bytes
+    message: dict[str, Any]
+
+
+def judged(
+    body: bytes, status: int, reason: str, kind: str, asked: str | int | None, *, has_session: bool
+) -> WholeBody | tuple[str, str]:
+    """Return a body that says what the server means, or which kind of fault it is, and why.
+
+    ``asked`` is the id of the request; None for what is not answered.
+    """
+    if b"\\ud" in body or b"\\uD" in body:
+        body = repaired(body) or body
+    message = object_in(body) or {}
+    # Only who knows the session answers this very request.
+    if status == HTTPStatus.NOT_FOUND and has_session and (asked is None or message.get("id") != asked):
+        return "forgotten", ""
+    if status >= 400 and status not in _MEANINGFUL and not (kind == "application/json" and "jsonrpc" in message):
+        return "refused", f"HTTP {status} {reason}".strip()
+    if asked is not None and 200 <= status < 300 and (wrong := _no_answer(message, kind, asked)):
+        return "protocol", wrong
+    return WholeBody(body, message)
+
+
+def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str | None:
+    """Say why a whole body is no answer to this request."""
+    if kind != "application/json":
+        return f"content of type {printable(kind, 80) or 'nothing'}"
+    if message.get("jsonrpc") != "2.0":
+        return "a body that is not a JSON-RPC object"
+    if isinstance(message.get("error"), dict):
+        return None
+    if message.get("id") != asked:
+        return "the response to another request"
+    return None if isinstance(message.get("result"), dict) else "a result that is not an object"
+
+
+def object_in(text: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that a text is; None for any other text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

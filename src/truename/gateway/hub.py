@@ -7,6 +7,7 @@ answer. One renewal runs at a time, from lists as they stood when it began; what
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -39,6 +40,8 @@ log: Final = logging.getLogger("truename.gateway")
 
 _LEDGER_PATIENCE: Final = 15.0
 _LEDGER_PAUSE: Final = 0.02
+# Seconds for which a look at what others wrote counts.
+_JUST: Final = 0.0005
 # To make a view of so few takes some milliseconds.
 _FEW: Final = 200
 _TRIES: Final = 3
@@ -63,6 +66,7 @@ class Hub(ShownTools):
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
+        self._looked = -math.inf
         self._heap = Heap()
 
     async def begin(self) -> None:
@@ -138,8 +142,11 @@ class Hub(ShownTools):
         await self.renew()
 
     def catch_up(self) -> None:
-        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
-        if not self._turn.locked():
+        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop.
+
+        Each request looks twice, before and after it may have waited: a look that was just made counts.
+        """
+        if not self._turn.locked() and (self.stale or anyio.current_time() > self._looked + _JUST):
             with self._telling():
                 self._look()
                 if self.stale and not self.ledger.is_locked():
@@ -149,6 +156,7 @@ class Hub(ShownTools):
         # On a new day old names may be due to leave the lists.
         # While another process writes, what is known goes on to hold: the loop cannot wait for it.
         self.stale |= self.ledger.refresh(wait=False) or self.vetting.refresh() or self._today() != self._day
+        self._looked = anyio.current_time()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

@@ -83,8 +83,8 @@ class SessionRecord:
         self._clock = clock
         self._most = most
         self._file = Database(where, SCHEMA, import_former=_import_former)
-        # What is not written yet.
-        self._used: dict[bytes, float] = {}
+        # What is not written yet. Requests note the id itself: a digest for each takes longer than all else here.
+        self._used: dict[str, float] = {}
         self._ended: dict[bytes, float] = {}
         self._writing = anyio.Lock()
         try:
@@ -132,7 +132,7 @@ class SessionRecord:
 
     def use(self, id: str) -> None:
         """Note that a session is in use."""
-        self._used[_name(id)] = self._clock()
+        self._used[id] = self._clock()
 
     def issued(self, place: str, id: str) -> Opened | None:
         """Return what an id says that was issued for this place, good or not; None for every other."""
@@ -144,18 +144,19 @@ class SessionRecord:
         if opened is None:
             return None
         try:
-            is_good = await anyio.to_thread.run_sync(self._is_good, _name(id), opened)
+            is_good = await anyio.to_thread.run_sync(self._is_good, id, opened)
         except StoreError as error:
             log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
             return None
         return opened.handshake if is_good else None
 
-    def _is_good(self, name: bytes, opened: Opened) -> bool:
+    def _is_good(self, id: str, opened: Opened) -> bool:
+        name = _name(id)
         until = opened.issued + min(opened.lasts, self._lasts)
         if name in self._ended or self._file.rows("SELECT 1 FROM session_ended WHERE name = ?", name):
             return False
         used = [at for (at,) in self._file.rows("SELECT CAST(at AS REAL) FROM session_used WHERE name = ?", name)]
-        used += [self._used[name]] if name in self._used else []
+        used += [self._used[id]] if id in self._used else []
         if used:
             until = max(until, max(used) + self._lasts)
         elif self._file.rows("SELECT 1 FROM session_forgotten WHERE until >= ?", opened.issued + opened.lasts):
@@ -184,15 +185,15 @@ class SessionRecord:
             except StoreError as error:
                 log.warning("Cannot record which sessions were used or ended. %s", error)
                 now = self._clock()
-                self._used = {name: at for name, at in (used | self._used).items() if at > now - self._lasts}
+                self._used = {id: at for id, at in (used | self._used).items() if at > now - self._lasts}
                 ended = {name: until for name, until in ended.items() if until < now}
             for name in ended:
                 self._ended.pop(name, None)
 
-    def _write(self, used: dict[bytes, float], ended: dict[bytes, float]) -> None:
+    def _write(self, used: dict[str, float], ended: dict[bytes, float]) -> None:
         now = self._clock()
         with self._file.change() as data:
-            data.executemany(_USED, used.items())
+            data.executemany(_USED, [(_name(id), at) for id, at in used.items()])
             data.executemany(_ENDED, ended.items())
             data.execute(_UNUSED, (now - self._lasts,))
             data.execute("DELETE FROM session_ended WHERE until < ?", (now,))

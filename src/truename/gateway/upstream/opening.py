@@ -34,7 +34,9 @@ def open_link(
     if server.type == "sse":
         return open_sse(server, settings, news, outside)
     if server.url is not None:
-        longest = (server.timeout or settings.call_timeout) + settings.answer_timeout
+        longest = (
+            max((server.timeout or settings.call_timeout, *server.tool_timeouts.values())) + settings.answer_timeout
+        )
         return open_http(server, settings.max_result, longest, outside)
     return open_stdio(server, settings.max_result, news)
 

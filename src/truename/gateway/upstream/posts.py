@@ -91,8 +91,7 @@ class Posts:
         own = {**client.headers, **_credentials(self._url)}
         self._posted = httpx2.Headers({**own, **_POSTED}).raw
         self._host = (b"host", self._url.netloc)
-        limits = client.timeout
-        self._connect, self._read = limits.connect, limits.read
+        self._connect = client.timeout.connect
         self._streamed = httpx2.Headers({**own, **_STREAMED}).raw
 
     def begin(self, hear: Take) -> None:
@@ -118,7 +117,10 @@ class Posts:
     async def _straight(
         self, connections: Connections, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take
     ) -> Outcome | None:
-        """Send a request to a server that needs nothing more than it; None where it is led elsewhere."""
+        """Send a request to a server that needs nothing more than it; None where it is led elsewhere.
+
+        How long the answer may take is the caller's word alone: it may wait for a person meanwhile.
+        """
         said = [(name.encode(), value.encode()) for name, value in headers.items()]
         if (session := self._contained.session) is not None:
             said.append((SESSION_HEADER.encode(), session.encode()))
@@ -126,7 +128,7 @@ class Posts:
         try:
             head = head_of("POST", self._url.raw_path, (self._host, *self._posted, *said, framing))
             origin = Origin.of(self._url)
-            response = await connections.exchange(origin, head, message, connect=self._connect, read=self._read)
+            response = await connections.exchange(origin, head, message, connect=self._connect, read=None)
         except FAILURES as error:
             return self._fault(*failure(error))
         try:

@@ -71,7 +71,8 @@ async def open_sse(
     Raises `UpstreamError`: no stream of events at the address, or none that says that within ``startup_timeout``, or
     within these seconds.
     """
-    longest = (server.timeout or settings.call_timeout) + settings.answer_timeout + 60
+    longest = max((server.timeout or settings.call_timeout, *server.tool_timeouts.values()))
+    longest += settings.answer_timeout + 60
     inner = outside.transport(server)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)

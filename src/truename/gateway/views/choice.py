@@ -31,7 +31,10 @@ def view_for(dialect: str) -> ViewSpec:
 
 def fixed_view(asked: Asked, settings: Settings) -> ViewSpec:
     """Return the view that a path stands for (`views.read_path`), before anything of a request is known."""
-    return replace(_named(asked, settings), profiles=asked.profiles, search=asked.search, servers=asked.servers)
+    found = _named(asked, settings)
+    if (found.profiles, found.search, found.servers) == (asked.profiles, asked.search, asked.servers):
+        return found
+    return replace(found, profiles=asked.profiles, search=asked.search, servers=asked.servers)
 
 
 def _named(asked: Asked, settings: Settings) -> ViewSpec:
@@ -50,7 +53,10 @@ def main_view(request: Request, settings: Settings, asked: Asked = _ANYTHING) ->
     gets canonical names (specification 000).
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
-    return replace(_main(request, settings), search=asked.search, servers=asked.servers)
+    found = _main(request, settings)
+    if (found.search, found.servers) == (asked.search, asked.servers):
+        return found
+    return replace(found, search=asked.search, servers=asked.servers)
 
 
 def _main(request: Request, settings: Settings) -> ViewSpec:

@@ -110,7 +110,7 @@ def calls(
 
 
 def result(call: Call | RefusedCall, content: object = None, *, is_error: bool = False) -> JsonObject:
-    """Return the part with the result of a call, without an id that was made here."""
+    """Build the `functionResponse` part for a call; an id that Truename made for the call is left out."""
     made: JsonObject = {"name": call.wire_name, "response": response_of(content, is_error=is_error)}
     if parts := [_inline(part) for part in content_parts(content) if isinstance(part, Image)]:
         made["parts"] = parts

@@ -48,7 +48,7 @@ ERROR_MARK: Final = "[tool error] "
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text."""
+    """A text part of a message or of a tool result."""
 
     text: str
 

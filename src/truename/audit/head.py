@@ -299,7 +299,7 @@ def _read(content: bytes, key: bytes | None, path: Path, line: int) -> AuditReco
 
 
 def find_end_defect(tail: LogTail, head: LogHead) -> str:
-    """Describe the defect at the end of a log, "" for none: the head may be older than the end, never newer."""
+    """Describe how the end of a log contradicts its head, or return "". Records after the head are no defect."""
     if tail.number < head.number:
         return f"records {tail.number + 1:,} to {head.number:,} are missing from the end"
     before = dict((*tail.seen, (tail.number, tail.hash))).get(head.number)

@@ -62,7 +62,7 @@ _CLIENTS = "claude-code, gemini-cli, codex-cli, cursor, ..."
 
 
 def ending_signals() -> AbstractContextManager[Signals | None]:
-    """Receive the signals that end the gateway; None on Windows, where Ctrl-C raises `KeyboardInterrupt`."""
+    """Receive SIGINT, SIGTERM and SIGHUP (which may mean reload); None on Windows, where Ctrl-C raises instead."""
     if sys.platform == "win32":
         return contextlib.nullcontext()
     return anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from truename.naming import STYLES
+
 __all__ = [
+    "STYLE_NAMES",
     "Aliases",
     "Client",
     "Configuration",
@@ -23,6 +26,7 @@ __all__ = [
     "StateOption",
 ]
 
+STYLE_NAMES = ", ".join(STYLES)
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
 Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
 LogFormat = Literal["text", "json"]
@@ -35,8 +39,7 @@ StyleName = Annotated[
     str | None,
     Parameter(
         name="--style",
-        help="prefixed, on-conflict, server-prefix, canonical, declared or dotted-double; "
-        "default: the ledger's style, else by the number of servers.",
+        help=f"{STYLE_NAMES}; default: the ledger's style, else by the number of servers.",
     ),
 ]
 StateOption = Annotated[

@@ -418,7 +418,9 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
 def _book(config: ServeConfig) -> Iterator[PinStore]:
     location = config.pins_location()
     if location.path is None:
-        raise UsageError(fact=f"{config.path} keeps its pins in memory only", advice="Set state to a file.")
+        raise UsageError(
+            fact=f"{config.path} keeps its pins in memory only", advice="Set state, or trust.pins, to a file."
+        )
     if not location.has("pin"):
         fact = f"no pins found at {location.path} yet"
         raise UsageError(fact=fact, advice="`truename serve` creates them when it starts.")

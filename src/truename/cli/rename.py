@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Aliases, JsonOutput, NamingOptions, ServerName, StateOption
+from truename.cli._options import STYLE_NAMES, Aliases, JsonOutput, NamingOptions, ServerName, StateOption
 from truename.cli._project_settings import clients_here, settings_here
 from truename.cli._rename_all import ledger_location, move_ids, restyle
 from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
@@ -157,7 +157,7 @@ StyleName = Annotated[
     Parameter(
         name="--style",
         help="For names in files: underscore, convention (your own), or a preset of one (trailblaze, provider-safe, "
-        "canonical, mcp). With --all: prefixed, on-conflict, server-prefix, canonical, declared or dotted-double.",
+        f"canonical, mcp). With --all: {STYLE_NAMES}.",
     ),
 ]
 DryRun = Annotated[bool, Parameter(name="--dry-run", show_default=False, help="Show the changes without making them.")]
@@ -187,7 +187,7 @@ class RenamePlaces:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OldNames:
-    """Options about the old names."""
+    """Options that say how long old names stay listed after a rename."""
 
     clean_break: CleanBreak = False
     listed_until: ListedUntil = None

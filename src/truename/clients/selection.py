@@ -383,7 +383,7 @@ def _find_upstream(entry: FoundEntry, address: GatewayAddress, notes: list[PlanN
         return None
     match = find_counterpart(entry, address.config.servers, address.environ, address.was_created_from)
     if match.server is None and address.points_elsewhere(server):
-        fact = f"{excerpt(server.key)} points at another address of a gateway ({excerpt(server.url or '')})"
+        fact = f"{excerpt(server.key)} points to a Truename gateway at another address ({excerpt(server.url or '')})"
         advice = "To move it, run `truename disconnect` first."
         notes.append(PlanNote(kind="left", subject=server.key, fact=fact, advice=advice))
         return None

@@ -170,7 +170,8 @@ class Settings:
     style: str | None = setting(
         None,
         choice(sorted(STYLES)),
-        "How names are spelled; without it as the ledger remembers, and in a new ledger by the number of servers.",
+        "How tool names are spelled. Default: the style in the ledger; in a new one, on-conflict for one server and "
+        "prefixed for several.",
         live=True,
     )
     names: NamesMode = setting(
@@ -319,7 +320,11 @@ class Settings:
         32, COUNT, "Connections to one server that single sessions or users may have.", unit="connections", live=True
     )
     isolation_idle: float = setting(
-        300.0, SECONDS, "Time without a request after which such a connection is closed.", unit="seconds", live=True
+        300.0,
+        SECONDS,
+        "Time without a request after which a connection that belongs to one session or user is closed.",
+        unit="seconds",
+        live=True,
     )
     max_tools: int = setting(5_000, COUNT, "Tools that one server may list.", unit="tools", live=True)
     server_instructions: int = setting(

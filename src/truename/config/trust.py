@@ -147,15 +147,13 @@ class Trust(ServerTrust):
         "Other handling for single servers, by their keys.",
         live=True,
     )
-    pins: str | None = setting(
-        None, STORE_PATH, "File of the pins, or `memory`; without it in the user's state directory."
-    )
+    pins: str | None = setting(None, STORE_PATH, "File of the pins, or `memory`; default: the state database.")
     lock: str | None = setting(
         None, PATH, "A truename.lock: its reviewed definitions are pinned before any is seen.", live=True
     )
 
     def of(self, server: str) -> Trust:
-        """Return the handling for a server."""
+        """Return the trust settings of a server: its own table in `trust.servers`, else these."""
         return self.servers.get(server, self)
 
     @property

@@ -425,7 +425,7 @@ class _SimulationState(Generic[K]):
         return self.engine.spell(entry.server, entry.name, self.parts.get(entry.server))
 
     def text(self, entry: SimulatedTool[K]) -> str | None:
-        """Return the name that the model sees for the entry if no other entry gets the same name."""
+        """Return the name that the model sees, before clashes are resolved; None if the client leaves the tool out."""
         if self.engine.ignores(entry.server) or self.engine.refuses(entry.name):
             return None
         if entry.server in self.parts or self.dialect.mangling.after:
@@ -433,7 +433,7 @@ class _SimulationState(Generic[K]):
         return self.dialect.shown(entry.server, entry.name)
 
     def called(self, entry: SimulatedTool[K]) -> SimulatedTool[K] | None:
-        """Return the tool that runs when the client calls the entry by the name it sends; None if no tool has it."""
+        """Return the tool that the server runs when the client calls this entry; None if it has none of that name."""
         return self.listed.get((entry.server, self.engine.sends(entry.name))) if self.listed else entry
 
     def assign(self, entry: SimulatedTool[K], text: str) -> None:

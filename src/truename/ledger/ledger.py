@@ -79,9 +79,9 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path, readonly: bool = False, *, max_claims: int = MAX_CLAIMS) -> Ledger:
-        """Open, or create, a ledger in a file. Reading only creates no ledger and changes none.
+        """Open, or create, a ledger in a file. With ``readonly``, nothing is created or changed.
 
-        A journal, the format before, is imported and kept as ``PATH.journal``; a reader only reads it.
+        A journal (the earlier format) is imported and kept as ``PATH.journal``; with ``readonly`` it is only read.
 
         Raises `LedgerError`: ``corrupt`` (damaged, lost, or older than a recorded revision), ``newer``, ``busy``,
         ``unusable``.

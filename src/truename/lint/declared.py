@@ -141,7 +141,7 @@ def _of_source(file: str, found: Sequence[NamedTool | UnnamedTool], comments: Se
 
 
 def _about(found: Sequence[NamedTool | UnnamedTool], comments: Sequence[Comment]) -> list[Sequence[Comment]]:
-    """Return the comments about each tool: those on its lines, and on the line of its name."""
+    """Return, for each tool, the comments inside its declaration and on the line of its name."""
     lines = [one.line for one in comments]
     about: list[Sequence[Comment]] = []
     for one in found:

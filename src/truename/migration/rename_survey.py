@@ -203,7 +203,7 @@ class SurveyedFile:
 class FileSurvey:
     """The search of a rename; ``pattern`` is the way in which files state a protocol version, "" to ignore it.
 
-    ``news`` are the new names, whose earlier uses are reported. ``functions`` reads the functions in a text that are
+    ``news`` are the new names, whose earlier uses are reported. ``functions`` finds the functions that declare
     tools.
     """
 
@@ -378,9 +378,9 @@ def survey(
 
     ``exclude`` are patterns as in `walk`, ``skip`` files and directories. ``rename_files`` moves files whose own name
     contains an old name. ``count_up`` increments the protocol version in files that match the glob ``pattern_file``, if
-    any name changes, so a second run increments nothing. ``functions`` reads the functions in a text that are tools: a
-    tool with its function's name gets the new name in its declaration. ``on_file`` receives the number of files read so
-    far, and the total.
+    any name changes, so a second run increments nothing. ``functions`` finds the functions that declare tools: if a
+    tool takes its name from the function, the new name is written into the declaration. ``on_file`` receives the number
+    of files read so far, and the total.
 
     Raises `MigrationError` for a plan with refusals, a missing path, an unreadable file, two files with the same new
     path, or two protocol versions. A file that is not UTF-8 is reported if it contains an old name.

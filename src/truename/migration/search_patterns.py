@@ -92,7 +92,7 @@ def new_name_problem(name: str) -> str:
 
 
 def old_name_problem(name: str) -> str:
-    """Return why an old name cannot be found in files; "" if it can. Spaces are allowed, since names are in quotes.
+    """Return why files cannot be searched for an old name, or "". Spaces are allowed; quotes and backquotes are not.
 
     >>> old_name_problem("fs list"), bool(old_name_problem("fs`list"))
     ('', True)

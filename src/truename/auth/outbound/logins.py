@@ -75,7 +75,7 @@ async def _taken(folder: Path, name: str, patience: float) -> ExitStack:
             except TimeoutError:
                 if anyio.current_time() > deadline:
                     log.warning(
-                        "Another process holds %s for longer than %g seconds; continuing without the lock",
+                        "Another process has held %s for longer than %g seconds; continuing without the lock",
                         folder / name,
                         patience,
                     )

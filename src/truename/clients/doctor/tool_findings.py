@@ -265,7 +265,7 @@ def _about(server: ExaminedServer) -> Iterator[Finding]:
         yield Finding(
             rule=RULES["tool_listed_twice"],
             fact=f"{excerpt(server.key, 64)} lists {excerpt(name, 64)} twice.",
-            remedy="`truename serve` lists it once; report it to the server's author.",
+            remedy="Report it to the server's author; `truename serve` lists the tool once.",
             location=server.location,
             server=server.key,
             tools=(name,),

@@ -282,7 +282,7 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
         connect(in_memory(gateway.endpoint("/mcp/for/cursor")), "legacy") as client,
     ):
         long = "an_endless_name_" * 6
-        huge = [{"name": f"huge{n}", "description": "\ud800" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
+        huge = [{"name": f"huge{n}", "description": "\U0001f600" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
         gateway.hub.fleet["a"].tools = (*huge, {"name": long, "description": "Long.", "inputSchema": {}})
         gateway.hub.stale = True
         result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2", "search_tools"]})

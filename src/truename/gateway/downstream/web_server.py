@@ -26,6 +26,7 @@ __all__ = ["WebServer", "bind"]
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
 _LONGEST_HEAD: Final = 64 * 1024
+_OF_UPGRADES: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n"
     b"content-length: 21\r\n\r\nToo many connections."
@@ -96,15 +97,9 @@ class _BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log."""
         self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            # HTTP goes on, as if no upgrade had been offered (RFC 9110, section 7.8).
-            self.parser = httptools.HttpRequestParser(self)
-            if rest := data[upgrade.args[0] :]:
-                self.data_received(rest)
-        except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
+        rest: bytes | None = data
+        while rest is not None:
+            rest = self._fed(rest)
         # A header that is not whole yet is in the parser, which has no bound.
         self._head_size += len(data) if self._is_in_head else 0
         if self._head_size > _LONGEST_HEAD:
@@ -117,13 +112,41 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._head_size = 0
         super().on_message_begin()
 
+    def _fed(self, data: bytes) -> bytes | None:
+        """Have the parser read; return what it has to read again."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            return self._without_upgrade() + data[upgrade.args[0] :]
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        return None
+
+    def _without_upgrade(self) -> bytes:
+        """Return the head of a request as if it offered no upgrade (RFC 9110, section 7.8).
+
+        The parser passed over its body. Java's client offers an upgrade with each request.
+        """
+        method = self.parser.get_method()
+        self.parser = httptools.HttpRequestParser(self)
+        kept = [b"%s: %s" % pair for pair in self.headers if pair[0] not in _OF_UPGRADES]
+        if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
+            kept.append(b"connection: close")
+        # A tunnel (CONNECT) would be one again.
+        line = b"%s %s HTTP/1.1" % (b"OPTIONS" if method == b"CONNECT" else method, self.url)
+        return b"\r\n".join((line, *kept, b"", b""))
+
     def on_headers_complete(self) -> None:
         """Begin to answer."""
+        if self.parser.should_upgrade():
+            return
         self._is_in_head, self._has_begun = False, True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Note that the request came whole."""
+        if self.parser.should_upgrade():
+            return
         self._is_reading = False
         super().on_message_complete()
 

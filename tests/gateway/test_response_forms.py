@@ -1,0 +1,168 @@
+"""How a response comes over HTTP: as one body when the answer comes first, as a stream when something else does."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from tests.gateway.streams import reader
+from truename.gateway.http.sessions import accepts
+from truename.gateway.mcp.messages import kind_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+anyio_test = pytest.mark.anyio
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+
+@anyio_test
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_answer_that_comes_first_is_one_body_of_its_session(lab: Lab, version: str) -> None:
+    async with lab.serving(lab.normal("w", "get")) as address, reader(address, version) as client:
+        async with client.call("get", 7) as stream:
+            (answer,) = await stream.rest()
+        assert stream.is_json
+        assert stream.response.headers["mcp-session-id"] == client.headers["mcp-session-id"]
+        assert answer["id"] == 7
+
+
+@anyio_test
+async def test_an_answer_that_takes_long_comes_on_a_stream_that_can_be_resumed(lab: Lab, tmp_path: Path) -> None:
+    journal = tmp_path / "ran"
+    server = lab.script("j", "journal", str(journal), "hold")
+    async with lab.serving(server) as address, reader(address) as client:
+        async with client.call("hold", 7) as stream:
+            first = await stream.next()
+            assert first.id
+            assert first.message is None
+            journal.with_suffix(".gate").touch()
+            assert [answer["id"] for answer in await stream.rest()] == [7]
+        assert not stream.is_json
+
+
+@anyio_test
+async def test_requests_under_one_id_at_a_time_are_answered_each(lab: Lab) -> None:
+    found: list[str] = []
+
+    async def call(client: Any, name: str) -> None:
+        async with client.call(name, 1) as stream:
+            (answer,) = await stream.rest()
+        found.append(answer["result"]["content"][0]["text"])
+
+    async with (
+        lab.serving(lab.normal("w", "get", "set")) as address,
+        reader(address) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for name in ("get", "set") * 5:
+            tasks.start_soon(call, client, name)
+    assert sorted(found) == ["w:get"] * 5 + ["w:set"] * 5
+
+
+@anyio_test
+async def test_an_upgrade_that_is_offered_changes_nothing(lab: Lab) -> None:
+    """Java's client offers h2c with each request, and goes on using the connection."""
+    head = (
+        b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n"
+        b"http2-settings: AAEAAEAA\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
+        b"mcp-protocol-version: 2026-07-28\r\nmcp-method: ping\r\ncontent-length: %d\r\n\r\n%s"
+    )
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    async with (
+        lab.serving(lab.normal("w", "get")) as address,
+        await anyio.connect_tcp("127.0.0.1", int(address.rpartition(":")[2])) as stream,
+    ):
+        for _ in range(3):
+            await stream.send(head % (len(body), body))
+            answer = b""
+            with anyio.fail_after(5):
+                while b"envelope keys" not in answer:
+                    answer += await stream.receive()
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.count(b"HTTP/1.1") == 1
+
+
+@anyio_test
+async def test_many_upgrades_in_one_piece_are_answered_one_after_the_other(lab: Lab) -> None:
+    one = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+    last = one.replace(b"connection: upgrade", b"connection: upgrade, close")
+    async with (
+        lab.serving(lab.normal("w", "get")) as address,
+        await anyio.connect_tcp("127.0.0.1", int(address.rpartition(":")[2])) as stream,
+    ):
+        await stream.send(one * 1_500 + last)
+        said = b""
+        with anyio.fail_after(20), contextlib.suppress(anyio.EndOfStream):
+            while True:
+                said += await stream.receive()
+    assert said.count(b"HTTP/1.1 200 OK") == 1_501
+
+
+@anyio_test
+@pytest.mark.parametrize("piece", [b"x: y\r\n", b"y" * 1_000], ids=["many headers", "a long one"])
+async def test_a_head_without_end_is_refused(lab: Lab, piece: bytes) -> None:
+    async with lab.serving(lab.normal("w", "get")) as address:
+        async with await anyio.connect_tcp("127.0.0.1", int(address.rpartition(":")[2])) as stream:
+            await stream.send(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: ")
+            said = b""
+            with anyio.fail_after(10):
+                try:
+                    for _ in range(1_000):
+                        await stream.send(piece * 100)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    pass
+                try:
+                    while True:
+                        said += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    pass
+        assert said == b"" or said.startswith(b"HTTP/1.1 400 ")
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(f"{address}/healthz")).status_code == 200
+
+
+values = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
+members = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0", "1.0", 2.0, None]),
+        "id": values,
+        "method": values,
+        "params": values | st.dictionaries(st.text(max_size=2), values, max_size=2),
+        "result": values | st.just({}),
+        "error": values | st.just({"code": 1, "message": "x"}),
+    },
+)
+
+
+@given(members)
+def test_what_is_taken_for_a_message_is_one_for_the_sdk_too(content: dict[str, Any]) -> None:
+    kind = kind_of(content)
+    try:
+        found = jsonrpc_message_adapter.validate_python(content, by_name=False)
+    except ValidationError:
+        assert kind is None
+        return
+    if kind is not None:
+        names = {JSONRPCRequest: "request", JSONRPCNotification: "notification"}
+        assert names.get(type(found), "response") == kind
+
+
+@given(st.lists(st.sampled_from(["*/*", "application/json", "text/event-stream", "TEXT/*;q=0.1", "x"]), max_size=4))
+def test_what_a_client_accepts_is_read_whatever_the_order(kinds: list[str]) -> None:
+    def said(kinds: list[str]) -> tuple[bool, bool]:
+        return accepts({"headers": [(b"accept", ", ".join(kinds).encode())]})
+
+    assert said(kinds) == said(kinds[::-1])
+    assert said([*kinds, "*/*"]) == (True, True)

@@ -129,6 +129,7 @@ class ResponseStream:
         self._order: anyio.Lock | None = None
         self._is_detached = False
         self._is_answered = False
+        self._alive: anyio.CancelScope | None = None
 
     async def begin(self) -> EventWriter:
         """Make the response a stream of events, if it is not yet."""
@@ -155,7 +156,11 @@ class ResponseStream:
 
     async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK) -> None:
         """Send the answer and end the response."""
-        self._is_answered = True
+        if self._order is not None:
+            # What came before it is sent first.
+            await self._order.acquire()
+            self._order.release()
+        self.close()
         if self._writer is None:
             await send_json(self._send, encode(message), self._headers, status)
             return
@@ -173,17 +178,19 @@ class ResponseStream:
             await self._writer.end()
 
     def close(self) -> None:
-        """Send nothing more: whoever would be answered has gone."""
+        """Keep it alive no longer: it is answered, or whoever would be answered has gone."""
         self._is_answered = True
+        if self._alive is not None:
+            self._alive.cancel()
 
     async def keep_alive(self) -> None:
         """Make it a stream and keep that alive until it is answered, or another connection goes on with it."""
         if self._is_answered:
             return
         writer = await self.begin()
-        while not (self._is_answered or writer.is_over):
-            await anyio.sleep(PING_SECONDS)
-            if not self._is_answered:
+        with anyio.CancelScope() as self._alive:
+            while not (self._is_answered or writer.is_over):
+                await anyio.sleep(PING_SECONDS)
                 await writer.ping()
 
 

@@ -434,6 +434,7 @@ class Sessions:
         finally:
             channel.close()
             late.cancel()
+            stream.close()
             if session.streams.get(key) is stream:
                 del session.streams[key]
         return "result" in answer

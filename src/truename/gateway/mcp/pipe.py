@@ -39,14 +39,14 @@ async def serve_pipe(incoming: AsyncIterable[dict[str, Any]], write: Write, answ
     A request that the client cancels is not answered (MCP 2025-11-25, basic/utilities/cancellation).
     """
     pipe = _Pipe(write, answer)
-    async with anyio.create_task_group() as tasks:
-        try:
+    try:
+        async with anyio.create_task_group() as tasks:
             async for message in incoming:
                 await pipe.take(message, tasks)
-        finally:
-            pipe.requests.close()
-        tasks.cancel_scope.cancel()
-    await pipe.session.close()
+            tasks.cancel_scope.cancel()
+    finally:
+        pipe.requests.close()
+        await pipe.session.close()
 
 
 class _Pipe:

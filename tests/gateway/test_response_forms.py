@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -146,6 +146,7 @@ members = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=400)
 @given(members)
 def test_what_is_taken_for_a_message_is_one_for_the_sdk_too(content: dict[str, Any]) -> None:
     kind = kind_of(content)

@@ -63,9 +63,12 @@ def kind_of(content: object) -> Kind | None:
         if not is_whole or (is_request and not _is_id(content["id"])):
             return None
         return "request" if is_request else "notification"
-    is_related = "id" in content and (content["id"] is None or _is_id(content["id"]))
-    is_outcome = isinstance(content.get("result"), dict) or _is_error(content.get("error"))
-    return "response" if is_related and is_outcome else None
+    if "id" not in content:
+        return None
+    # Only an error can be about a request whose id could not be read.
+    is_result = _is_id(content["id"]) and isinstance(content.get("result"), dict)
+    is_failure = (content["id"] is None or _is_id(content["id"])) and _is_error(content.get("error"))
+    return "response" if is_result or is_failure else None
 
 
 def _is_id(value: object) -> bool:

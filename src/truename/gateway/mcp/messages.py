@@ -58,7 +58,9 @@ def kind_of(content: object) -> Kind | None:
     if not isinstance(content, dict) or content.get("jsonrpc") != "2.0":
         return None
     if "method" in content:
-        is_whole = isinstance(content["method"], str) and isinstance(content.get("params"), dict | None)
+        # What is a response too could be read in two ways.
+        is_one = not content.keys() & {"result", "error"}
+        is_whole = is_one and isinstance(content["method"], str) and isinstance(content.get("params"), dict | None)
         is_request = "id" in content
         if not is_whole or (is_request and not _is_id(content["id"])):
             return None

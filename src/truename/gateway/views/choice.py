@@ -10,8 +10,6 @@ from truename.gateway.protocol.sdk import is_modern
 from truename.gateway.views.view import Asked, ViewSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
 
@@ -21,7 +19,7 @@ CANONICAL: Final = ViewSpec("native", "canonical")
 UNIVERSAL: Final = ViewSpec("universal")
 _ANYTHING: Final = Asked()
 # Headers by which a client asks; what it merely says of itself is another matter.
-_ASKING: Final = ("x-truename-dialect", "x-openai-mode")
+_ASKING: Final = frozenset({b"x-truename-dialect", b"x-openai-mode"})
 
 
 def view_for(dialect: str) -> ViewSpec:
@@ -60,13 +58,13 @@ def main_view(request: Request, settings: Settings, asked: Asked = _ANYTHING) ->
 
 
 def _main(request: Request, settings: Settings) -> ViewSpec:
-    headers = _headers(request)
-    asked = {name: headers[name] for name in _ASKING if name in headers}
+    asked = _asking(request)
     if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
         return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
         return fixed_view(_ANYTHING, settings)
     client = request.connection.client_params
+    headers = {} if request.http is None else request.http.headers
     detected = dialects.detect(client.client_info if client else None, headers).dialect
     if detected is None:
         return CANONICAL
@@ -74,5 +72,10 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
     return UNIVERSAL if detected.name == UNIVERSAL.dialect else view_for(detected.name)
 
 
-def _headers(request: Request) -> Mapping[str, str]:
-    return {} if request.http is None else request.http.headers
+def _asking(request: Request) -> dict[str, str]:
+    """Return the headers of a request that ask for a dialect; the first of each name counts."""
+    found: dict[str, str] = {}
+    for name, value in () if request.http is None else request.http.scope["headers"]:
+        if name in _ASKING:
+            found.setdefault(name.decode("ascii"), value.decode("latin-1"))
+    return found

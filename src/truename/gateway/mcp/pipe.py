@@ -38,7 +38,7 @@ async def serve_pipe(incoming: AsyncIterable[dict[str, Any]], write: Write, answ
 
     A request that the client cancels is not answered (MCP 2025-11-25, basic/utilities/cancellation).
     """
-    pipe = _Pipe(write, answer)
+    pipe = _PipeClient(write, answer)
     try:
         async with anyio.create_task_group() as tasks:
             async for message in incoming:
@@ -49,7 +49,7 @@ async def serve_pipe(incoming: AsyncIterable[dict[str, Any]], write: Write, answ
         await pipe.session.close()
 
 
-class _Pipe:
+class _PipeClient:
     def __init__(self, write: Write, answer: Answer) -> None:
         self.requests = PendingRequests()
         self.session = ClientConnection(Channel(write, self.requests), pipe=self)

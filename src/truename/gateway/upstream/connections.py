@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from truename.auth.network.addresses import ResolvedHost
 
-__all__ = ["Connections", "Origin", "RawResponse", "head_of"]
+__all__ = ["Connections", "HttpOrigin", "RawResponse", "head_of"]
 
 _MOST_UNREAD: Final = 256 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
@@ -44,7 +44,7 @@ _TARGET: Final = re.compile(rb"[!-~]+")
 _FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\x00\r\n]*")
 
 
-class Origin(NamedTuple):
+class HttpOrigin(NamedTuple):
     """Where a connection leads: scheme, host and port."""
 
     scheme: str
@@ -52,7 +52,7 @@ class Origin(NamedTuple):
     port: int
 
     @classmethod
-    def of(cls, url: httpx2.URL) -> Origin:
+    def of(cls, url: httpx2.URL) -> HttpOrigin:
         """Return the origin of an address. Raises `httpx2.UnsupportedProtocol`."""
         if url.scheme not in {"http", "https"}:
             message = f"{url.scheme!r} is not a supported URL scheme."
@@ -96,17 +96,17 @@ class Connections(httpx2.AsyncBaseTransport):
         limits = request.extensions.get("timeout") or {}
         head = head_of(request.method, request.url.raw_path, request.headers.raw)
         found = await self.exchange(
-            Origin.of(request.url), head, request.content, connect=limits.get("connect"), read=limits.get("read")
+            HttpOrigin.of(request.url), head, request.content, connect=limits.get("connect"), read=limits.get("read")
         )
         return httpx2.Response(
             found.status,
             headers=found.headers,
-            stream=_Stream(found),
+            stream=_BodyStream(found),
             extensions={"http_version": b"HTTP/1.1", "reason_phrase": found.reason},
         )
 
     async def exchange(
-        self, origin: Origin, head: bytes, content: bytes, *, connect: float | None, read: float | None
+        self, origin: HttpOrigin, head: bytes, content: bytes, *, connect: float | None, read: float | None
     ) -> RawResponse:
         """Send a request whole, and return its response when its head has come. Raises `httpx2.TransportError`.
 
@@ -120,7 +120,7 @@ class Connections(httpx2.AsyncBaseTransport):
             raise
         return RawResponse(self, connection, read)
 
-    def _free(self, origin: Origin) -> _Connection | None:
+    def _free(self, origin: HttpOrigin) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.origin == origin and connection.is_fit:
@@ -128,7 +128,7 @@ class Connections(httpx2.AsyncBaseTransport):
             self._forget(connection)
         return None
 
-    async def _opened(self, origin: Origin, limit: float | None) -> _Connection:
+    async def _opened(self, origin: HttpOrigin, limit: float | None) -> _Connection:
         scheme, host, port = origin
         tls = self._tls if scheme == "https" else None
         try:
@@ -176,7 +176,7 @@ def _address_info(
 class _Connection(asyncio.Protocol):
     """One connection, for one request at a time."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: HttpOrigin) -> None:
         self.origin = origin
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
@@ -362,7 +362,7 @@ class RawResponse:
             self._connections.release(connection)
 
 
-class _Stream(httpx2.AsyncByteStream):
+class _BodyStream(httpx2.AsyncByteStream):
     """The body of a response, as httpx2 reads it."""
 
     def __init__(self, response: RawResponse) -> None:

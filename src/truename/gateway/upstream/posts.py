@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from truename.gateway.protocol.event_stream import EventReader
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.protocol.sdk import is_modern, transport_fault
-from truename.gateway.upstream.connections import Origin, head_of
+from truename.gateway.upstream.connections import HttpOrigin, head_of
 from truename.gateway.upstream.messages import said
 from truename.gateway.upstream.web import (
     ASKED,
@@ -127,7 +127,7 @@ class Posts:
         framing = (b"content-length", b"%d" % len(message))
         try:
             head = head_of("POST", self._url.raw_path, (self._host, *self._posted, *said, framing))
-            origin = Origin.of(self._url)
+            origin = HttpOrigin.of(self._url)
             response = await connections.exchange(origin, head, message, connect=self._connect, read=None)
         except FAILURES as error:
             return self._fault(*failure(error))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
-__all__ = ["STANDALONE", "Bounds", "Position", "Replay", "SentEvent", "SessionEvents"]
+__all__ = ["STANDALONE", "Bounds", "Position", "Replay", "SessionEvents", "StoredEvent"]
 
 STANDALONE: Final = "_GET_stream"
 """The key of a session's stream of messages that belong to no request."""
@@ -89,7 +89,7 @@ class _Event:
         return self.stream.id(self.serial)
 
 
-class SentEvent(NamedTuple):
+class StoredEvent(NamedTuple):
     """An event of a stream: its id, and its message as JSON."""
 
     id: str
@@ -159,7 +159,7 @@ class SessionEvents:
         """Return the id of the place at which a request's stream begins."""
         return self._begun(key).id(self._replay.number())
 
-    def store(self, key: str, message: dict[str, Any]) -> SentEvent:
+    def store(self, key: str, message: dict[str, Any]) -> StoredEvent:
         """Keep a message of a stream, and return the event to send.
 
         An answer before which its client was told no id has none ("") either, and is not kept: nobody can come back
@@ -168,10 +168,10 @@ class SessionEvents:
         text = encode(message)
         is_last = key != STANDALONE and is_answer(message)
         if is_last and self._is_untold(key):
-            return SentEvent("", text)
+            return StoredEvent("", text)
         stream, serial = self._of(key), self._replay.number()
         if stream.number not in self._streams:
-            return SentEvent(stream.id(serial), text)
+            return StoredEvent(stream.id(serial), text)
         kept = _Event(self, stream, serial, text, sys.getsizeof(text) + _COST)
         if is_last:
             stream.is_over = True
@@ -182,7 +182,7 @@ class SessionEvents:
         if not self._is_closed and kept.size <= self._replay.bounds.bytes:
             self._keep(kept)
         stream.tell()
-        return SentEvent(kept.id, text)
+        return StoredEvent(kept.id, text)
 
     def _begun(self, key: str) -> _Stream:
         before = self._by_key.get(key)
@@ -260,7 +260,7 @@ class SessionEvents:
         stream, serial = position
         return stream.is_over and not any(one.stream is stream and one.serial > serial for one in self._kept.values())
 
-    async def following(self, position: Position) -> AsyncIterator[SentEvent]:
+    async def following(self, position: Position) -> AsyncIterator[StoredEvent]:
         """Give the events of a stream that come after a place, until it is over or somebody else goes on with it."""
         stream, serial = position
         stream.readers += 1
@@ -270,7 +270,7 @@ class SessionEvents:
             news, is_over = stream.awaited(), stream.is_over
             for event in [one for one in self._kept.values() if one.stream is stream and one.serial > serial]:
                 serial = event.serial
-                yield SentEvent(event.id, event.text)
+                yield StoredEvent(event.id, event.text)
             if is_over or self._is_closed:
                 return
             await news.wait()

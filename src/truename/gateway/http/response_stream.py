@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Send
 
-    from truename.gateway.http.replay import SentEvent, SessionEvents
+    from truename.gateway.http.replay import SessionEvents, StoredEvent
 
     Headers = list[tuple[bytes, bytes]]
 
@@ -194,7 +194,7 @@ class ResponseStream:
                 await writer.ping()
 
 
-async def send_events(events: AsyncIterable[SentEvent], receive: Receive, writer: EventWriter) -> None:
+async def send_events(events: AsyncIterable[StoredEvent], receive: Receive, writer: EventWriter) -> None:
     """Send events until there are no more, or the client goes away."""
     async with anyio.create_task_group() as tasks:
 

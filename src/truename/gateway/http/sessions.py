@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 
-from truename.gateway.http.replay import STANDALONE, SentEvent
+from truename.gateway.http.replay import STANDALONE, StoredEvent
 from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
@@ -445,14 +445,14 @@ class Sessions:
             return
         writer = EventWriter(send, session.headers)
 
-        async def following() -> AsyncIterator[SentEvent]:
+        async def following() -> AsyncIterator[StoredEvent]:
             await anyio.sleep_forever()
-            yield SentEvent("", b"")
+            yield StoredEvent("", b"")
 
         await self._listened(session, writer, following(), receive)
 
     async def _listened(
-        self, session: Session, writer: EventWriter, events: AsyncIterator[SentEvent], receive: Receive
+        self, session: Session, writer: EventWriter, events: AsyncIterator[StoredEvent], receive: Receive
     ) -> None:
         with session.listening(writer):
             if session.on_listening is not None:

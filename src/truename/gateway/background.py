@@ -1,18 +1,29 @@
-"""Tasks that serve a block: they end with it, and its own errors pass as they are."""
+"""Tasks that serve a block: they end with it, and its own errors pass as they are. Tasks that end by themselves."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
 
     from anyio.abc import TaskGroup
 
-__all__ = ["background"]
+__all__ = ["background", "begin"]
+
+# The loop itself keeps tasks weakly.
+_BEGUN: Final = set[asyncio.Task[None]]()
+
+
+def begin(work: Coroutine[Any, Any, None]) -> None:
+    """Begin a task that ends by itself. A timer may do so, which runs in no task, and so cannot use a task group."""
+    task = asyncio.get_running_loop().create_task(work)
+    _BEGUN.add(task)
+    task.add_done_callback(_BEGUN.discard)
 
 
 @asynccontextmanager

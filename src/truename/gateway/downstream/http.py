@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator
 
-    from anyio.abc import TaskGroup
     from starlette.types import Receive, Scope, Send
 
     from truename.auth.authentication_setup import HttpAuthentication
@@ -56,7 +55,7 @@ _YOUNG: Final = 10_000
 
 
 class HttpApp:
-    """The ASGI application. Each endpoint's sessions are run by a task of their own, begun at the first request."""
+    """The ASGI application."""
 
     def __init__(
         self, gateway: Gateway, doorkeeper: Doorkeeper, front: HttpAuthentication, limits: ConnectionLimits
@@ -66,7 +65,7 @@ class HttpApp:
         self._doorkeeper = doorkeeper
         self._front = front
         self._entrance = Entrance(front.authenticators, front.resource, front.pages, front.is_page)
-        self._tasks: TaskGroup | None = None
+        self._is_running = False
         self._paths = Paths(gateway)
 
     def guard(self, config: Config, host: str) -> Callable[[], None]:
@@ -77,14 +76,14 @@ class HttpApp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
-        async with self._paths.recorded(), background() as tasks, self._entrance.watching():
-            self._tasks = tasks
+        async with self._paths.recorded(), self._entrance.watching():
+            self._is_running = True
             if self._gateway.metrics is not None:
                 self._gateway.metrics.sessions = self._sessions
             try:
                 yield
             finally:
-                self._tasks = None
+                self._is_running = False
                 await self._paths.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +105,7 @@ class HttpApp:
         if path == METRICS:
             await metrics(self._gateway, admission.principal)(scope, receive, send)
             return
-        if self._tasks is None:
+        if not self._is_running:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
             return
         with_pending_logins(scope, self._front.logins)
@@ -124,7 +123,7 @@ class HttpApp:
         left = answering(scope, hub.traffic, hub.settings.server_name)
         leads_here = partial(self._leads, admission.principal, path, endpoint)
         with left, self._entrance.holding(admission, scope, leads_here):
-            await self._paths.serve(endpoint, self._tasks, scope, receive, send)
+            await self._paths.serve(endpoint, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""

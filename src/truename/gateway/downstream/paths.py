@@ -23,7 +23,6 @@ from truename.gateway.room import Quota, share_of, whose
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from anyio.abc import TaskGroup
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.downstream.endpoint import Endpoint
@@ -100,7 +99,7 @@ class Paths:
         for sessions in self:
             sessions.note_use()
 
-    async def serve(self, endpoint: Endpoint, tasks: TaskGroup, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that there is no room for it."""
         principal = scope["state"][PRINCIPAL_KEY]
         who = whose(principal)
@@ -108,26 +107,26 @@ class Paths:
             if not found:
                 await _refuse(_TOO_MUCH, scope, receive, send)
                 return
-            with self._used(endpoint, tasks, who) as http:
+            with self._used(endpoint, who) as http:
                 if http is None:
                     await _refuse(_TOO_MANY, scope, receive, send)
                 else:
                     await http.handle(principal, scope, receive, send)
 
     @contextmanager
-    def _used(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> Iterator[StreamableHttp | None]:
+    def _used(self, endpoint: Endpoint, who: str | None) -> Iterator[StreamableHttp | None]:
         # Counted before anything is waited for: what is counted makes room for no other.
         self._busy[endpoint] += 1
         try:
-            yield self._of(endpoint, tasks, who)
+            yield self._of(endpoint, who)
         finally:
             self._busy[endpoint] -= 1
             if not self._busy[endpoint]:
                 del self._busy[endpoint]
 
-    def _of(self, endpoint: Endpoint, tasks: TaskGroup, who: str | None) -> StreamableHttp | None:
+    def _of(self, endpoint: Endpoint, who: str | None) -> StreamableHttp | None:
         if endpoint not in self._running and self._has_room(who):
-            self._running[endpoint] = _Running(self._made(endpoint, tasks), who)
+            self._running[endpoint] = _Running(self._made(endpoint), who)
         if (found := self._running.get(endpoint)) is None:
             if self._busy[endpoint] == 1:
                 self._gateway.release(endpoint)
@@ -135,7 +134,7 @@ class Paths:
         self._running.move_to_end(endpoint)
         return found.http
 
-    def _made(self, endpoint: Endpoint, tasks: TaskGroup) -> StreamableHttp:
+    def _made(self, endpoint: Endpoint) -> StreamableHttp:
         settings = self._settings
         sessions = Sessions(
             endpoint.answer,
@@ -145,7 +144,6 @@ class Paths:
             replay=self._replay,
             share=share_of(settings, settings.max_sessions),
             lasts=settings.session_timeout,
-            tasks=tasks,
             joined=endpoint.audience.join,
             told=partial(endpoint.audience.all_changed, endpoint.offered),
         )
@@ -155,7 +153,6 @@ class Paths:
             endpoint.schema_of,
             max_body=settings.max_body,
             max_entries=settings.max_entries,
-            tasks=tasks,
         )
 
     def _has_room(self, who: str | None) -> bool:

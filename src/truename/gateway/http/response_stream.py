@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from truename.gateway.background import begin
 from truename.gateway.mcp.messages import encode
 
 if TYPE_CHECKING:
@@ -130,6 +132,7 @@ class ResponseStream:
         self._is_detached = False
         self._is_answered = False
         self._alive: anyio.CancelScope | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def begin(self) -> EventWriter:
         """Make the response a stream of events, if it is not yet."""
@@ -180,10 +183,17 @@ class ResponseStream:
     def close(self) -> None:
         """Keep it alive no longer: it is answered, or whoever would be answered has gone."""
         self._is_answered = True
+        if self._timer is not None:
+            self._timer.cancel()
         if self._alive is not None:
             self._alive.cancel()
 
-    async def keep_alive(self) -> None:
+    def stream_after(self, seconds: float) -> None:
+        """Have it be a stream after this time, if it is not answered by then."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(seconds, lambda: begin(self._keep_alive()))
+
+    async def _keep_alive(self) -> None:
         """Make it a stream and keep that alive until it is answered, or another connection goes on with it."""
         if self._is_answered:
             return

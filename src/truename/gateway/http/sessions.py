@@ -9,13 +9,13 @@ import asyncio
 import json
 import secrets
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 
+from truename.gateway.background import begin
 from truename.gateway.http.replay import STANDALONE, StoredEvent
 from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
 from truename.gateway.http.session_ids import handshake_of
@@ -28,7 +28,6 @@ from truename.gateway.traffic import count_on
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
-    from anyio.abc import TaskGroup
     from starlette.requests import HTTPConnection
     from starlette.types import Receive, Scope, Send
 
@@ -190,7 +189,7 @@ class Sessions:
     that was issued for the same principal at the same ``address`` is opened anew, as it was agreed on. For every other
     id the answer is 404. ``replay`` keeps what was sent for clients that come back. ``joined`` is told of a session
     that goes on, ``told`` when its client listens again. ``lasts`` is how many seconds a session lasts without a
-    request or an open stream. ``tasks`` run what lasts longer than a request.
+    request or an open stream.
     """
 
     def __init__(
@@ -203,7 +202,6 @@ class Sessions:
         replay: Replay,
         share: Share,
         lasts: float,
-        tasks: TaskGroup,
         joined: Callable[[ClientConnection], None],
         told: Callable[[ClientConnection], Coroutine[Any, Any, None]],
     ) -> None:
@@ -214,7 +212,6 @@ class Sessions:
         self._replay = replay
         self._share = share
         self._lasts = lasts
-        self._tasks = tasks
         self._joined = joined
         self._told = told
         self._sessions: dict[str, Session] = {}
@@ -336,7 +333,7 @@ class Sessions:
         session.connection.agree(handshake.version, handshake.client)
         session.connection.is_initialized = True
         self._joined(session.connection)
-        session.on_listening = partial(self._tasks.start_soon, self._told, session.connection)
+        session.on_listening = lambda: begin(self._told(session.connection))
         self._register(session)
         return session
 
@@ -365,7 +362,7 @@ class Sessions:
             del self._sessions[session.id]
         if not session.is_over:
             session.end()
-            self._tasks.start_soon(session.connection.close)
+            begin(session.connection.close())
 
     @contextmanager
     def _used(self, session: Session) -> Iterator[None]:
@@ -418,7 +415,7 @@ class Sessions:
         )
         channel = Channel(stream.write, session.requests, progress_token=progress_token(params))
         request = Request(message["method"], params, id, session.connection, channel, http)
-        late = asyncio.get_running_loop().call_later(PATIENCE, self._tasks.start_soon, stream.keep_alive)
+        stream.stream_after(PATIENCE)
         try:
             with session.running(id) as scope:
                 answer = await answer_to(id, self._answer(request))
@@ -433,7 +430,6 @@ class Sessions:
             await stream.answer(answer)
         finally:
             channel.close()
-            late.cancel()
             stream.close()
             if session.streams.get(key) is stream:
                 del session.streams[key]

@@ -5,7 +5,6 @@ Source: MCP 2025-11-25 and 2026-07-28, basic/transports; SEP-2243 (headers that 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -73,14 +72,12 @@ class StreamableHttp:
         *,
         max_body: int,
         max_entries: int,
-        tasks: TaskGroup,
     ) -> None:
         self._answer = answer
         self.sessions = sessions
         self._schema_of = schema_of
         self._max_body = max_body
         self._max_entries = max_entries
-        self._tasks = tasks
 
     async def handle(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -184,7 +181,7 @@ class StreamableHttp:
         stream = ResponseStream(send, [])
         channel = Channel(stream.write, progress_token=progress_token(params))
         request = Request(message["method"], params, id, connection, channel, http)
-        late = asyncio.get_running_loop().call_later(PING_SECONDS, self._tasks.start_soon, stream.keep_alive)
+        stream.stream_after(PING_SECONDS)
         try:
             with anyio.CancelScope() as scope:
                 async with _Disconnecting(http.scope, receive, scope):
@@ -194,7 +191,6 @@ class StreamableHttp:
                     await stream.answer(answer, status)
         finally:
             channel.close()
-            late.cancel()
             stream.close()
             await connection.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,20 @@ async def test_an_answer_that_takes_long_comes_on_a_stream_that_can_be_resumed(l
             journal.with_suffix(".gate").touch()
             assert [answer["id"] for answer in await stream.rest()] == [7]
         assert not stream.is_json
+
+
+def test_a_program_on_asyncio_alone_gets_such_a_stream_too(lab: Lab, tmp_path: Path) -> None:
+    """Nothing of anyio runs around the gateway there, least of all in a timer."""
+    journal = tmp_path / "ran"
+
+    async def use() -> None:
+        server = lab.script("j", "journal", str(journal), "hold")
+        async with lab.serving(server) as address, reader(address) as client, client.call("hold", 7) as stream:
+            assert (await stream.next()).id
+            journal.with_suffix(".gate").touch()
+            assert len(await stream.rest()) == 1
+
+    asyncio.run(use())
 
 
 @anyio_test

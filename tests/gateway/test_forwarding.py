@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from opentelemetry import trace
+from starlette.responses import RedirectResponse
 
 from tests.gateway.conftest import connected, text_of
 from tests.support.gateway_broken_answers import JSON, Breaking, event
@@ -133,6 +134,49 @@ async def test_an_answer_that_is_none_ends_the_call_that_it_came_for(
         assert answer.is_error
         assert said in text_of(answer)
         assert text_of(await client.call_tool("get", {})) == "far:get"
+
+
+@pytest.mark.parametrize(
+    ("place", "sent"), [("http://127.0.0.1:1/elsewhere", 1), ("/mcp/moved", 2)], ids=["another origin", "its own"]
+)
+async def test_a_call_that_is_led_elsewhere_is_sent_once_to_each_place(
+    place: str, sent: int, lab: Lab, upstreams: Upstreams
+) -> None:
+    paths: list[str] = []
+    behind = Talking()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        is_call = False
+
+        async def read() -> Any:
+            nonlocal is_call
+            message = await receive()
+            is_call = is_call or b"tools/call" in message.get("body", b"")
+            return message
+
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await behind(scope, receive, send)
+            return
+        message = await read()
+        paths.extend([scope["path"]] if is_call else [])
+        if is_call and scope["path"] == "/mcp":
+            await RedirectResponse(place, 308)(scope, receive, send)
+            return
+        given = [message]
+
+        async def again() -> Any:
+            return given.pop() if given else await receive()
+
+        await behind({**scope, "path": "/mcp"}, again, send)
+
+    async with (
+        upstreams.app(app) as url,
+        lab.serving(lab.at("far", url + "/mcp")) as address,
+        connected(address + "/mcp", "2026-07-28") as client,
+    ):
+        answer = await client.call_tool("get", {})
+    assert len(paths) == sent
+    assert answer.is_error == (sent == 1)
 
 
 class _Spans(trace.NoOpTracer):

@@ -26,13 +26,13 @@ from truename.gateway.upstream.web import (
     ASKED,
     EMPTY,
     FAILURES,
-    KEEPING,
     MESSAGE,
     SESSION_HEADER,
     WholeBody,
     failure,
     judged,
     misleading,
+    moved,
     reason,
 )
 
@@ -74,8 +74,12 @@ class _Mark:
             self.pause = min(max(event.retry / 1000, _SHORTEST), _LONGEST)
 
 
-class _Elsewhere(Exception):
-    """A response leads elsewhere, and the request was not run there (RFC 9110, sections 15.4.8 and 15.4.9)."""
+class _Moved(Exception):
+    """A request was not run where it was sent, but has to be sent to another address of the same origin."""
+
+    def __init__(self, url: httpx2.URL) -> None:
+        super().__init__(str(url))
+        self.url = url
 
 
 class Posts:
@@ -99,11 +103,13 @@ class Posts:
 
     async def carry(self, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take) -> Outcome:
         """Send a request and return its answer. See `Carrier`."""
+        url = self._url
         if self._contained.connections is not None and not len(self._client.cookies.jar):
-            outcome = await self._straight(self._contained.connections, number, message, headers, take)
-            if outcome is not None:
-                return outcome
-        response = await self._sent("POST", number, self._posted, headers, message)
+            try:
+                return await self._straight(self._contained.connections, number, message, headers, take)
+            except _Moved as moved_to:
+                url = moved_to.url
+        response = await self._sent("POST", number, self._posted, headers, message, url=url)
         try:
             if not _is_stream(response):
                 return self._whole(response)
@@ -116,8 +122,8 @@ class Posts:
 
     async def _straight(
         self, connections: Connections, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take
-    ) -> Outcome | None:
-        """Send a request to a server that needs nothing more than it; None where it is led elsewhere.
+    ) -> Outcome:
+        """Send a request to a server that needs nothing more than it. Raises `_Moved`.
 
         How long the answer may take is the caller's word alone: it may wait for a person meanwhile.
         """
@@ -133,8 +139,6 @@ class Posts:
             return self._fault(*failure(error))
         try:
             return await self._read_from(response, number, take, headers, has_session=session is not None)
-        except _Elsewhere:
-            return None
         finally:
             response.close()
 
@@ -142,8 +146,6 @@ class Posts:
         self, response: RawResponse, number: RequestId, take: Take, headers: Mapping[str, str], *, has_session: bool
     ) -> Outcome:
         status = response.status
-        if status in KEEPING:
-            raise _Elsewhere
         if (wrong := self._wrong(response)) is not None:
             return self._fault(*wrong)
         kind = response.header(b"content-type").partition(b";")[0].strip().lower().decode("latin-1")
@@ -169,6 +171,8 @@ class Posts:
             asked = httpx2.Request("POST", self._url)
             whole = httpx2.Response(response.status, headers=response.headers, request=asked)
             self._client.cookies.extract_cookies(whole)
+            if (there := moved(asked, whole)) is not None:
+                raise _Moved(there)
             if (wrong := misleading(whole)) is not None:
                 return wrong
         return ("protocol", f"HTTP {response.status} instead of a response") if response.status in EMPTY else None
@@ -190,12 +194,18 @@ class Posts:
         own: list[tuple[bytes, bytes]],
         headers: Mapping[str, str],
         content: bytes | None = None,
+        *,
+        url: httpx2.URL | None = None,
     ) -> httpx2.Response:
         said = [(name.encode(), value.encode()) for name, value in headers.items()]
         if (session := self._contained.session) is not None:
             said.append((SESSION_HEADER.encode(), session.encode()))
         request = httpx2.Request(
-            verb, self._url, headers=[*own, *said], content=content, extensions={**self._extensions, ASKED: number}
+            verb,
+            url or self._url,
+            headers=[*own, *said],
+            content=content,
+            extensions={**self._extensions, ASKED: number},
         )
         cookies = self._client.cookies
         if len(cookies.jar):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -146,7 +147,7 @@ class Hub(ShownTools):
 
         Each request looks twice, before and after it may have waited: a look that was just made counts.
         """
-        if not self._turn.locked() and (self.stale or anyio.current_time() > self._looked + _JUST):
+        if not self._turn.locked() and (self.stale or time.monotonic() > self._looked + _JUST):
             with self._telling():
                 self._look()
                 if self.stale and not self.ledger.is_locked():
@@ -156,7 +157,7 @@ class Hub(ShownTools):
         # On a new day old names may be due to leave the lists.
         # While another process writes, what is known goes on to hold: the loop cannot wait for it.
         self.stale |= self.ledger.refresh(wait=False) or self.vetting.refresh() or self._today() != self._day
-        self._looked = anyio.current_time()
+        self._looked = time.monotonic()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import httpx2
 import pytest
 
@@ -213,3 +215,42 @@ async def test_raw_requests_are_answered_as_on_record(lab: Lab) -> None:
     assert [answer[0] for answer in asking.answers] == [answer[0] for answer in expected]
     differing = [pair for pair in zip(asking.answers, expected, strict=True) if pair[0] != pair[1]]
     assert differing == []
+
+
+async def _exchange(address: str, request: bytes) -> bytes:
+    url = httpx2.URL(address)
+    async with await anyio.connect_tcp(url.host, url.port or 80) as stream:
+        with suppress(anyio.BrokenResourceError):
+            await stream.send(request)
+        answer = b""
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError), anyio.move_on_after(10):
+            while b"\r\n\r\n" not in answer:
+                answer += await stream.receive()
+        return answer
+
+
+CHUNKED: Final = (
+    b"POST /mcp HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\n"
+    b"accept: application/json, text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n"
+)
+
+
+async def test_what_trailers_say_is_not_part_of_the_head(lab: Lab) -> None:
+    asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    body = json.dumps(_request("initialize", asked)).encode()
+    async with lab.serving(lab.normal("w", "get")) as address:
+        host = httpx2.URL(address).netloc
+        sent = CHUNKED % (host, len(body), body, b"origin: http://evil.example\r\nmcp-session-id: nope\r\n")
+        assert (await _exchange(address, sent)).startswith(b"HTTP/1.1 200 ")
+        endless = b"x: y\r\n" * 200_000
+        assert (await _exchange(address, CHUNKED % (host, len(body), body, endless))).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("target", [b"http://a", b"http://a:99999/"])
+async def test_a_target_that_is_no_address_is_refused_without_a_log_line(
+    lab: Lab, target: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with lab.serving(lab.normal("w", "get")) as address:
+        answer = await _exchange(address, b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % target)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

@@ -46,7 +46,9 @@ class _BoundedProtocol(HttpToolsProtocol):
     # The head of a request has come.
     _has_begun = False
     _is_in_head = False
-    _head_size = 0
+    # Bytes that came since the parser last gave a whole head or a part of a body.
+    _unparsed = 0
+    _has_parsed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
@@ -97,20 +99,31 @@ class _BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log."""
         self._unset_keepalive_if_required()
+        self._has_parsed = False
         rest: bytes | None = data
         while rest is not None:
             rest = self._fed(rest)
-        # A header that is not whole yet is in the parser, which has no bound.
-        self._head_size += len(data) if self._is_in_head else 0
-        if self._head_size > _LONGEST_HEAD:
+        # A header that is not whole yet is in the parser, which has no bound; so is a trailer.
+        self._unparsed = self._unparsed + len(data) if self._is_reading and not self._has_parsed else 0
+        if self._unparsed > _LONGEST_HEAD:
             self.send_400_response("The head of the request is too large.")
         self._watch()
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         self._is_reading = self._is_in_head = True
-        self._head_size = 0
+        self._has_parsed = False
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header. Trailers come after the request was judged, so they are dropped (RFC 9110, section 6.5.1)."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body, which has bounds of its own."""
+        self._has_parsed = True
+        super().on_body(body)
 
     def _fed(self, data: bytes) -> bytes | None:
         """Have the parser read; return what it has to read again."""
@@ -140,8 +153,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Begin to answer."""
         if self.parser.should_upgrade():
             return
-        self._is_in_head, self._has_begun = False, True
         super().on_headers_complete()
+        self._is_in_head, self._has_begun, self._has_parsed = False, True, True
 
     def on_message_complete(self) -> None:
         """Note that the request came whole."""

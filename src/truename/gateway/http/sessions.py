@@ -113,6 +113,8 @@ class Session:
         self.on_listening: Callable[[], object] | None = None
         self.open_requests = 0
         self.last_use = 0.0
+        # Ends the session when it is not used for long.
+        self.expiry: asyncio.TimerHandle | None = None
         self.is_over = False
         self._running: dict[str, list[anyio.CancelScope]] = {}
         self._listener: tuple[EventWriter, anyio.CancelScope] | None = None
@@ -173,6 +175,9 @@ class Session:
     def end(self) -> None:
         """Break off all requests and streams; what was kept for the client is let go."""
         self.is_over = True
+        if self.expiry is not None:
+            # The timer would keep the session in memory until it fires.
+            self.expiry.cancel()
         self.requests.close()
         self.events.close()
         for scopes in list(self._running.values()):
@@ -351,11 +356,11 @@ class Sessions:
                 return
             left = session.last_use + self._lasts - loop.time()
             if session.open_requests or left > 0:
-                loop.call_later(max(left, self._lasts / 10 if session.open_requests else 0.0), look)
+                session.expiry = loop.call_later(max(left, self._lasts / 10 if session.open_requests else 0.0), look)
             else:
                 self._discard(session)
 
-        loop.call_later(self._lasts, look)
+        session.expiry = loop.call_later(self._lasts, look)
 
     def _discard(self, session: Session) -> None:
         if self._sessions.get(session.id) is session:

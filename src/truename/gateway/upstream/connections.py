@@ -194,7 +194,9 @@ class _Connection(asyncio.Protocol):
         self.headers: list[tuple[bytes, bytes]] = []
         self._chunks: deque[bytes] = deque()
         self._unread = 0
-        self._head_size = 0
+        # Bytes that came since the parser last gave a head or a part of a body.
+        self._unparsed = 0
+        self._has_parsed = False
         self._has_head = self._is_whole = self._has_more = False
         self._is_framed = self._is_kept = False
 
@@ -206,15 +208,16 @@ class _Connection(asyncio.Protocol):
             # Nobody asked for it: the connection bears no other request.
             self._has_more = True
             return
+        self._has_parsed = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._fail("The server switched protocols.")
         except httptools.HttpParserError as error:
             self._fail(f"Invalid HTTP: {error}")
-        # A header that is not whole yet is in the parser, which has no bound.
-        self._head_size += 0 if self._has_head else len(data)
-        if self._head_size > _LONGEST_HEAD:
+        # A header that is not whole yet is in the parser, which has no bound; so is a trailer.
+        self._unparsed = 0 if self._has_parsed else self._unparsed + len(data)
+        if self._unparsed > _LONGEST_HEAD:
             self._fail("The head of the response is too large.")
         if self._unread > _MOST_UNREAD:
             self._transport.pause_reading()
@@ -232,6 +235,9 @@ class _Connection(asyncio.Protocol):
         self.reason += status
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._has_head:
+            # A trailer: what it says is not part of the response's head (RFC 9110, section 6.5.1).
+            return
         name = name.lower()
         self._is_framed |= name in {b"content-length", b"transfer-encoding"}
         if not self._has_more:
@@ -245,10 +251,11 @@ class _Connection(asyncio.Protocol):
             # What comes before the response says nothing of it.
             self.headers, self.reason, self._is_framed = [], b"", False
             return
-        self.status, self._has_head = status, True
+        self.status, self._has_head, self._has_parsed = status, True, True
         self._is_kept = self._parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
+        self._has_parsed = True
         if not self._has_more:
             self._chunks.append(body)
             self._unread += len(body)

@@ -53,6 +53,9 @@ _POSTED: Final = {"accept": "application/json, text/event-stream", "content-type
 _STREAMED: Final = {"accept": "text/event-stream", "cache-control": "no-store"}
 # How often in a row it is tried to go on with an answer whose stream broke off, and how long before that.
 _ATTEMPTS: Final = 3
+# Cookies of a server, and characters of one with its attributes.
+_MOST_COOKIES: Final = 50
+_LONGEST_COOKIE: Final = 4_096
 _SHORTEST: Final = 0.05
 _PAUSE: Final = 1.0
 _LONGEST: Final = 30.0
@@ -170,7 +173,7 @@ class Posts:
         if is_led or response.header(b"set-cookie") or response.header(b"content-encoding"):
             asked = httpx2.Request("POST", self._url)
             whole = httpx2.Response(response.status, headers=response.headers, request=asked)
-            self._client.cookies.extract_cookies(whole)
+            self._keep_cookies(whole)
             if (there := moved(asked, whole)) is not None:
                 raise _Moved(there)
             if (wrong := misleading(whole)) is not None:
@@ -213,8 +216,18 @@ class Posts:
         response = await self._contained.handle_async_request(request)
         if "set-cookie" in response.headers:
             response.request = request
-            cookies.extract_cookies(response)
+            self._keep_cookies(response)
         return response
+
+    def _keep_cookies(self, response: httpx2.Response) -> None:
+        """Keep the cookies of a response which can be sent back, in the bounds that RFC 6265 (section 6.1) names."""
+        values = response.headers.get_list("set-cookie")
+        if not all(value.isascii() and len(value) <= _LONGEST_COOKIE for value in values):
+            return
+        jar = self._client.cookies.jar
+        self._client.cookies.extract_cookies(response)
+        for cookie in list(jar)[_MOST_COOKIES:]:
+            jar.clear(cookie.domain, cookie.path, cookie.name)
 
     def _whole(self, response: httpx2.Response) -> Outcome:
         """Return the answer that a whole body is."""

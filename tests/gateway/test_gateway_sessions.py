@@ -288,14 +288,18 @@ class House:
         return self.gateway.metrics.sessions()
 
 
+def _other(character: str) -> str:
+    return "-" if character == "_" else "_"
+
+
 FOREIGN: dict[str, tuple[Callable[[House], str], str, str]] = {
     "nonsense": (lambda _: "nonsense", "ann", "/mcp"),
     "as long as any": (lambda _: "x" * 1_024, "ann", "/mcp"),
     "far too long": (lambda _: "x" * 20_000, "ann", "/mcp"),
     "of the SDK's form": (lambda _: "0" * 32, "ann", "/mcp"),
     "no ASCII": (lambda _: "séance", "ann", "/mcp"),
-    "altered at its end": (lambda house: house.ids["live"][:-1] + "_", "ann", "/mcp"),
-    "altered at its beginning": (lambda house: "_" + house.ids["live"][1:], "ann", "/mcp"),
+    "altered at its end": (lambda house: house.ids["live"][:-1] + _other(house.ids["live"][-1]), "ann", "/mcp"),
+    "altered at its beginning": (lambda house: _other(house.ids["live"][0]) + house.ids["live"][1:], "ann", "/mcp"),
     "padded": (lambda house: house.ids["live"] + "=", "ann", "/mcp"),
     "cut": (lambda house: house.ids["live"][:-4], "ann", "/mcp"),
     "another principal's": (lambda house: house.ids["live"], "bob", "/mcp"),

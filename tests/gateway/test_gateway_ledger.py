@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.gateway.reloads import until
 from truename.gateway import Gateway, listening
 from truename.ledger import Ledger, LedgerSettings
 
@@ -199,9 +200,7 @@ async def test_a_list_that_cannot_be_made_ends_nothing(
             await client.call_tool("c_grow", {"name": "grown"})
             await lab.saw("changed", "c")
             assert await _call(client, "w_look") == "w:look"
-            with anyio.fail_after(10):
-                while "the tool lists cannot be refreshed" not in caplog.text:
-                    await anyio.sleep(0.01)
+            await until(lambda: "the tool lists cannot be refreshed" in caplog.text)
 
 
 async def test_while_another_process_writes_calls_go_on_and_only_new_names_wait(

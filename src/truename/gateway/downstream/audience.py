@@ -34,7 +34,7 @@ _UPDATED: Final = "notifications/resources/updated"
 
 
 class _Subscription:
-    """A stream of a client without a session: what it wants to hear of, and what it has not read yet."""
+    """A notification stream of a client without a session: its subscriptions and its unread notifications."""
 
     def __init__(self, wanted: Mapping[str, Any]) -> None:
         # What is acknowledged is what will be told.
@@ -65,7 +65,7 @@ class _Subscription:
             return
 
     def close(self) -> None:
-        """End it, once what was told is read."""
+        """End the stream after the client has read the notifications that wait."""
         self._sender.close()
 
 
@@ -94,7 +94,7 @@ class Audience:
         if len(self._streams) >= self._most:
             raise MCPError(INTERNAL_ERROR, "Subscription limit reached")
         meta, stream = {_ID_KEY: request.id}, _Subscription(wanted)
-        # Before it is acknowledged: what changes meanwhile is told.
+        # Registered before the acknowledgement, so that no change in between is missed.
         self._streams.add(stream)
         try:
             await request.channel.notify(_ACKNOWLEDGED, {"notifications": stream.honoured, "_meta": meta})

@@ -59,7 +59,7 @@ class Connection(Protocol):
         ...
 
     def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
-        """Have this called when the client disconnects; what is returned takes that back."""
+        """Call `then` when the client disconnects. Returns a function that removes the callback."""
         ...
 
 

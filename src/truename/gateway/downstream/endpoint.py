@@ -273,7 +273,7 @@ class Endpoint:
         return error_result(told, wrong_name_text(told, large.listed(shown).by_name, times) + large.hint(shown))
 
     def schema_of(self, name: str) -> Any:
-        """Return the schema by which ``Mcp-Param-*`` headers are checked; None where there is none."""
+        """Return the input schema that ``Mcp-Param-*`` headers are checked against, None for a tool without one."""
         try:
             view = self._hub.view(self._spec)
             shown = self._hub.rights.limited(

@@ -77,7 +77,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         return self.transport.get_write_buffer_size()
 
     def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
-        """Have this called when the client disconnects; what is returned takes that back."""
+        """Call `then` when the client disconnects. Returns a function that removes the callback."""
         if self.transport.is_closing():
             then()
         self._then.add(then)
@@ -126,7 +126,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def _fed(self, data: bytes) -> bytes | None:
-        """Have the parser read; return what it has to read again."""
+        """Feed the parser. Returns the bytes to feed again after a declined upgrade, None otherwise."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:

@@ -216,8 +216,8 @@ class _Disconnecting:
     async def __aexit__(self, *failure: Any) -> bool | None:
         if self._take_back is not None:
             self._take_back()
+        if self._tasks is None:
             return None
-        assert self._tasks is not None  # noqa: S101 - one or the other
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(*failure)
 

@@ -107,7 +107,7 @@ class Voice:
 @asynccontextmanager
 async def pipe_to(gateway: Gateway) -> AsyncIterator[Any]:
     """Serve a gateway as `serve_stdio` does, to a client in this process: what is written are messages, not lines."""
-    with piped(gateway.hub.traffic):
+    with piped(gateway.registry.drain_tracker):
         async with in_memory(gateway.endpoint()) as streams:
             yield streams
 

@@ -49,7 +49,7 @@ def elsewhere() -> None:
 
     def origin(self: ShownTools, view: Any, id: Any) -> Any:
         upstream, name = found(self, view, id)
-        return (self.fleet["steady"], name) if next(count) % _EVERY == 0 else (upstream, name)
+        return (self.pool["steady"], name) if next(count) % _EVERY == 0 else (upstream, name)
 
     ShownTools.origin = origin  # type: ignore[method-assign]
 

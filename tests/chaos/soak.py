@@ -67,7 +67,7 @@ class Soak:
         self._gateway = gateway
         self._port = port
         self._lists = [tuple(tool(f"tool_{one:05d}") for one in range(2 + number)) for number in range(_SETS)]
-        self.rounds: dict[str, Round] = {
+        self.multi_round: dict[str, Round] = {
             "lists": self._another_list,
             "sessions": self._session,
             "left open": self._session_left,
@@ -75,10 +75,10 @@ class Soak:
         }
 
     async def _another_list(self, number: int) -> None:
-        upstream, endpoint = self._gateway.hub.fleet["one"], self._gateway.endpoint()
+        upstream, endpoint = self._gateway.registry.pool["one"], self._gateway.endpoint()
         upstream.tools = self._lists[number % _SETS]
-        self._gateway.hub.rebuild()
-        await endpoint.notify(self._gateway.hub.changes(), self._gateway.hub.other_changes())
+        self._gateway.registry.rebuild()
+        await endpoint.notify(self._gateway.registry.changes(), self._gateway.registry.other_changes())
 
     async def _session(self, _: int) -> None:
         load = Load(self._port, "/mcp", "2025-11-25", 1)
@@ -94,7 +94,7 @@ class Soak:
             one.close()
 
     async def _restart(self, _: int) -> None:
-        upstream = self._gateway.hub.fleet["one"]
+        upstream = self._gateway.registry.pool["one"]
         for name in ("die", "tool_00000"):
             try:
                 await upstream.request("tools/call", {"name": name}, capabilities={}, on_progress=None)
@@ -120,12 +120,12 @@ async def _settled(before: Held | None) -> Held:
 
 async def _soaked(soak: Soak, what: str, times: int) -> list[str]:
     for number in range(times // 10):
-        await soak.rounds[what](number)
+        await soak.multi_round[what](number)
     await asyncio.sleep(2 * _LEFT_OPEN)
     before = await _settled(None)
     _say(f"{what:10} {times // 10:6,} times {before}")
     for number in range(times // 10, times):
-        await soak.rounds[what](number)
+        await soak.multi_round[what](number)
     after = await _settled(before)
     _say(f"{what:10} {times:6,} times {after}")
     return [f"{what}: more {name} after {times:,} than after {times // 10:,}" for name in after.grown(before)]

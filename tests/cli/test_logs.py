@@ -13,7 +13,7 @@ from truename import ToolId
 from truename.catalog import Origin, Tool
 from truename.cli._logs import log_to_stderr
 from truename.gateway import UpstreamError
-from truename.gateway.running_calls import Accounts, RunningCall
+from truename.gateway.call_records import CallRecord, CallRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +82,9 @@ def test_what_tells_itself_as_a_secret_is_not_shown(form: Any, secret: str, caps
 
 def test_what_is_of_a_call_says_of_which(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_stderr("json")
-    accounts = Accounts()
+    accounts = CallRecords()
     accounts.listen(lambda _: log.warning("over"))
-    account = RunningCall(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
+    account = CallRecord(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
     id = ToolId.parse("w@1/read@1")
     account.found(Tool(id, Origin("w", "read", "w"), {"name": "read"}), "sha256:1")
 

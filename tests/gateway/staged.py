@@ -9,7 +9,7 @@ from truename import Ledger
 from truename.config import ServerConfig, Settings
 from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.faults import UpstreamError
-from truename.gateway.hub import Hub
+from truename.gateway.registry import Registry
 from truename.gateway.upstream.known import Known
 from truename.gateway.views.view import Asked, ViewSpec
 
@@ -50,10 +50,10 @@ class Stage:
         server: type[Staged] = Staged,
     ) -> None:
         self.fs = server(ServerConfig(key="fs", command="true"), settings)
-        self.hub = Hub({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
-        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC, Asked())
+        self.registry = Registry({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
+        self.endpoint = Endpoint(self.registry, SPEC, lambda _: SPEC, Asked())
 
     def lists(self, *tools: dict[str, Any], says: str = "") -> None:
         self.fs.says = says
         if self.fs.takes(tools, self.fs.lists):
-            self.hub.stale = True
+            self.registry.stale = True

@@ -13,7 +13,7 @@ from tests.support.trust_pending import call, wanted
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.trust.forms import answer_in, form_of, shown_arguments
-from truename.gateway.trust.rounds import Rounds, plain
+from truename.gateway.trust.multi_round import MultiRoundRequests, plain
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -91,7 +91,7 @@ class Clock:
 
 def test_a_round_is_over_in_time_and_of_too_many_the_oldest_is() -> None:
     clock = Clock()
-    rounds = Rounds(60.0, clock)
+    rounds = MultiRoundRequests(60.0, clock)
     states = [rounds.asked(call(x=1), {})["requestState"] for _ in range(101)]
     assert len(set(states)) == 101
     assert rounds.met(call(x=1), {"requestState": states[0]}) is None
@@ -107,7 +107,7 @@ def test_a_round_is_over_in_time_and_of_too_many_the_oldest_is() -> None:
 
 
 def test_the_servers_own_state_stays_here_and_goes_back_to_it() -> None:
-    rounds, made = Rounds(60.0), call(x=1)
+    rounds, made = MultiRoundRequests(60.0), call(x=1)
     for own in ({"requestState": "the server's"}, {}):
         told = rounds.passed(made, {"resultType": "input_required", "inputRequests": {"q": {}}, **own})
         assert told["requestState"] != "the server's"

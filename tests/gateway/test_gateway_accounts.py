@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
-    from truename.gateway.running_calls import RunningCall
+    from truename.gateway.call_records import CallRecord
 
 pytestmark = pytest.mark.anyio
 
@@ -43,17 +43,17 @@ class Ear:
 
     def __init__(self) -> None:
         self.heard: list[CallEvent] = []
-        self._news = anyio.Event()
+        self._log = anyio.Event()
 
     def __call__(self, event: CallEvent) -> None:
         self.heard.append(event)
-        self._news.set()
-        self._news = anyio.Event()
+        self._log.set()
+        self._log = anyio.Event()
 
     async def hears(self, count: int) -> list[CallEvent]:
         with anyio.fail_after(15):
             while len(self.heard) < count:
-                await self._news.wait()
+                await self._log.wait()
         return self.heard
 
     @property
@@ -230,8 +230,8 @@ async def test_a_listener_that_fails_stops_nothing(
         raise ValueError("no")
 
     async with lab.gateway(lab.normal("w", "read")) as gateway, listening(gateway) as address:
-        gateway.hub.accounts.listen(fail)
-        gateway.hub.accounts.listen(ear)
+        gateway.registry.call_records.listen(fail)
+        gateway.registry.call_records.listen(ear)
         async with connect(f"{address}/mcp", era) as client:
             assert not (await client.call_tool("read", {})).is_error
     assert ear.told == [("w@1/read@1", "ok", "")]
@@ -243,15 +243,15 @@ async def test_a_gate_is_asked_before_a_call_is_sent_and_can_refuse_it(
 ) -> None:
     journal, asked = tmp_path / "ran", list[CallEvent]()
 
-    async def gate(account: RunningCall) -> None:
+    async def gate(account: CallRecord) -> None:
         event = account.event("begun")
         asked.append(event)
         assert event.id is not None
         raise NotAllowed(id=event.id, rule="audit", code="unrecorded")
 
     async with lab.gateway(lab.script("j", "journal", str(journal), "note")) as gateway, listening(gateway) as address:
-        gateway.hub.accounts.guard(gate)
-        gateway.hub.accounts.listen(ear)
+        gateway.registry.call_records.guard(gate)
+        gateway.registry.call_records.listen(ear)
         async with connect(f"{address}/mcp", era) as client:
             refused = await client.call_tool("note", {})
             await client.call_tool("nothing", {})

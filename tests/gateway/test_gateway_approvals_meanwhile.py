@@ -37,7 +37,7 @@ async def gone(stage: Stage) -> None:
 
 
 async def denied(stage: Stage) -> None:
-    await stage.hub.reload(replace(stage.hub.settings, policy=DENY), [stage.fs.config], lambda: None)
+    await stage.registry.reload(replace(stage.registry.settings, policy=DENY), [stage.fs.config], lambda: None)
 
 
 async def moved(stage: Stage) -> None:

@@ -301,10 +301,10 @@ async def test_what_becomes_of_definitions_is_written_down_and_what_commands_do_
             book.note([replace(write, digest="sha256:" + "2" * 64, content=None)], "rejected")
             newcomer = replace(write, id=ToolId.parse("w@1/new@1"), name="new")
             book.note([newcomer])
-            gateway.hub.vetting.book.refresh()
+            gateway.registry.vetting.book.refresh()
             gateway.audit.look()
             book.trust([replace(read, digest="sha256:" + "3" * 64, content=None)])
-            gateway.hub.vetting.book.refresh()
+            gateway.registry.vetting.book.refresh()
             gateway.audit.look()
     told = [(one["what"], one["tool"]) for one in records(place, "definition") if "tool" in one]
     assert told[:2] == [("pinned", "w@1/read@1"), ("pinned", "w@1/write@1")]

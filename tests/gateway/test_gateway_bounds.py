@@ -24,11 +24,11 @@ from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import Tail, UpstreamError
 from truename.gateway.mcp.messages import error, notification, response
-from truename.gateway.news import News
 from truename.gateway.protocol.bounded import BoundedDispatcher
 from truename.gateway.questions.origins import RequestOrigins
 from truename.gateway.questions.sparing import Sparing
-from truename.gateway.room import Share
+from truename.gateway.quota import Share
+from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.watching import Watching
@@ -252,10 +252,10 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
     def find(_: Any, __: str) -> Any:
         pytest.fail("it is looked for")
 
-    hub: Any = None
+    registry: Any = None
     request: Any = SimpleNamespace(params={"uri": uri}, connection=SimpleNamespace(state={}))
     with pytest.raises(MCPError, match=problem):
-        await Subscribing(hub, find, lambda _: ViewSpec("universal")).subscribe(request)
+        await Subscribing(registry, find, lambda _: ViewSpec("universal")).subscribe(request)
 
 
 def test_questions_under_endless_ids_take_no_room() -> None:
@@ -277,7 +277,7 @@ async def test_cursors_count_as_what_a_server_lists() -> None:
     pages = [{"tools": [], "nextCursor": f"{number}{'x' * 400}"} for number in range(10)]
     session: Any = SimpleNamespace(send=AsyncMock(side_effect=pages), modern=False)
     link: Any = SimpleNamespace(tail=Tail())
-    exchange = Exchange("far", link, session, News(), Settings(max_result=1_000))
+    exchange = Exchange("far", link, session, RateLimitedLog(), Settings(max_result=1_000))
 
     with pytest.raises(UpstreamError, match="lists more than max_result allows"):
         await exchange.list_tools()

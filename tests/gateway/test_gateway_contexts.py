@@ -248,22 +248,22 @@ async def test_a_rule_may_be_about_a_platform(lab: Lab, connect: Any) -> None:
 
 async def test_many_contexts_said_by_headers_cost_bounded_memory(lab: Lab, raw: Callable[[str], Any]) -> None:
     async with lab.gateway(lab.normal("phone", "tap"), **SETTINGS) as gateway:
-        view = gateway.hub.view(gateway.endpoint("/mcp")._spec)
+        view = gateway.registry.view(gateway.endpoint("/mcp")._spec)
         for number in range(300):
-            gateway.hub.rights.limited(view, Context(app=f"a{number}"))
-        assert len(gateway.hub.rights._limited) == 100
+            gateway.registry.access.limited(view, Context(app=f"a{number}"))
+        assert len(gateway.registry.access._limited) == 100
 
 
 async def test_words_that_no_tool_and_no_rule_says_make_no_list_and_read_no_tool(lab: Lab) -> None:
     rules = [{"tools": ["phone/tap"], "outcome": "deny", "apps": ["pay*"]}]
     policy = read_policy({"default": "allow", "rules": rules})
     async with lab.gateway(lab.normal("phone", *TOOLS), policy=policy, **SETTINGS) as gateway:
-        view, rights = gateway.hub.view(gateway.endpoint("/mcp")._spec), gateway.hub.rights
-        first = rights.limited(view, Context(platform="p", app="a"))
-        assert rights._shared
+        view, access = gateway.registry.view(gateway.endpoint("/mcp")._spec), gateway.registry.access
+        first = access.limited(view, Context(platform="p", app="a"))
+        assert access._shared
         for number in range(300):
-            assert rights.limited(view, Context(platform=f"p{number}", app=f"a{number}")) is first
-        assert len(rights._shared) == 1
+            assert access.limited(view, Context(platform=f"p{number}", app=f"a{number}")) is first
+        assert len(access._shared) == 1
 
 
 async def test_contexts_share_a_list_only_where_they_see_the_same(lab: Lab) -> None:
@@ -271,16 +271,16 @@ async def test_contexts_share_a_list_only_where_they_see_the_same(lab: Lab) -> N
     policy = read_policy({"default": "allow", "rules": rules})
     words = ("", "ios", "android", "p1", "pay", "payments", "shop", "x")
     async with lab.gateway(lab.normal("phone", *TOOLS), policy=policy, **SETTINGS) as gateway:
-        view, rights = gateway.hub.view(gateway.endpoint("/mcp")._spec), gateway.hub.rights
+        view, access = gateway.registry.view(gateway.endpoint("/mcp")._spec), gateway.registry.access
         for platform, app, origin in itertools.product(words, words, ("llm", "replay")):
             context = Context(platform=platform, app=app, origin=origin)  # type: ignore[arg-type]
             caller = Caller().within(context)
             seen = {
                 id
                 for id, tool in view.table.catalog.items()
-                if rights._exposure.visible(tool, context) and not policy.hides(tool, caller)
+                if access._exposure.visible(tool, context) and not policy.hides(tool, caller)
             }
-            assert set(rights.limited(view, context).by_id) == seen
+            assert set(access.limited(view, context).by_id) == seen
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from truename.config import Access, Settings
-from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
+from truename.gateway.downstream.origin_guard import OriginGuard, is_loopback
 
 PUBLIC = "https://tools.example"
 GOOD, BAD_REQUEST, MISDIRECTED, FORBIDDEN = None, 400, 421, 403
 
 
-def refused(doorkeeper: Doorkeeper, *headers: tuple[str, str]) -> tuple[int, str] | None:
+def refused(doorkeeper: OriginGuard, *headers: tuple[str, str]) -> tuple[int, str] | None:
     scope = {"type": "http", "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers]}
     found = doorkeeper.refusal(scope)
     return None if found is None else (found.status_code, json.loads(bytes(found.body))["error"])
@@ -21,7 +21,7 @@ def refused(doorkeeper: Doorkeeper, *headers: tuple[str, str]) -> tuple[int, str
 
 def status(*, loopback: bool, public: str | None, host: str, origin: str | None) -> int | None:
     headers = [("host", host), *([] if origin is None else [("origin", origin)])]
-    found = refused(Doorkeeper(loopback=loopback, public=public), *headers)
+    found = refused(OriginGuard(loopback=loopback, public=public), *headers)
     return None if found is None else found[0]
 
 
@@ -115,7 +115,7 @@ def test_elsewhere_a_page_is_of_the_host_that_it_asks(
 
 
 def test_a_refusal_says_what_is_wrong() -> None:
-    here = Doorkeeper(loopback=True)
+    here = OriginGuard(loopback=True)
     host, far = ("host", "localhost"), "https://evil.example"
     twice = (BAD_REQUEST, "Send exactly one Host header and at most one Origin.")
 
@@ -131,8 +131,8 @@ def test_a_refusal_says_what_is_wrong() -> None:
 def test_the_rules_are_those_of_where_the_gateway_listens() -> None:
     settings = Settings(access=Access(public_url=PUBLIC))
 
-    assert Doorkeeper.of(settings, "127.0.0.1") == Doorkeeper(loopback=True, public=PUBLIC)
-    assert Doorkeeper.of(Settings(), "0.0.0.0") == Doorkeeper(loopback=False, public=None)
+    assert OriginGuard.of(settings, "127.0.0.1") == OriginGuard(loopback=True, public=PUBLIC)
+    assert OriginGuard.of(Settings(), "0.0.0.0") == OriginGuard(loopback=False, public=None)
 
 
 @pytest.mark.parametrize(

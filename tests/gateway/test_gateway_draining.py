@@ -22,8 +22,8 @@ from tests.gateway.streams import reader
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
 from truename.gateway import listening
+from truename.gateway.drain import DrainTracker, OutgoingAnswers
 from truename.gateway.faults import UpstreamError
-from truename.gateway.traffic import OutgoingAnswers, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,29 +37,29 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_without_calls_there_is_nothing_to_wait_for() -> None:
-    traffic = Traffic()
-    traffic.begin("truename", anyio.CancelScope())()
-    traffic.close()
+    drain_tracker = DrainTracker()
+    drain_tracker.begin("truename", anyio.CancelScope())()
+    drain_tracker.close()
     with anyio.fail_after(1):
-        await traffic.drained()
+        await drain_tracker.drained()
 
 
 async def test_no_call_begins_while_others_end() -> None:
-    traffic = Traffic()
-    end = traffic.begin("truename", anyio.CancelScope())
-    traffic.close()
+    drain_tracker = DrainTracker()
+    end = drain_tracker.begin("truename", anyio.CancelScope())
+    drain_tracker.close()
     with pytest.raises(UpstreamError, match="'truename' is shutting down and accepts no more calls; this call"):
-        traffic.begin("truename", anyio.CancelScope())
+        drain_tracker.begin("truename", anyio.CancelScope())
     # What goes on with a call that is running already is another matter.
-    traffic.begin("truename", anyio.CancelScope(), goes_on=True)()
-    assert traffic.running == 1
+    drain_tracker.begin("truename", anyio.CancelScope(), goes_on=True)()
+    assert drain_tracker.running == 1
     with anyio.move_on_after(0) as scope:
-        await traffic.drained()
+        await drain_tracker.drained()
     assert scope.cancelled_caught
     end()
     end()
     with anyio.fail_after(1):
-        await traffic.drained()
+        await drain_tracker.drained()
 
 
 def test_what_is_to_be_done_when_an_answer_has_left_is_done_once() -> None:
@@ -78,7 +78,7 @@ def test_what_is_to_be_done_when_an_answer_has_left_is_done_once() -> None:
 
 async def test_draining_ends_with_its_time(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get"), drain_timeout=0.01) as gateway:
-        end = gateway.hub.traffic.begin("truename", anyio.CancelScope())
+        end = gateway.registry.drain_tracker.begin("truename", anyio.CancelScope())
         assert not await gateway.drain()
         end()
         assert await gateway.drain()

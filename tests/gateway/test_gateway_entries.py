@@ -139,7 +139,7 @@ async def test_large_arguments_are_digested_beside_the_loop(
     audit = Audit(path=str(tmp_path / "audit"), arguments="digest")
     async with lab.gateway(lab.normal("w", "echo"), policy=policy, audit=audit, **settings) as gateway:
         calls: list[Any] = []
-        gateway.hub.accounts.listen(calls.append)
+        gateway.registry.call_records.listen(calls.append)
         async with listening(gateway) as address, raw(address) as http:
             result = await http.result("tools/call", {"name": name, "arguments": given})
 

@@ -10,8 +10,8 @@ import pytest
 
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.repeats import Repeats
-from truename.gateway.news import News
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
+from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.patience import Calm
 from truename.gateway.views.view import ViewSpec
 from truename.policy.principal import Principal
@@ -31,7 +31,7 @@ class Clock:
 
 def test_a_finding_is_told_once_and_again_only_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    news = News(clock)
+    news = RateLimitedLog(clock)
     for text in ("a", "a", "b"):
         clock.now += 10
         news.tell("server", text)
@@ -42,7 +42,7 @@ def test_a_finding_is_told_once_and_again_only_when_it_changes(caplog: pytest.Lo
 
 def test_findings_that_change_all_the_time_are_told_ever_less_often(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    news = News(clock)
+    news = RateLimitedLog(clock)
     for second in range(1_000):
         clock.now = float(second)
         news.tell("server", f"text {second}")
@@ -51,7 +51,7 @@ def test_findings_that_change_all_the_time_are_told_ever_less_often(caplog: pyte
 
 
 def test_subjects_without_end_take_no_room() -> None:
-    news = News()
+    news = RateLimitedLog()
     for number in range(5_000):
         news.tell(number, "x", level=0)
 
@@ -128,8 +128,8 @@ async def test_tools_that_are_left_out_are_told_in_one_line_a_server_and_cause(
     lab: Lab, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with lab.gateway(lab.script("m", "malformed"), lab.script("odd", "odd")) as gateway:
-        gateway.hub.rebuild()
-        gateway.hub.rebuild()
+        gateway.registry.rebuild()
+        gateway.registry.rebuild()
     told = [message for message in caplog.messages if "omitted" in message or "twice" in message]
 
     assert [message[:49] for message in told if "'m'" in message] == [

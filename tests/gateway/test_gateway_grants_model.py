@@ -161,12 +161,12 @@ class Trusting(RuleBasedStateMachine):
             Offering,
         )
         stage.lists(*tools("A"))
-        stage.hub.catch_up()
+        stage.registry.catch_up()
         return stage
 
     def _rebuild(self) -> None:
-        self.stage.hub.stale = True
-        self.portal.call(self.stage.hub.catch_up)
+        self.stage.registry.stale = True
+        self.portal.call(self.stage.registry.catch_up)
 
     def _admit(self, letter: str) -> None:
         """Take what the gateway read into the model."""

@@ -16,7 +16,7 @@ from tests.support.gateway_questions import Handshaking
 from tests.support.gateway_shares import people
 from truename.config import Settings
 from truename.gateway.faults import UpstreamError
-from truename.gateway.questions.holding import Holding
+from truename.gateway.questions.suspended_calls import SuspendedCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,7 +226,7 @@ async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: 
         return {"content": "x" * 5_000}
 
     async with anyio.create_task_group() as tasks:
-        holding = Holding(tasks, Settings(max_held_bytes=most))
+        holding = SuspendedCalls(tasks, Settings(max_held_bytes=most))
         for _ in range(3):
             gate = anyio.Event()
             asked = await holding.call(asker, target, {}, send)

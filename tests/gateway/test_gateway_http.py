@@ -12,7 +12,7 @@ from mcp import MCPError
 
 from truename.errors import ConfigError
 from truename.gateway import listening
-from truename.gateway.downstream.doorkeeper import Doorkeeper
+from truename.gateway.downstream.origin_guard import OriginGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -231,6 +231,6 @@ async def test_broken_requests_are_answered_and_end_nothing(lab: Lab, raw: Calla
 @pytest.mark.parametrize("name", [b"host", b"origin"])
 def test_a_header_that_is_sent_twice_is_refused(name: bytes) -> None:
     headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (name, b"localhost")]
-    refusal = Doorkeeper(loopback=True).refusal({"type": "http", "headers": headers})
+    refusal = OriginGuard(loopback=True).refusal({"type": "http", "headers": headers})
     assert refusal is not None
     assert refusal.status_code == 400

@@ -144,4 +144,4 @@ async def test_prompts_have_the_ids_that_are_declared_too(lab: Lab, upstreams: U
         upstreams.serve(shelf.server) as address,
         lab.gateway(lab.at("docs", address, identity=SF2)) as gateway,
     ):
-        assert [str(id) for id in gateway.hub.others.prompts] == ["salesforce@2/greet@1"]
+        assert [str(id) for id in gateway.registry.others.prompts] == ["salesforce@2/greet@1"]

@@ -56,7 +56,7 @@ async def test_first_instructions_wait_where_what_is_new_is_reviewed(era: str, s
     # There is nothing to look at in silence.
     assert [one.content for one in book.seen().values() if one.id is None] == [AFTER]
     book.trust(book.seen().values(), by="ann")
-    stage.hub.stale = True
+    stage.registry.stale = True
     assert await reads(stage, era, AFTER) == f"## fs\n\n{AFTER}"
 
 

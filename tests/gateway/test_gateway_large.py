@@ -270,8 +270,8 @@ async def test_a_search_follows_the_tools_that_come_and_go(lab: Lab, connect: An
         connect(in_memory(gateway.endpoint()), "legacy") as client,
     ):
         assert found(await client.call_tool("search_tools", {"query": "zebra"})) == ["b_zebra"]
-        upstream = gateway.hub.fleet["b"]
-        upstream.tools, gateway.hub.stale = ({"name": "lion", "inputSchema": {"type": "object"}},), True
+        upstream = gateway.registry.pool["b"]
+        upstream.tools, gateway.registry.stale = ({"name": "lion", "inputSchema": {"type": "object"}},), True
         assert found(await client.call_tool("search_tools", {"query": "zebra"})) == []
         assert found(await client.call_tool("search_tools", {"query": "lion"})) == ["b_lion"]
 
@@ -283,8 +283,8 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
     ):
         long = "an_endless_name_" * 6
         huge = [{"name": f"huge{n}", "description": "\U0001f600" + "x" * 300_000, "inputSchema": {}} for n in (1, 2)]
-        gateway.hub.fleet["a"].tools = (*huge, {"name": long, "description": "Long.", "inputSchema": {}})
-        gateway.hub.stale = True
+        gateway.registry.pool["a"].tools = (*huge, {"name": long, "description": "Long.", "inputSchema": {}})
+        gateway.registry.stale = True
         result = await client.call_tool("describe_tools", {"names": ["huge1", "huge2", "search_tools"]})
         assert [tool["name"] for tool in result.structured_content["tools"]] == ["huge1", "search_tools"]
         assert result.structured_content["problems"] == [
@@ -298,20 +298,20 @@ async def test_answers_are_bounded_and_short_names_come_with_their_own(lab: Lab,
 
 async def test_however_many_views_there_are_each_is_decided_alike(lab: Lab) -> None:
     async with lab.gateway(lab.normal("a", "one", "two"), tool_search="on") as gateway:
-        view = gateway.hub.view(ViewSpec("universal"))
-        lists = [gateway.hub.large.listed(view.without(frozenset())).tools for _ in range(300)]
+        view = gateway.registry.view(ViewSpec("universal"))
+        lists = [gateway.registry.tool_search.listed(view.without(frozenset())).tools for _ in range(300)]
         assert all(tools == lists[0] for tools in lists)
-        assert gateway.hub.large.listed(view) is gateway.hub.large.listed(view)
+        assert gateway.registry.tool_search.listed(view) is gateway.registry.tool_search.listed(view)
 
 
 async def test_a_list_that_changes_leaves_nothing_of_the_old_one_behind(lab: Lab) -> None:
     async with lab.gateway(lab.normal("files", "one"), tool_search="on") as gateway:
         await gateway.settle()
-        view = gateway.hub.view(ViewSpec("universal"))
-        assert gateway.hub.large.listed(view) is not view
+        view = gateway.registry.view(ViewSpec("universal"))
+        assert gateway.registry.tool_search.listed(view) is not view
         old = weakref.ref(view)
         del view
-        gateway.hub.rebuild()
+        gateway.registry.rebuild()
         gc.collect()
         assert old() is None
 
@@ -395,6 +395,6 @@ async def test_a_ledger_that_can_not_keep_our_names_costs_the_search_and_no_call
         assert names_in(await client.list_tools()) == ["one", "two"]
         assert "tool search has no names" in caplog.text
         monkeypatch.undo()
-        gateway.hub.rebuild()
+        gateway.registry.rebuild()
         assert names_in(await client.list_tools()) == OWN
         assert said(await client.call_tool("two", {})) == "files:two"

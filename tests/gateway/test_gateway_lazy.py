@@ -146,7 +146,7 @@ async def test_a_call_waits_for_the_start_as_long_as_a_start_may_take(
 
         for _ in range(3):
             tasks.start_soon(arrive)
-        await until(lambda: running.hub.fleet["late"].running.count == 3)
+        await until(lambda: running.registry.pool["late"].running.count == 3)
         gate.touch()
     assert answers == ["late:arrive"] * 3
 
@@ -296,7 +296,7 @@ async def test_it_may_become_eager_and_lazy_while_the_gateway_runs(lab: Lab, set
 
 async def test_nothing_ends_it_where_it_may_be_idle_for_ever(lab: Lab, settings: dict[str, Any]) -> None:
     async with gateway(lab, settings, lab.normal("w", "get", idle_timeout=0.0)) as running:
-        assert running.hub.fleet["w"].idle_limit == 0
+        assert running.registry.pool["w"].idle_limit == 0
         with anyio.move_on_after(0.1):
             await anyio.Event().wait()
         assert state(running) == "ready"

@@ -111,7 +111,7 @@ async def test_another_configuration_with_a_broken_lock_is_refused_and_changes_n
         with pytest.raises(ConfigError, match="merge conflict"):
             await gateway.reload(another(gateway, trust=Trust(lock=str(path), drift="block"), max_tools=7))
         assert gateway.config.settings.max_tools != 7
-        assert gateway.hub.settings.trust.drift == "warn"
+        assert gateway.registry.settings.trust.drift == "warn"
         path.write_text(Lock().text())
         assert (await gateway.reload(another(gateway, trust=Trust(lock=str(path))))).settings == ("trust",)
 

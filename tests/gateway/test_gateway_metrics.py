@@ -177,7 +177,7 @@ async def test_it_lives_and_is_ready_until_it_ends(lab: Lab) -> None:
         assert (await asked(address, "/healthz")).json() == {"status": "ok"}
         ready = await asked(address, "/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ready", "reasons": []})
-        gateway.hub.traffic.close()
+        gateway.registry.drain_tracker.close()
         ending = await asked(address, "/readyz")
         assert (ending.status_code, ending.json()["reasons"]) == (503, ["ending"])
         assert (await asked(address, "/healthz")).status_code == 200

@@ -20,7 +20,7 @@ from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
-from truename.gateway.status import HubStatus
+from truename.gateway.status import RegistryStatus
 from truename.telemetry.metric_export import MetricConverter
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ async def test_metrics_that_can_not_be_read_end_no_gateway(
     def status(_: object) -> Any:
         raise RuntimeError("the house is on fire")
 
-    monkeypatch.setattr(HubStatus, "status", status)
+    monkeypatch.setattr(RegistryStatus, "status", status)
     async with sending(lab) as address, connect(f"{address}/mcp", "legacy") as client:
         with anyio.fail_after(10):
             while "Cannot send metrics" not in caplog.text:

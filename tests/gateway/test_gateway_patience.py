@@ -128,7 +128,7 @@ async def test_a_server_that_answers_nothing_is_asked_anew_while_a_call_waits(
         tasks.start_soon(listener.serve, hole.serve)
         server = lab.at("hole", f"http://127.0.0.1:{port}/mcp")
         async with lab.gateway(server, startup_timeout=0.5) as gateway:
-            upstream = gateway.hub.fleet["hole"]
+            upstream = gateway.registry.pool["hole"]
             began = time.monotonic()
             with anyio.fail_after(10):
                 while hole.asked < 4:

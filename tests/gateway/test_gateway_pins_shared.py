@@ -47,7 +47,7 @@ class Fleet:
 
     def restart(self, number: int) -> None:
         """Put a new gateway into the place of one."""
-        self.stages[number].hub.vetting.close()
+        self.stages[number].registry.vetting.close()
         self.stages[number] = self._stage(number)
 
     def lists(self, number: int, definition: dict[str, Any]) -> None:
@@ -58,9 +58,9 @@ class Fleet:
     def look(self, number: int) -> None:
         """Have a gateway take in what the others wrote, as it does before a call."""
         stage = self.stages[number]
-        stage.hub.vetting.book.refresh()
-        stage.hub.stale = True
-        stage.hub.catch_up()
+        stage.registry.vetting.book.refresh()
+        stage.registry.stale = True
+        stage.registry.catch_up()
 
     def rest(self) -> int:
         """Let all look until nobody writes any more, and return how many rounds it took."""
@@ -76,8 +76,8 @@ class Fleet:
         """Return what each shows of the tool; None where it is hidden."""
         return [
             None
-            if stage.hub.vetting.hidden or READ not in stage.hub.catalog
-            else str(stage.hub.catalog[READ].definition["description"])
+            if stage.registry.vetting.hidden or READ not in stage.registry.catalog
+            else str(stage.registry.catalog[READ].definition["description"])
             for stage in self.stages
         ]
 
@@ -87,7 +87,7 @@ class Fleet:
 
     def close(self) -> None:
         for stage in self.stages:
-            stage.hub.vetting.close()
+            stage.registry.vetting.close()
         self.book.close()
 
 
@@ -214,8 +214,8 @@ def test_a_book_that_is_taken_away_is_told_and_what_was_trusted_goes_on(
     (tmp_path / "pins").unlink()
     for definition in OLD, NEW:
         stage.lists(definition, says=OLD["description"])
-        stage.hub.vetting.refresh()
-        stage.hub.catch_up()
+        stage.registry.vetting.refresh()
+        stage.registry.catch_up()
     assert (alone.shown(), (tmp_path / "pins").exists()) == (words(OLD), False)
     told = [record.getMessage() for record in caplog.records if "moved, removed or replaced" in record.getMessage()]
     assert told

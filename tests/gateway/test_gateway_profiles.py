@@ -49,7 +49,7 @@ async def running(lab: Lab, **more: Any) -> AsyncIterator[Gateway]:
 
 def names_for(gateway: Gateway, principal: Principal, path: str | None = None) -> set[str]:
     spec = gateway.endpoint(path, principal=principal)._spec
-    return {str(tool["name"]) for tool in gateway.hub.view(spec).tools}
+    return {str(tool["name"]) for tool in gateway.registry.view(spec).tools}
 
 
 async def test_somebody_sees_what_any_of_their_profiles_shows(lab: Lab) -> None:
@@ -208,13 +208,13 @@ async def test_rules_and_contexts_hold_within_a_profile(lab: Lab) -> None:
     policy = read_policy({"rules": [{"outcome": "deny", "tools": ["files/write"]}]})
     async with running(lab, policy=policy) as gateway:
         endpoint = gateway.endpoint(principal=BOT)
-        view, rights = gateway.hub.view(endpoint._spec), gateway.hub.rights
-        assert {str(tool["name"]) for tool in rights.limited(view, rights.contexts.default).tools} == {"files_read"}
+        view, access = gateway.registry.view(endpoint._spec), gateway.registry.access
+        assert {str(tool["name"]) for tool in access.limited(view, access.contexts.default).tools} == {"files_read"}
 
 
 async def test_the_digest_of_the_catalogue_is_of_what_is_seen(lab: Lab) -> None:
     async with running(lab) as gateway:
-        views = [gateway.hub.view(gateway.endpoint(principal=one)._spec) for one in (STAFF, ANN, STAFF)]
+        views = [gateway.registry.view(gateway.endpoint(principal=one)._spec) for one in (STAFF, ANN, STAFF)]
         assert views[0].digest == views[2].digest != views[1].digest
 
 

@@ -61,7 +61,7 @@ async def test_a_recording_that_is_full_is_told_once_and_stops_no_call(
     lab: Lab, connect: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with lab.gateway(lab.normal("phone", "tap"), recording=str(tmp_path / "calls.jsonl")) as gateway:
-        gateway.hub.rights.recording.close()
+        gateway.registry.access.recording.close()
         async with connect(in_memory(gateway.endpoint()), "legacy") as client:
             for _ in range(2):
                 assert not (await client.call_tool("tap", {})).is_error

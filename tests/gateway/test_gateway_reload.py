@@ -154,7 +154,7 @@ async def test_a_server_that_was_to_come_may_go_before_it_did(lab: Lab, tmp_path
         await gateway.reload(another(gateway, lab.script("w", "late", str(tmp_path / "never")), other))
         await gateway.reload(another(gateway, other))
         await gateway.settle()
-        assert list(gateway.hub.fleet) == ["o"]
+        assert list(gateway.registry.pool) == ["o"]
 
 
 async def test_limits_count_without_another_connection(lab: Lab, tmp_path: Path, connect: Callable[..., Any]) -> None:
@@ -244,16 +244,16 @@ async def test_the_order_is_the_configurations(lab: Lab) -> None:
         changed = await gateway.reload(another(gateway, two, one))
         assert changed == Reloaded(moved=True)
         assert str(changed) == "the order"
-        assert list(gateway.hub.fleet) == ["two", "one"]
+        assert list(gateway.registry.pool) == ["two", "one"]
 
 
 async def test_what_is_known_of_a_server_outlives_changes_that_are_not_of_its_limits(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get")) as gateway:
-        calls = gateway.hub.fleet["w"]._calls
+        calls = gateway.registry.pool["w"]._calls
         await gateway.reload(another(gateway, max_tools=7, names_in_texts=False))
-        assert gateway.hub.fleet["w"]._calls is calls
+        assert gateway.registry.pool["w"]._calls is calls
         await gateway.reload(another(gateway, breaker_failures=7))
-        assert gateway.hub.fleet["w"]._calls is not calls
+        assert gateway.registry.pool["w"]._calls is not calls
 
 
 async def test_a_path_of_a_server_that_went_leads_nowhere(lab: Lab) -> None:
@@ -284,10 +284,10 @@ async def test_who_watches_a_resource_goes_on_at_the_successor(
         connect(f"{url}/mcp", "legacy", message_handler=note) as client,
     ):
         await client.subscribe_resource("test://x")
-        old = gateway.hub.fleet["shelf"]
+        old = gateway.registry.pool["shelf"]
         await gateway.reload(another(gateway, lab.at("shelf", address, headers={"x-key": "2"})))
         await gateway.settle()
-        assert gateway.hub.fleet["shelf"] is not old
+        assert gateway.registry.pool["shelf"] is not old
         # One more for the lists, where they are followed by streams.
         how, times = ("resources/subscribe", 2) if refuses == "stateless" else ("subscriptions/listen", 4)
         await until(lambda: shelf.asked.count(how) >= times)
@@ -297,7 +297,7 @@ async def test_who_watches_a_resource_goes_on_at_the_successor(
                 with anyio.move_on_after(0.05):
                     await heard.wait()
         await client.unsubscribe_resource("test://x")
-        assert not gateway.hub.fleet["shelf"].follower.watches
+        assert not gateway.registry.pool["shelf"].follower.watches
     assert set(told) == {"test://x"}
 
 

@@ -57,7 +57,7 @@ async def test_what_can_not_be_changes_nothing(lab: Lab, case: str) -> None:
     settings, kind, text = REFUSED[case]
     one, two = lab.normal("w", "get", "put"), lab.normal("two", "get")
     async with lab.gateway(one, two, style="on-conflict") as gateway:
-        config, shown, fleet = gateway.config, names(gateway), dict(gateway.hub.fleet)
+        config, shown, pool = gateway.config, names(gateway), dict(gateway.registry.pool)
         with pytest.raises((kind, ExceptionGroup)) as caught:
             await gateway.reload(another(gateway, replace(one, timeout=3.0), lab.normal("new", "x"), **settings))
         error = caught.value
@@ -66,15 +66,15 @@ async def test_what_can_not_be_changes_nothing(lab: Lab, case: str) -> None:
         assert isinstance(error, kind)
         assert text in str(error)
         assert gateway.config is config
-        assert dict(gateway.hub.fleet) == fleet
-        assert gateway.hub.settings is config.settings
+        assert dict(gateway.registry.pool) == pool
+        assert gateway.registry.settings is config.settings
         assert names(gateway) == shown
         assert not [event for event in lab.events if event.server == "new"]
 
 
 async def test_a_ledger_that_fails_meanwhile_changes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
-        config, hub = gateway.config, gateway.hub
+        config, registry = gateway.config, gateway.registry
 
         def full(*_: object, **__: object) -> None:
             raise LedgerError(code="unusable", path=Path("x"), reason="no space left on device")
@@ -83,14 +83,14 @@ async def test_a_ledger_that_fails_meanwhile_changes_nothing(lab: Lab, monkeypat
             patch.setattr(Ledger, "remember", full)
             with pytest.raises(LedgerError, match="no space left"):
                 await gateway.reload(another(gateway, lab.normal("w", "get", "put"), call_timeout=3.0))
-        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
+        assert (gateway.config, registry.settings, sorted(registry.pool)) == (config, config.settings, ["v", "w"])
         await gateway.settle()
         assert names(gateway) == ["v_get", "w_get"]
 
 
 async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
-        config, hub, shown = gateway.config, gateway.hub, names(gateway)
+        config, registry, shown = gateway.config, gateway.registry, names(gateway)
 
         def broken(*_: object) -> None:
             raise RuntimeError("made on purpose")
@@ -99,7 +99,7 @@ async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: 
             patch.setattr(shown_module, "described", broken)
             with pytest.raises(RuntimeError, match="made on purpose"):
                 await gateway.reload(another(gateway, lab.normal("v", "get"), names_in_texts=False))
-        assert (gateway.config, hub.settings, sorted(hub.fleet)) == (config, config.settings, ["v", "w"])
+        assert (gateway.config, registry.settings, sorted(registry.pool)) == (config, config.settings, ["v", "w"])
         await gateway.settle()
         assert names(gateway) == shown
 

@@ -184,7 +184,7 @@ async def test_after_a_restart_a_uri_leads_where_it_led(
     async with upstreams.serve(first.server) as one, upstreams.serve(second.server) as two:
         a, b = lab.at("a", one), lab.at("b", two)
         async with lab.gateway(a, b, ledger=Ledger.open(path)) as gateway:
-            listed = [shown.uri for shown in gateway.hub.resources.view(None).resources]
+            listed = [shown.uri for shown in gateway.registry.resources.view(None).resources]
             assert listed == ["test://x", "truename://b/test://x"]
         for servers in ((b, a), (b,)):
             async with (
@@ -207,8 +207,11 @@ async def test_owners_that_can_not_be_kept_cost_nothing_else(
         raise LedgerError(code="unusable", path=lab.folder, reason="No space left on device")
 
     monkeypatch.setattr(Ledger, "own", full)
-    async with upstreams.serve(Shelf("a", uris=("test://x",)).server) as url, lab.gateway(lab.at("a", url)) as gateway:
-        assert [shown.uri for shown in gateway.hub.resources.view(None).resources] == ["test://x"]
+    async with (
+        upstreams.serve(Shelf("a", uris=("test://x",)).server) as url,
+        lab.gateway(lab.at("a", url)) as gateway,
+    ):
+        assert [shown.uri for shown in gateway.registry.resources.view(None).resources] == ["test://x"]
     assert "the servers of resources cannot be recorded" in caplog.text
 
 

@@ -203,10 +203,10 @@ async def test_a_client_that_never_comes_back_holds_its_call_no_longer_than_a_ca
         async with client.call("wait") as stream:
             await stream.next()
             await _runs(journal)
-        traffic: Any = gateway.hub.traffic
-        assert traffic.running == 1
+        drain_tracker: Any = gateway.registry.drain_tracker
+        assert drain_tracker.running == 1
         with anyio.fail_after(10):
-            while traffic.running:
+            while drain_tracker.running:
                 await anyio.sleep(0.02)
         async with client.get(stream.last) as again:
             (answer,) = await again.rest()

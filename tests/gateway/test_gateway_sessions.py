@@ -404,18 +404,18 @@ class Ears:
 
     def __init__(self) -> None:
         self.changes = 0
-        self._news = anyio.Event()
+        self._log = anyio.Event()
 
     async def hear(self, message: Any) -> None:
         if getattr(message, "method", "") == "notifications/tools/list_changed":
             self.changes += 1
-            self._news.set()
-            self._news = anyio.Event()
+            self._log.set()
+            self._log = anyio.Event()
 
     async def heard(self, changes: int) -> None:
         with anyio.fail_after(20):
             while self.changes < changes:
-                await self._news.wait()
+                await self._log.wait()
 
     async def answer(self, _: Any, __: Any) -> ElicitResult:
         return ElicitResult(action="decline")

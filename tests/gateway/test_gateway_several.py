@@ -33,7 +33,7 @@ def servers(lab: Lab) -> tuple[Any, ...]:
 
 def names(gateway: Gateway, path: str, principal: Principal = LOCAL) -> list[str]:
     spec = gateway.endpoint(path, principal=principal)._spec
-    return [str(tool["name"]) for tool in gateway.hub.view(spec).tools]
+    return [str(tool["name"]) for tool in gateway.registry.view(spec).tools]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,10 @@ def refused(request: pytest.FixtureRequest) -> str:
 async def test_a_session_is_told_of_the_resources_that_it_watches(
     lab: Lab, refused: str, connect: Callable[..., Any], upstreams: Upstreams
 ) -> None:
-    shelf, other = Shelf("a", uris=("test://x",), refuses=refused), Shelf("b", uris=("test://x",), refuses=refused)
+    shelf, other = (
+        Shelf("a", uris=("test://x",), refuses=refused),
+        Shelf("b", uris=("test://x",), refuses=refused),
+    )
     ear, deaf = Ear(), Ear()
     async with (
         upstreams.serve(other.server) as first,

@@ -22,7 +22,7 @@ from truename import Ledger
 from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
 from truename.gateway.downstream.endpoint import Endpoint
-from truename.gateway.hub import Hub
+from truename.gateway.registry import Registry
 from truename.gateway.views.view import Asked, ViewSpec
 from truename.policy import Context
 from truename.trust import PinStore
@@ -89,9 +89,9 @@ class Row:
         self.big = Answering(ServerConfig(key="big", command="true"), known)
         self.small = Answering(ServerConfig(key="small", command="true"), known)
         self.big.follower, self.small.follower = (SimpleNamespace(on_update=None, level=None) for _ in range(2))
-        self.fleet = {"big": self.big, "small": self.small}
-        self.hub = Hub(self.fleet, Ledger.memory(), known, pins=self.book)  # type: ignore[arg-type]
-        self.endpoint = Endpoint(self.hub, SPEC, lambda _: SPEC, Asked())
+        self.pool = {"big": self.big, "small": self.small}
+        self.registry = Registry(self.pool, Ledger.memory(), known, pins=self.book)  # type: ignore[arg-type]
+        self.endpoint = Endpoint(self.registry, SPEC, lambda _: SPEC, Asked())
         self.lists(self.big, tool("push"), tool("pull"))
         self.lists(self.small, tool("read"))
 
@@ -100,7 +100,7 @@ class Row:
 
     @property
     def shown(self) -> list[str]:
-        return sorted(self.hub.view(SPEC).table.values())
+        return sorted(self.registry.view(SPEC).table.values())
 
     @asynccontextmanager
     async def renewing(self, *tools: dict[str, Any]) -> AsyncIterator[None]:
@@ -109,7 +109,7 @@ class Row:
         self.lists(self.big, *tools)
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self.hub.renew)
+                tasks.start_soon(self.registry.renew)
                 try:
                     await self.gate.reached.wait()
                     yield
@@ -118,9 +118,9 @@ class Row:
 
 
 async def begun(row: Row) -> Row:
-    await row.hub.begin()
+    await row.registry.begin()
     assert row.shown == ["big_pull", "big_push", "small_read"]
-    row.hub.changes()
+    row.registry.changes()
     return row
 
 
@@ -147,19 +147,19 @@ async def test_calls_and_lists_go_on_by_the_old_table_while_a_list_is_admitted()
 async def test_changes_are_told_when_they_are_shown() -> None:
     row = await begun(Row())
     async with row.renewing(tool("push"), tool("merge")):
-        assert not row.hub.changes()
-    assert SPEC in row.hub.changes()
+        assert not row.registry.changes()
+    assert SPEC in row.registry.changes()
 
 
 async def test_a_view_that_is_asked_for_first_meanwhile_is_made_and_told_of() -> None:
     row = await begun(Row())
     other = ViewSpec("openai", client="openai")
     async with row.renewing(tool("push"), tool("merge")):
-        await row.hub.prepare(other, Context())
-        assert row.hub.is_ready(other, Context())
-        assert sorted(row.hub.view(other).table.values()) == ["big_pull", "big_push", "small_read"]
-    assert {SPEC, other} <= row.hub.changes()
-    assert sorted(row.hub.view(other).table.values()) == ["big_merge", "big_push", "small_read"]
+        await row.registry.prepare(other, Context())
+        assert row.registry.is_ready(other, Context())
+        assert sorted(row.registry.view(other).table.values()) == ["big_pull", "big_push", "small_read"]
+    assert {SPEC, other} <= row.registry.changes()
+    assert sorted(row.registry.view(other).table.values()) == ["big_merge", "big_push", "small_read"]
 
 
 async def test_what_is_listed_meanwhile_is_admitted_afterwards() -> None:
@@ -168,7 +168,7 @@ async def test_what_is_listed_meanwhile_is_admitted_afterwards() -> None:
         row.lists(row.big, tool("push"), tool("rebase"))
         row.lists(row.small, tool("read"), tool("write"))
         for _ in range(3):
-            tasks.start_soon(row.hub.renew)
+            tasks.start_soon(row.registry.renew)
         await anyio.lowlevel.checkpoint()
         assert row.shown == ["big_pull", "big_push", "small_read"]
         row.gate.open()
@@ -177,11 +177,11 @@ async def test_what_is_listed_meanwhile_is_admitted_afterwards() -> None:
 
 async def test_what_is_shown_already_is_not_made_anew() -> None:
     row = await begun(Row())
-    before = row.hub.catalog
-    await row.hub.renew()
-    assert row.hub.catalog is before
+    before = row.registry.catalog
+    await row.registry.renew()
+    assert row.registry.catalog is before
     row.lists(row.big, tool("push"))
-    await row.hub.renew()
+    await row.registry.renew()
     assert row.shown == ["big_push", "small_read"]
 
 
@@ -189,39 +189,39 @@ async def test_what_was_made_at_once_is_not_replaced_by_what_was_begun_before() 
     row = await begun(Row())
     async with row.renewing(tool("push"), tool("merge")):
         row.lists(row.big, tool("push"), tool("rebase"))
-        row.hub.rebuild()
+        row.registry.rebuild()
         assert row.shown == ["big_push", "big_rebase", "small_read"]
-        row.hub.catch_up()
+        row.registry.catch_up()
     assert row.shown == ["big_push", "big_rebase", "small_read"]
 
 
 async def test_other_settings_wait_for_their_turn_and_count_from_one_moment_on() -> None:
     row = await begun(Row())
-    settings, swapped = replace(row.hub.settings, style="on-conflict", names_in_texts=False), list[list[str]]()
+    settings, swapped = replace(row.registry.settings, style="on-conflict", names_in_texts=False), list[list[str]]()
     only = [row.big.config]
 
     def swap() -> None:
-        del row.fleet["small"]
-        swapped.append(sorted(map(str, row.hub.catalog)))
+        del row.pool["small"]
+        swapped.append(sorted(map(str, row.registry.catalog)))
 
     async with row.renewing(tool("push"), tool("merge")), anyio.create_task_group() as tasks:
-        tasks.start_soon(row.hub.reload, replace(settings, style=None), only, swap)
+        tasks.start_soon(row.registry.reload, replace(settings, style=None), only, swap)
         await anyio.lowlevel.checkpoint()
-        assert row.hub.settings.names_in_texts
+        assert row.registry.settings.names_in_texts
         assert row.shown == ["big_pull", "big_push", "small_read"]
         row.gate.open()
     # The list that was under way was shown before.
     assert swapped == [["big@1/merge@1", "big@1/push@1", "small@1/read@1"]]
-    assert not row.hub.settings.names_in_texts
+    assert not row.registry.settings.names_in_texts
     assert row.shown == ["big_merge", "big_push"]
 
 
 async def test_settings_that_can_not_be_change_nothing() -> None:
     row = await begun(Row())
-    before, swapped = row.hub.settings, list[None]()
+    before, swapped = row.registry.settings, list[None]()
     with pytest.raises(RuntimeError, match="on purpose"):
-        await row.hub.reload(replace(before, names_in_texts=False), _broken(), lambda: swapped.append(None))
-    assert row.hub.settings is before
+        await row.registry.reload(replace(before, names_in_texts=False), _broken(), lambda: swapped.append(None))
+    assert row.registry.settings is before
     assert not swapped
     assert row.shown == ["big_pull", "big_push", "small_read"]
 
@@ -243,13 +243,13 @@ async def test_who_is_stopped_in_the_middle_leaves_all_as_it_was() -> None:
     row.lists(row.big, tool("push"), tool("merge"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(row.hub.renew)
+            tasks.start_soon(row.registry.renew)
             await row.gate.reached.wait()
             tasks.cancel_scope.cancel()
             row.gate.open()
     assert row.shown == ["big_pull", "big_push", "small_read"]
     # Nothing is locked, or half done.
-    await row.hub.renew()
+    await row.registry.renew()
     assert row.shown == ["big_merge", "big_push", "small_read"]
 
 
@@ -274,7 +274,7 @@ async def test_a_call_is_held_against_the_definition_that_the_server_gives_now(d
 async def test_a_word_that_somebody_says_meanwhile_counts_for_the_next_call(tmp_path: Path) -> None:
     path = tmp_path / "pins"
     row = await begun(Row(path))
-    read = next(one for one in row.hub.catalog.values() if one.origin.name == "read")
+    read = next(one for one in row.registry.catalog.values() if one.origin.name == "read")
     found: list[str] = []
 
     async def call() -> None:
@@ -303,9 +303,9 @@ async def test_a_list_that_can_not_be_made_leaves_the_next_one_its_turn(monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(row.book, "trust", broken)
-        await row.hub.renew()
+        await row.registry.renew()
     assert row.shown == ["big_pull", "big_push", "small_read"]
-    await row.hub.renew()
+    await row.registry.renew()
     assert row.shown == ["big_merge", "big_push", "small_read"]
 
 
@@ -323,18 +323,18 @@ async def _in_order(steps: list[str]) -> None:
     row = Row()
     versions = 0
     row.lists(row.big, tool("push", "Version 0."), tool("v0"))
-    await row.hub.begin()
+    await row.registry.begin()
     seen = 0
 
     def look() -> int:
-        own = {one.origin.name: one for one in row.hub.catalog.values() if one.origin.server == "big"}
+        own = {one.origin.name: one for one in row.registry.catalog.values() if one.origin.server == "big"}
         now = int(str(own["push"].current["description"]).removeprefix("Version ").rstrip("."))
         assert own.keys() == {"push", f"v{now}"}
         assert seen <= now <= versions
         return now
 
     async def reload() -> None:
-        await row.hub.reload(row.hub.settings, [row.big.config, row.small.config], lambda: None)
+        await row.registry.reload(row.registry.settings, [row.big.config, row.small.config], lambda: None)
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -349,16 +349,16 @@ async def _in_order(steps: list[str]) -> None:
                         case "open":
                             row.gate.open()
                         case "renew":
-                            tasks.start_soon(row.hub.renew)
+                            tasks.start_soon(row.registry.renew)
                         case "reload":
                             tasks.start_soon(reload)
                         case "rebuild":
-                            row.hub.rebuild()
+                            row.registry.rebuild()
                         case _:
                             assert await called(row, "small_read") == "ran"
                     await anyio.lowlevel.checkpoint()
                     seen = look()
             finally:
                 row.gate.open()
-        await row.hub.renew()
+        await row.registry.renew()
     assert look() == versions

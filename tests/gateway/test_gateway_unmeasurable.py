@@ -19,7 +19,7 @@ from truename.config import ServerConfig, Settings
 from truename.errors import TruenameError
 from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.faults import UpstreamError
-from truename.gateway.hub import Hub
+from truename.gateway.registry import Registry
 from truename.gateway.upstream.known import Known
 from truename.gateway.upstream.lists import Lists
 from truename.gateway.views.view import Asked, ViewSpec
@@ -86,23 +86,23 @@ class Bench:
         known = Settings(**{"profiles": Profiles({"me": ME}), **more})
         shown = {server for server, one in offered if not is_hidden(server, one["name"])}
         keys = [key for key in SERVERS if hides or key in shown or key.startswith("open")]
-        self.fleet = {key: Server(ServerConfig(key=key, command="true"), known) for key in keys}
-        self.hub = Hub(self.fleet, Ledger.memory(), known)  # type: ignore[arg-type]
-        profiles = self.hub.profiled.of(LOCAL)
+        self.pool = {key: Server(ServerConfig(key=key, command="true"), known) for key in keys}
+        self.registry = Registry(self.pool, Ledger.memory(), known)  # type: ignore[arg-type]
+        profiles = self.registry.profiled.of(LOCAL)
         self.spec = ViewSpec("universal", profiles=profiles)
-        self.endpoint = Endpoint(self.hub, self.spec, self._choose, Asked())
+        self.endpoint = Endpoint(self.registry, self.spec, self._choose, Asked())
         self._list(offered, hides=False)
-        self.hub.changes()
-        self.hub.other_changes()
+        self.registry.changes()
+        self.registry.other_changes()
         self._list(offered, hides=hides)
-        self.told = self.spec in self.hub.changes()
-        self.others = [one for one in self.hub.other_changes() if self.hub.sight(self.spec.limits).has(*one)]
+        self.told = self.spec in self.registry.changes()
+        self.others = [one for one in self.registry.other_changes() if self.registry.sight(self.spec.limits).has(*one)]
 
     def _choose(self, _: Request) -> ViewSpec:
         return self.spec
 
     def _list(self, offered: Sequence[tuple[str, dict[str, Any]]], *, hides: bool) -> None:
-        for key, server in self.fleet.items():
+        for key, server in self.pool.items():
             mine = [one for of, one in offered if of == key]
             server.tools = tuple(one for one in mine if hides or not is_hidden(key, one["name"]))
             if key == "open" or (hides and key == "secret"):
@@ -111,14 +111,14 @@ class Bench:
                 server.lists = Lists(
                     prompts, ({"uri": uri, "name": "a"},), ({"uriTemplate": f"{key}://{{x}}", "name": "t"},)
                 )
-        self.hub.rebuild()
+        self.registry.rebuild()
         for kind in ("tools", "prompts"):
-            self.hub.view(replace(self.spec, profiles=None, kind=kind))
-            self.hub.view(replace(self.spec, kind=kind))
+            self.registry.view(replace(self.spec, profiles=None, kind=kind))
+            self.registry.view(replace(self.spec, kind=kind))
 
     @property
     def table(self) -> NameTable:
-        return self.hub.view(self.spec).table
+        return self.registry.view(self.spec).table
 
 
 def plain(found: Any) -> Any:
@@ -144,7 +144,7 @@ async def transcript(bench: Bench, probes: Sequence[str], era: str) -> list[Any]
         for name in probes:
             said += [(name, await answered(client.call_tool, name, {"region": "eu"}))]
             said += [(name, await answered(client.get_prompt, name))]
-        own = [name for name in bench.hub.view(bench.spec).table.values() if "search_tools" in name]
+        own = [name for name in bench.registry.view(bench.spec).table.values() if "search_tools" in name]
         for query in ("read a file", "secret pay", "hidden list"):
             said += [await answered(client.call_tool, "search_tools", {"query": query})] if not own else []
         said += [await answered(client.call_tool, "describe_tools", {"names": list(probes)[:20]})]
@@ -178,7 +178,7 @@ def test_two_gateways_that_differ_in_hidden_tools_answer_the_same(
     era: str, offered: list[tuple[str, dict[str, Any]]], search: str, style: str
 ) -> None:
     benches = [Bench(offered, hides=hides, tool_search=search, style=style, max_listed=4) for hides in (True, False)]
-    whole = benches[0].hub.view(ViewSpec("universal")).table
+    whole = benches[0].registry.view(ViewSpec("universal")).table
     probes = [*spellings(whole), "secret/greet", "secret_greet", "greet"]
     tables = [bench.table for bench in benches]
     assert dict(tables[0]) == dict(tables[1])

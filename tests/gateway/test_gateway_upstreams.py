@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 from tests.gateway.conftest import alive
 from truename.config import Config, ServerConfig
 from truename.gateway import fetch_catalog
-from truename.gateway.news import News
+from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.stdio import open_stdio
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ async def test_a_start_that_is_cut_off_at_any_step_leaves_no_program_behind(
     server = ServerConfig(key="s", command=sys.executable, args=("-c", script))
 
     async def run() -> None:
-        async with open_stdio(server, 1_000, News()):
+        async with open_stdio(server, 1_000, RateLimitedLog()):
             await anyio.sleep_forever()
 
     async with anyio.create_task_group() as tasks:

@@ -36,7 +36,7 @@ async def over_http(servers: tuple[RealServer, ...], work: Path) -> int:
     right = 0
     async with real_gateway(servers, work) as gateway, listening(gateway) as address:
         universal = gateway.table()
-        gateway.hub.ledger.redirect("yesterdays_name", id_of(gateway, servers[0]))
+        gateway.registry.ledger.redirect("yesterdays_name", id_of(gateway, servers[0]))
         for era in ERAS:
             for path in ("/mcp", *(f"/mcp/for/{client}" for client in CLIENTS)):
                 table = gateway.table(path)
@@ -123,7 +123,7 @@ async def restarted(servers: tuple[RealServer, ...], work: Path) -> None:
     """Two runs on one ledger: the names are the same, and those of a server that left are answered as absent."""
     async with real_gateway(servers, work) as gateway:
         first = dict(gateway.table())
-        ledger = gateway.hub.ledger
+        ledger = gateway.registry.ledger
         left = gateway.catalog.only(servers[0].key)
         again = project(left, "universal", ledger=ledger)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from truename.audit import redact_text
 from truename.cli._rendering import printable
 from truename.gateway import UpstreamError
-from truename.gateway.running_calls import account_now
+from truename.gateway.call_records import current_record
 
 if TYPE_CHECKING:
     from truename.cli._options import LogFormat, LogLevel
@@ -51,7 +51,7 @@ class _JsonFormatter(logging.Formatter):
         }
         if left_out := _left_out(record):
             said["left_out"] = left_out
-        if (account := account_now()) is not None:
+        if (account := current_record()) is not None:
             said["call"] = account.serial
             said["principal"] = _bounded(account.principal.key)
             if account.tool is not None:

@@ -62,7 +62,7 @@ async def _rerun(
 
 
 async def _asked(gateway: Gateway, call: Call) -> dict[str, object]:
-    upstream = gateway.hub.fleet[call.origin.server]
+    upstream = gateway.registry.pool[call.origin.server]
     params = {"name": call.origin.name, "arguments": dict(call.arguments)}
     answer = await upstream.request("tools/call", params, capabilities={}, on_progress=None)
     if answer.get("isError"):

@@ -9,7 +9,7 @@ import anyio
 from truename.cli._logs import log_to_stderr
 from truename.cli._progress import Progress
 from truename.gateway import UpstreamError, fetch_catalog
-from truename.gateway.upstream.fleet import running_fleet
+from truename.gateway.upstream.server_pool import running_pool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ def list_tools_of_each(config: Config) -> Mapping[str, Sequence[object] | Upstre
 
 async def _lists(config: Config, on_event: OnEvent) -> dict[str, Sequence[object] | UpstreamError]:
     found: dict[str, Sequence[object] | UpstreamError] = {}
-    async with running_fleet(config, lambda: None, on_event) as fleet:
-        for key, upstream in fleet.items():
+    async with running_pool(config, lambda: None, on_event) as pool:
+        for key, upstream in pool.items():
             lost = UpstreamError(server=key, kind="lost", problem="did not list its tools", remedy="Start it by hand.")
             found[key] = upstream.problem or lost if upstream.tools is None else list(upstream.tools)
     return found

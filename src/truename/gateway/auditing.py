@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import AccessEvent
     from truename.config import Config
     from truename.config.audit import Audit
-    from truename.gateway.hub import Hub
-    from truename.gateway.running_calls import RunningCall
+    from truename.gateway.call_records import CallRecord
+    from truename.gateway.registry import Registry
     from truename.gateway.trust.requests import Requests
     from truename.gateway.upstream.showing import ShownEvent
     from truename.ledger import Ledger, Standing
@@ -84,13 +84,13 @@ class Auditing:
             self.refused(error)
             raise
 
-    def join(self, hub: Hub) -> None:
+    def join(self, registry: Registry) -> None:
         """Be told of calls and of people's decisions on them, and asked before a call is sent."""
         if self._recorder is not None or self._required:
-            hub.accounts.listen(self.called)
-            hub.accounts.guard(self.before)
-            self._withdrawals = Withdrawals(hub.ledger)
-            self._requests = hub.approving.requests
+            registry.call_records.listen(self.called)
+            registry.call_records.guard(self.before)
+            self._withdrawals = Withdrawals(registry.ledger)
+            self._requests = registry.approving.requests
             self._requests.audit = self
 
     @property
@@ -110,7 +110,7 @@ class Auditing:
         if self._recorder is not None:
             self._recorder.write("call", call_record(event, self._redaction))
 
-    async def before(self, account: RunningCall) -> None:
+    async def before(self, account: CallRecord) -> None:
         """Record on the disk that a call is about to be sent, if the audit log is required.
 
         Raises `NotAllowed` (``unrecorded``) if the record cannot be written.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from truename.catalog import Catalog
 from truename.gateway.events import ignore_event
-from truename.gateway.upstream.fleet import running_fleet
+from truename.gateway.upstream.server_pool import running_pool
 from truename.ledger import open_ledger
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ async def fetch_catalog(config: Config, on_event: OnEvent = ignore_event) -> Cat
     is one, is only read: its identities are kept.
     """
     known = open_ledger(config.state_location(), readonly=True)
-    async with running_fleet(config, _ignore_change, on_event) as fleet:
-        listed = {key: upstream.tools for key, upstream in fleet.items() if upstream.tools is not None}
+    async with running_pool(config, _ignore_change, on_event) as pool:
+        listed = {key: upstream.tools for key, upstream in pool.items() if upstream.tools is not None}
         return Catalog.from_mcp(
             listed,
             config.settings.aliases,

@@ -12,16 +12,16 @@ from truename.audit import with_recorded_revision
 from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
+from truename.gateway.call_records import ignore_call
 from truename.gateway.downstream.addressing import asked_by, choosing
 from truename.gateway.downstream.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
-from truename.gateway.hub import Hub
 from truename.gateway.protocol.tracing import is_traced
+from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
-from truename.gateway.running_calls import ignore_call
-from truename.gateway.status import HubStatus
-from truename.gateway.upstream.fleet import own_version, running_fleet
+from truename.gateway.status import RegistryStatus
+from truename.gateway.upstream.server_pool import own_version, running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.gateway.reloading import Guard
     from truename.gateway.report import Reloaded
-    from truename.gateway.upstream.fleet import Fleet
+    from truename.gateway.upstream.server_pool import ServerPool
     from truename.naming import NameTable
     from truename.policy.call import OnCall
     from truename.policy.principal import Principal
@@ -98,8 +98,8 @@ class Gateway:
         self._dirty = anyio.Event()
         self._reloading = anyio.Lock()
         self._stack = AsyncExitStack()
-        self._hub: Hub | None = None
-        self._fleet: Fleet | None = None
+        self._registry: Registry | None = None
+        self._pool: ServerPool | None = None
         self._guards: list[Guard] = []
         self._audit = Auditing(config.settings.audit)
         self.metrics = create_metrics(config.settings.telemetry)
@@ -120,36 +120,36 @@ class Gateway:
             self._audit.started(config, version=own_version())
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())
-            fleet = await stack.enter_async_context(
-                running_fleet(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
+            pool = await stack.enter_async_context(
+                running_pool(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
             )
             approvals = self.config.state_location()
-            self._fleet = fleet
+            self._pool = pool
             resting = len(self.config.enabled) - len(config.enabled)
-            self._hub = Hub(
-                fleet, ledger, config.settings, self._today, pins=pins, approvals=approvals, resting=resting
+            self._registry = Registry(
+                pool, ledger, config.settings, self._today, pins=pins, approvals=approvals, resting=resting
             )
             stack.callback(self._close_approvals)
-            self._hub.accounts.listen(self._on_call)
-            self._audit.join(self._hub)
+            self._registry.call_records.listen(self._on_call)
+            self._audit.join(self._registry)
             if self.metrics is not None:
-                self._hub.accounts.listen(self.metrics.record_call)
-                self._hub.accounts.timer = self.metrics.record_request
-                fleet.operations.tell = self.metrics.record_server_request
-                self.metrics.watch(HubStatus(self._hub, self._audit, fleet.shown))
+                self._registry.call_records.listen(self.metrics.record_call)
+                self._registry.call_records.timer = self.metrics.record_request
+                pool.operations.tell = self.metrics.record_server_request
+                self.metrics.watch(RegistryStatus(self._registry, self._audit, pool.shown))
                 await stack.enter_async_context(export_metrics(self.metrics, config.settings))
             if is_traced():
-                self._hub.accounts.listen(describe_call)
-            fleet.joined, fleet.shown.tell = self._hub.welcome, self._audit.shown
-            stack.callback(self._hub.rights.recording.close)
-            self._hub.rights.recording.open()
+                self._registry.call_records.listen(describe_call)
+            pool.joined, pool.shown.tell = self._registry.welcome, self._audit.shown
+            stack.callback(self._registry.access.recording.close)
+            self._registry.access.recording.open()
             self._dirty = anyio.Event()
-            await self._hub.begin()
+            await self._registry.begin()
             # What is there at the start is no news.
-            self._hub.other_changes()
+            self._registry.other_changes()
             spec = fixed_view(self._read(None), self.config.settings)
-            await self._hub.prepare(spec, Context())
-            self._hub.view(spec)
+            await self._registry.prepare(spec, Context())
+            self._registry.view(spec)
             self._audit.look()
             tasks = await stack.enter_async_context(background())
             tasks.start_soon(self._keep_fresh, tasks)
@@ -163,12 +163,12 @@ class Gateway:
         return await self._stack.__aexit__(kind, error, trace)
 
     @property
-    def hub(self) -> Hub:
+    def registry(self) -> Registry:
         """What is behind the views. Raises `RuntimeError` before the gateway is entered."""
-        if self._hub is None:
+        if self._registry is None:
             message = "The gateway is not running. Use `async with Gateway(config) as gateway`."
             raise RuntimeError(message)
-        return self._hub
+        return self._registry
 
     async def reload(self, config: Config) -> Reloaded:
         """Have another configuration from now on, and return what changed. No call is dropped.
@@ -180,11 +180,11 @@ class Gateway:
         Raises `ConfigError` (also for a setting that cannot change now), `LedgerError` (``style_mismatch``,
         ``identity_mismatch``) and groups of these and of naming errors. Then nothing is changed.
         """
-        hub, fleet = self.hub, self._fleet
-        assert fleet is not None  # noqa: S101 - there is one where there is a hub
+        registry, pool = self.registry, self._pool
+        assert pool is not None  # noqa: S101 - there is one where there is a registry
         with self._audit.noting_refusal():
             async with self._reloading:
-                changed = await take(hub, fleet, self._served(self.config), self._served(config), self._guards)
+                changed = await take(registry, pool, self._served(self.config), self._served(config), self._guards)
                 self.config = config
         self._audit.follow(config, changed)
         self._dirty.set()
@@ -213,37 +213,37 @@ class Gateway:
         Every request counts that goes to a server, until its answer has left; lists are answered on.
         ``timeout`` is in seconds, ``drain_timeout`` of the configuration unless given.
         """
-        traffic = self.hub.traffic
-        traffic.close()
+        drain_tracker = self.registry.drain_tracker
+        drain_tracker.close()
         with anyio.move_on_after(self.config.settings.drain_timeout if timeout is None else timeout):
             while self.unfinished:
-                await traffic.drained()
-                if self._fleet is not None:
-                    await self._fleet.holding.none()
+                await drain_tracker.drained()
+                if self._pool is not None:
+                    await self._pool.suspended.none()
         return not self.unfinished
 
     async def break_off(self) -> None:
         """Break off what did not end within the time; clients are told so, if they are reached within a second."""
-        self.hub.traffic.break_off()
+        self.registry.drain_tracker.break_off()
         with anyio.move_on_after(_LAST_WORDS):
-            await self.hub.traffic.drained()
+            await self.registry.drain_tracker.drained()
 
     @property
     def unfinished(self) -> int:
         """How many requests run at servers or are being answered, and how many calls wait for their clients."""
-        return self.hub.traffic.running + (0 if self._fleet is None else self._fleet.holding.count)
+        return self.registry.drain_tracker.running + (0 if self._pool is None else self._pool.suspended.count)
 
     async def settle(self) -> None:
         """Wait until each server is ready or has failed for now, so that `table` has all that there is to show."""
-        hub = self.hub
-        if self._fleet is not None:
-            await self._fleet.settled()
-        await hub.renew()
+        registry = self.registry
+        if self._pool is not None:
+            await self._pool.settled()
+        await registry.renew()
 
     @property
     def catalog(self) -> Catalog:
         """All tools that are known now."""
-        return self.hub.catalog
+        return self.registry.catalog
 
     @property
     def main(self) -> str:
@@ -255,19 +255,19 @@ class Gateway:
 
         Raises `UnknownView`.
         """
-        return self.hub.view(fixed_view(self._read(path), self.config.settings)).table
+        return self.registry.view(fixed_view(self._read(path), self.config.settings)).table
 
     def status(self) -> Report:
         """Return how everything stands."""
         return Report(
-            servers=tuple(ServerReport.of(upstream) for upstream in self.hub.fleet.values()),
+            servers=tuple(ServerReport.of(upstream) for upstream in self.registry.pool.values()),
             names=dict(self.table()),
-            style=self.hub.style,
+            style=self.registry.style,
             ledger=None if self._ledger else self.config.state_location().path,
         )
 
     def _read(self, path: str | None, principal: Principal | None = None) -> Asked:
-        asked = asked_by(self.hub, path or self.main, principal)
+        asked = asked_by(self.registry, path or self.main, principal)
         if self._only is not None and asked.server is None:
             message = f"Only server {self._only!r} is served here. Use {self.main}."
             raise UnknownView(message)
@@ -282,10 +282,10 @@ class Gateway:
         for what there is only for others, and `ContextRefused` for headers that cannot be followed there.
         """
         asked = self._read(path, principal)
-        self.hub.rights.contexts.asked(asked.context, contexts)
+        self.registry.access.contexts.asked(asked.context, contexts)
         if asked not in self._endpoints:
             spec = fixed_view(asked, self.config.settings)
-            self._endpoints[asked] = Endpoint(self.hub, spec, choosing(self.hub, asked), asked)
+            self._endpoints[asked] = Endpoint(self.registry, spec, choosing(self.registry, asked), asked)
         return self._endpoints[asked]
 
     def release(self, endpoint: Endpoint) -> None:
@@ -303,18 +303,18 @@ class Gateway:
                 await self._dirty.wait()
             if self._dirty.is_set():
                 self._dirty = anyio.Event()
-                await self.hub.renew()
+                await self.registry.renew()
             else:
-                await self.hub.caught_up()
+                await self.registry.caught_up()
             self._audit.look()
-            changed, others = self.hub.changes(), self.hub.other_changes()
+            changed, others = self.registry.changes(), self.registry.other_changes()
             if changed or others:
                 for endpoint in list(self._endpoints.values()):
                     tasks.start_soon(endpoint.notify, changed, others)
 
     def _close_approvals(self) -> None:
         # Another configuration may have opened them.
-        self.hub.approving.close()
+        self.registry.approving.close()
 
     def _close_endpoints(self) -> None:
         for endpoint in self._endpoints.values():

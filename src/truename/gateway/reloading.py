@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from truename.config import Config
-    from truename.gateway.hub import Hub
-    from truename.gateway.upstream.fleet import Fleet
+    from truename.gateway.registry import Registry
+    from truename.gateway.upstream.server_pool import ServerPool
 
     # Checks a configuration, and returns a function to run when it is taken over. Raises if it must not be.
     Guard = Callable[[Config], Callable[[], None]]
@@ -27,7 +27,9 @@ __all__ = ["Guard", "differences", "limited", "take"]
 _APART: Final = ("state", "access.")
 
 
-async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: Iterable[Guard] = ()) -> Reloaded:
+async def take(
+    registry: Registry, pool: ServerPool, before: Config, after: Config, guards: Iterable[Guard] = ()
+) -> Reloaded:
     """Replace the first configuration by the second, and return the changes.
 
     Raises `ConfigError`, `LedgerError`, groups of these and of naming errors: then nothing changes.
@@ -35,12 +37,12 @@ async def take(hub: Hub, fleet: Fleet, before: Config, after: Config, guards: It
     verify(after)
     _refuse_fixed(before, after)
     steps = [guard(after) for guard in guards]
-    await hub.check(after)
+    await registry.check(after)
     changed = differences(before, after)
     if not changed:
         return changed
-    await hub.reload(after.settings, after.enabled, partial(fleet.show, after))
-    fleet.follow(after)
+    await registry.reload(after.settings, after.enabled, partial(pool.show, after))
+    pool.follow(after)
     for step in steps:
         step()
     return changed

@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING, Final
 from truename import dialects
 from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError
-from truename.gateway.news import News
+from truename.gateway.call_records import CallRecords
+from truename.gateway.drain import DrainTracker
 from truename.gateway.protocol.turns import go_on
-from truename.gateway.room import Quota, share_of
-from truename.gateway.running_calls import Accounts
-from truename.gateway.traffic import Traffic
+from truename.gateway.quota import Quota, share_of
+from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.trust.approving import Approving
 from truename.gateway.trust.decisions import Decisions
 from truename.gateway.trust.vetting import Vetting
 from truename.gateway.upstream.known import KnownServer
 from truename.gateway.upstream.logs import Levels
 from truename.gateway.upstream.watching import MOST_WATCHED, Watching
+from truename.gateway.views.access_control import AccessControl
 from truename.gateway.views.descriptors import described
-from truename.gateway.views.large import Large
 from truename.gateway.views.naming import Namer
 from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
 from truename.gateway.views.profiled import Offered, Profiled
 from truename.gateway.views.prompts import prompts_described
-from truename.gateway.views.rights import Rights
-from truename.gateway.views.shelf import Shelf
 from truename.gateway.views.tasks import Tasks
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
+from truename.gateway.views.tool_search import ToolSearch
 from truename.gateway.views.view import View, ViewSpec
+from truename.gateway.views.view_cache import ViewCache
 from truename.naming import utc_today
 from truename.trust import PinStore
 
@@ -78,7 +78,7 @@ class ShownTools:
 
     def __init__(
         self,
-        fleet: Mapping[str, Upstream],
+        pool: Mapping[str, Upstream],
         ledger: Ledger,
         settings: Settings,
         today: Callable[[], date] = utc_today,
@@ -87,31 +87,31 @@ class ShownTools:
         approvals: StateLocation | None = None,
         resting: int = 0,
     ) -> None:
-        self.fleet = fleet
+        self.pool = pool
         self.ledger = ledger
         self.settings = settings
         self._resting = resting
         self.levels = Levels()
-        self.watching = Watching(fleet, share_of(settings, MOST_WATCHED))
+        self.watching = Watching(pool, share_of(settings, MOST_WATCHED))
         self.streams = Quota(share_of(settings, settings.max_sessions))
-        self.traffic = Traffic()
-        self.accounts = Accounts()
+        self.drain_tracker = DrainTracker()
+        self.call_records = CallRecords()
         self.tasks = Tasks(settings.max_tasks)
         self.catalog = Catalog.from_mcp({}, settings.aliases)
-        self._shelf = Shelf(settings.max_views)
+        self._view_cache = ViewCache(settings.max_views)
         self._changed: set[ViewSpec] = set()
-        self._news = News()
+        self._log = RateLimitedLog()
         self._today = today
         self._day = today()
-        self._standing: Mapping[str, KnownServer] = standing(fleet)
+        self._standing: Mapping[str, KnownServer] = standing(pool)
         self._taken: Mapping[str, KnownServer] | None = None
-        self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._news, ledger)
-        self.approving = Approving(Decisions(approvals, settings, self._news), settings, self._news)
-        self.rights = Rights(settings, self._news, self.vetting, self.approving)
-        self.profiled = Profiled(settings.profiles, self.rights.exposure)
-        self.large = Large(self, self._news)
-        self._namer = Namer(ledger, settings, self._news)
-        self.others = Others(fleet, ledger, self._news, self.catalog)
+        self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
+        self.approving = Approving(Decisions(approvals, settings, self._log), settings, self._log)
+        self.access = AccessControl(settings, self._log, self.vetting, self.approving)
+        self.profiled = Profiled(settings.profiles, self.access.exposure)
+        self.tool_search = ToolSearch(self, self._log)
+        self._namer = Namer(ledger, settings, self._log)
+        self.others = Others(pool, ledger, self._log, self.catalog)
 
     @property
     def resources(self) -> Resources:
@@ -126,12 +126,12 @@ class ShownTools:
     def beside(self) -> Self:
         """Return the same; what is made in it is shown to nobody until it is taken (`take`, `take_views`)."""
         other = copy(self)
-        vars(other).update(_shelf=self._shelf.copied(), _changed=set())
+        vars(other).update(_view_cache=self._view_cache.copied(), _changed=set())
         other.others = self.others.copied()
         other.vetting = self.vetting.with_settings(self.settings.trust)
-        other.rights = self.rights.copied(other.vetting)
+        other.access = self.access.copied(other.vetting)
         other.profiled = self.profiled.copied()
-        other.large = self.large.over(other)
+        other.tool_search = self.tool_search.over(other)
         return other
 
     def beside_with(self, servers: Mapping[str, KnownServer]) -> Self:
@@ -142,14 +142,14 @@ class ShownTools:
 
     def beside_under(self, settings: Settings, servers: Iterable[ServerConfig]) -> Self:
         """Return what there is to be under another configuration, of which nothing is shown before it is taken."""
-        known = standing(self.fleet)
+        known = standing(self.pool)
         other = self.beside_with({server.key: known.get(server.key, KnownServer(server)) for server in servers})
         other.settings = settings
-        vars(other).update(_namer=Namer(self.ledger, settings, self._news))
+        vars(other).update(_namer=Namer(self.ledger, settings, self._log))
         other.vetting = self.vetting.with_settings(settings.trust)
         other.approving = self.approving.with_settings(settings)
-        other.rights = self.rights.with_settings(settings, self._news, other.vetting, other.approving)
-        other.profiled = Profiled(settings.profiles, other.rights.exposure)
+        other.access = self.access.with_settings(settings, self._log, other.vetting, other.approving)
+        other.profiled = Profiled(settings.profiles, other.access.exposure)
         return other
 
     def make(self) -> None:
@@ -160,24 +160,24 @@ class ShownTools:
         when who waits for it does.
         """
         self._day = self._today()
-        asked_for = self.rights.asked_for[-_MOST_READY:]
-        self.rights.forget()
-        self.large.forget()
+        asked_for = self.access.asked_for[-_MOST_READY:]
+        self.access.forget()
+        self.tool_search.forget()
         self.profiled.forget()
         found, bound = self._bound()
         go_on()
         self.catalog = self.settings.tools.over(self.vetting.admitted(bound, self._standing))
         go_on()
         self.others.take(self._standing, self._namer)
-        for old in self._shelf.emptied():
+        for old in self._view_cache.emptied():
             go_on()
             if self._rebuilt(old).tools != old.tools:
                 self._changed.add(old.spec)
         # What these showed is not known any more: whoever follows one has to look.
-        self._changed |= self._shelf.dropped
+        self._changed |= self._view_cache.dropped
         for spec, context in asked_for:
             go_on()
-            if spec in self._shelf:
+            if spec in self._view_cache:
                 self.make_ready(spec, context)
         self._taken = self._standing
         self._report(found.notices)
@@ -201,7 +201,7 @@ class ShownTools:
 
     def _report(self, notices: tuple[AdmissionNotice, ...]) -> None:
         unmet = idle_in(self.settings, self.catalog, self._standing, self.ledger)
-        report(notices, self.catalog, self._news, unmet)
+        report(notices, self.catalog, self._log, unmet)
 
     def _bound(self) -> tuple[Catalog, Catalog]:
         """Return what servers offer, and what of it has an identity on record; anew if others wrote meanwhile."""
@@ -225,53 +225,53 @@ class ShownTools:
         self._day, self._standing, self._taken = made._day, made._standing, made._taken
         self.catalog = made.catalog
         self.vetting.follow(made.vetting)
-        self.rights.follow(made.rights)
+        self.access.follow(made.access)
         self.profiled.follow(made.profiled)
-        self.large.follow(made.large)
+        self.tool_search.follow(made.tool_search)
         self.others.follow(made.others)
 
     def take_under(self, made: Self) -> None:
         """Show what was made beside this, under its settings."""
         self.settings, self._namer = made.settings, made._namer
-        self.vetting, self.approving, self.rights = made.vetting, made.approving, made.rights
+        self.vetting, self.approving, self.access = made.vetting, made.approving, made.access
         self.profiled = made.profiled
-        self.rights.recording.begin()
+        self.access.recording.begin()
         self.take(made)
 
     def _take_shelf(self, made: Self) -> None:
         # What was built meanwhile shows what there was before.
-        self._changed |= made._changed | self._shelf.dropped | (self._shelf.specs - made._shelf.specs)
-        self._shelf = made._shelf
+        self._changed |= made._changed | self._view_cache.dropped | (self._view_cache.specs - made._view_cache.specs)
+        self._view_cache = made._view_cache
 
     def make_ready(self, spec: ViewSpec, context: Context) -> None:
         """Make a view, what is listed of it in a context, and the spellings by which its tools are called."""
         table = self.view(spec).table
         for names in (table, table.whole):
             names.spellings.prepare()
-        self.large.listed(self.rights.limited(self.view(replace(spec, kind="tools")), context))
+        self.tool_search.listed(self.access.limited(self.view(replace(spec, kind="tools")), context))
 
     def is_ready(self, spec: ViewSpec, context: Context) -> bool:
         """Tell whether a view is made, and what is listed of it in a context."""
         tools = replace(spec, kind="tools")
-        return self.has_view(spec) and self.has_view(tools) and self.rights.has(tools, context)
+        return self.has_view(spec) and self.has_view(tools) and self.access.has(tools, context)
 
     @property
     def views(self) -> tuple[View, ...]:
         """The views that are made."""
-        return self._shelf.beyond(Shelf(0))
+        return self._view_cache.beyond(ViewCache(0))
 
     def has_view(self, spec: ViewSpec) -> bool:
         """Tell whether a view is made."""
-        return spec in self._shelf
+        return spec in self._view_cache
 
     def take_views(self, made: Self) -> None:
         """Keep the views that were made beside this, unless others were made here meanwhile."""
-        if made.catalog is not self.catalog or not made._shelf.agrees(self._shelf):
+        if made.catalog is not self.catalog or not made._view_cache.agrees(self._view_cache):
             return
-        self.rights.follow(made.rights)
+        self.access.follow(made.access)
         self.profiled.follow(made.profiled)
-        self.large.follow(made.large)
-        for view in made._shelf.beyond(self._shelf):
+        self.tool_search.follow(made.tool_search)
+        for view in made._view_cache.beyond(self._view_cache):
             self._kept(view)
 
     def note_changes(self, before: Listings, now: Listings) -> None:
@@ -281,7 +281,7 @@ class ShownTools:
     def listed_in(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:
         """Return what is listed in these views and contexts."""
         return {
-            (spec, context): self.large.listed(self.rights.limited(self.view(spec), context)).tools
+            (spec, context): self.tool_search.listed(self.access.limited(self.view(spec), context)).tools
             for spec, context in whose
         }
 
@@ -305,17 +305,17 @@ class ShownTools:
             return self.view(spec)
         except LedgerError as error:
             mended = _RESTART if error.code == "style_mismatch" else ""
-            self._news.tell(("view", spec), f"{error} {mended}".strip())
+            self._log.tell(("view", spec), f"{error} {mended}".strip())
         except TruenameError as error:
-            self._news.tell(("view", spec), f"the list for {spec.dialect} was not changed: {error}")
+            self._log.tell(("view", spec), f"the list for {spec.dialect} was not changed: {error}")
         except ExceptionGroup as group:
-            self._news.tell(("view", spec), f"the list for {spec.dialect} was not changed: {group.exceptions[0]}")
+            self._log.tell(("view", spec), f"the list for {spec.dialect} was not changed: {group.exceptions[0]}")
         # What was shown by profiles may be hidden now.
         return self._kept(old) if spec.profiles is None else old.without(frozenset(old.table))
 
     def view(self, spec: ViewSpec) -> View:
         """Return a view, built at first need. Raises `LedgerError` and groups of naming errors."""
-        return self._shelf.get(spec) or self._kept(self._made(spec))
+        return self._view_cache.get(spec) or self._kept(self._made(spec))
 
     def _made(self, spec: ViewSpec) -> View:
         table = self._table(spec)
@@ -326,7 +326,7 @@ class ShownTools:
         texts = ServerTexts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
         view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
         if spec.unlimited is spec:
-            self.large.claim(view)
+            self.tool_search.claim(view)
         return view
 
     def _table(self, spec: ViewSpec) -> NameTable:
@@ -341,19 +341,19 @@ class ShownTools:
         """Return what these limits leave of what there is now."""
         return self.profiled.sight(limits, Offered(self.catalog, self.others.prompts, self.ledger))
 
-    def fleet_in(self, spec: ViewSpec) -> dict[str, Upstream]:
+    def servers_in(self, spec: ViewSpec) -> dict[str, Upstream]:
         """Return the servers that there are for an endpoint."""
         sight = self.sight(spec.limits)
-        return {key: one for key, one in self.fleet.items() if spec.only in {None, key} and sight.has_server(key)}
+        return {key: one for key, one in self.pool.items() if spec.only in {None, key} and sight.has_server(key)}
 
     def resources_in(self, spec: ViewSpec) -> ResourceView:
         """Return the resources that there are for an endpoint."""
         return self.sight(spec.limits).resources(self.resources.view(spec.only))
 
     def _kept(self, view: View) -> View:
-        for gone in self._shelf.put(view):
-            self.rights.drop(gone)
-            self.large.drop(gone)
+        for gone in self._view_cache.put(view):
+            self.access.drop(gone)
+            self.tool_search.drop(gone)
         return view
 
     def _flat(self, names: NameTable) -> tuple[NameTable, ...]:
@@ -370,7 +370,7 @@ class ShownTools:
         """Return the prompts of an endpoint as they read in a context. Raises what `view` raises."""
         prompts = self.view(replace(spec, kind="prompts"))
         # Where its texts mention no tools by shown names, none is mentioned that is hidden.
-        return prompts if prompts.texts is AS_THEY_ARE else self.rights.prompts(prompts, self.view(spec), context)
+        return prompts if prompts.texts is AS_THEY_ARE else self.access.prompts(prompts, self.view(spec), context)
 
     def _texts_of_tools(self, spec: ViewSpec) -> ServerTexts:
         """Return how texts beside the tools' own mention them; as they are where this view's tools have no names."""
@@ -382,9 +382,9 @@ class ShownTools:
     def origin(self, view: View, id: ToolId) -> tuple[Upstream, str]:
         """Return the one server that has this tool, and its own name for it."""
         origin = view.table.catalog[id].origin
-        return self.fleet[origin.server], origin.name
+        return self.pool[origin.server], origin.name
 
 
-def standing(fleet: Mapping[str, Upstream]) -> dict[str, KnownServer]:
+def standing(pool: Mapping[str, Upstream]) -> dict[str, KnownServer]:
     """Return how the servers stand now."""
-    return {key: upstream.standing for key, upstream in fleet.items()}
+    return {key: upstream.standing for key, upstream in pool.items()}

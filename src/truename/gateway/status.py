@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from truename.gateway.auditing import Auditing
-    from truename.gateway.hub import Hub
+    from truename.gateway.registry import Registry
     from truename.gateway.upstream.showing import LastChallenges
 
-__all__ = ["HubStatus"]
+__all__ = ["RegistryStatus"]
 
 
-class HubStatus:
-    """Collects the state of a hub, its servers and the audit log (`StatusSource`)."""
+class RegistryStatus:
+    """Collects the state of a registry, its servers and the audit log (`StatusSource`)."""
 
-    def __init__(self, hub: Hub, audit: Auditing, shown: LastChallenges) -> None:
-        self._hub = hub
+    def __init__(self, registry: Registry, audit: Auditing, shown: LastChallenges) -> None:
+        self._registry = registry
         self._audit = audit
         self._shown = shown
 
     def status(self) -> GatewayStatus:
         """Return the state at this moment."""
-        hub, vetting, recorder = self._hub, self._hub.vetting, self._audit.recorder
+        registry, vetting, recorder = self._registry, self._registry.vetting, self._audit.recorder
         approvals: int | None = None
         with suppress(StoreError):  # the calls that need the queue say why it cannot be read
-            approvals = hub.approving.requests.waiting
+            approvals = registry.approving.requests.waiting
         return GatewayStatus(
-            requests_running=hub.traffic.running,
-            tools=len(hub.catalog),
+            requests_running=registry.drain_tracker.running,
+            tools=len(registry.catalog),
             tools_hidden=len(vetting.hidden),
-            ledger_bindings=len(hub.ledger.bindings()),
+            ledger_bindings=len(registry.ledger.bindings()),
             definitions_waiting=sum(one.word == "waiting" for one in vetting.book.seen().values()),
             approvals_waiting=approvals,
             audit_ok=self._audit.is_well,
@@ -48,7 +48,7 @@ class HubStatus:
 
     def _servers(self) -> Iterator[ServerStatus]:
         logins = self._shown.logins_required()
-        for key, upstream in self._hub.fleet.items():
+        for key, upstream in self._registry.pool.items():
             yield ServerStatus(
                 key=key,
                 is_up=upstream.state in {"ready", "resting"},

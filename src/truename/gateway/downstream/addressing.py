@@ -14,8 +14,8 @@ from truename.gateway.views.view import profile_in, read_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from truename.gateway.hub import Hub
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.registry import Registry
     from truename.gateway.views.profiled import Names
     from truename.gateway.views.view import Asked, ViewSpec
     from truename.policy.principal import Principal
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["address_of", "asked_by", "choosing"]
 
 
-def asked_by(hub: Hub, path: str, principal: Principal | None = None) -> Asked:
+def asked_by(registry: Registry, path: str, principal: Principal | None = None) -> Asked:
     """Return what a path asks for, for somebody, or for the operator, who may see by any profile.
 
     Raises `UnknownView`, for what there is only for others as for what there is not.
     """
-    mine = None if principal is None else hub.profiled.of(principal)
-    known = tuple(hub.settings.profiles if principal is None else mine or ())
+    mine = None if principal is None else registry.profiled.of(principal)
+    known = tuple(registry.settings.profiles if principal is None else mine or ())
     if (profile := profile_in(path)) is not None:
         mine = (profile,) if profile in known else ()
-    return read_path(path, _servers(hub, mine), hub.settings.contexts, known)._replace(profiles=mine)
+    return read_path(path, _servers(registry, mine), registry.settings.contexts, known)._replace(profiles=mine)
 
 
 def address_of(asked: Asked) -> str:
@@ -45,21 +45,21 @@ def address_of(asked: Asked) -> str:
     return json.dumps({key: one for key, one in asked._asdict().items() if one is not None and one is not False})
 
 
-def choosing(hub: Hub, asked: Asked) -> Choose:
+def choosing(registry: Registry, asked: Asked) -> Choose:
     """Return what tells the view of a request that came to this address."""
-    spec = fixed_view(asked, hub.settings)
+    spec = fixed_view(asked, registry.settings)
     is_fixed = asked.client is not None or asked.server is not None
-    choose = partial(_always, spec) if is_fixed else partial(main_view, settings=hub.settings, asked=asked)
-    return partial(_seen_by, hub, asked.profile, choose)
+    choose = partial(_always, spec) if is_fixed else partial(main_view, settings=registry.settings, asked=asked)
+    return partial(_seen_by, registry, asked.profile, choose)
 
 
-def _servers(hub: Hub, profiles: Names) -> Collection[str]:
-    return hub.fleet if profiles is None else hub.fleet_in(replace(UNIVERSAL, profiles=profiles))
+def _servers(registry: Registry, profiles: Names) -> Collection[str]:
+    return registry.pool if profiles is None else registry.servers_in(replace(UNIVERSAL, profiles=profiles))
 
 
-def _seen_by(hub: Hub, profile: str | None, choose: Choose, request: Request) -> ViewSpec:
+def _seen_by(registry: Registry, profile: str | None, choose: Choose, request: Request) -> ViewSpec:
     # Who is in which profile may have changed since somebody came to this address.
-    spec, profiles = choose(request), hub.profiled.of(principal_of(request), profile)
+    spec, profiles = choose(request), registry.profiled.of(principal_of(request), profile)
     return spec if spec.profiles == profiles else replace(spec, profiles=profiles)
 
 

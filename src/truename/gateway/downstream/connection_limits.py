@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Scope, Send
 
-    from truename.gateway.room import Share
+    from truename.gateway.quota import Share
 
 __all__ = ["Connection", "ConnectionLimits", "Holder"]
 

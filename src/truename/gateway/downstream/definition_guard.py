@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from truename.errors import ApprovalRequired, NotAllowed, UnknownTool
 from truename.gateway.faults import UpstreamError
-from truename.gateway.views.rights import changed, is_current
+from truename.gateway.views.access_control import changed, is_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truename.catalog import Tool
-    from truename.gateway.hub import Hub
+    from truename.gateway.registry import Registry
     from truename.gateway.upstream.known import Known
     from truename.gateway.views.view import View
     from truename.identity import ToolId
@@ -37,13 +37,13 @@ class DefinitionGuard:
 
     def __init__(
         self,
-        hub: Hub,
+        registry: Registry,
         tool: Tool,
         view: Callable[[], View],
         context: Context,
         judged: tuple[Call | None, Decision | None],
     ) -> None:
-        self._hub = hub
+        self._registry = registry
         self._tool = tool
         self._view = view
         self._context = context
@@ -54,7 +54,7 @@ class DefinitionGuard:
         """Raise `TruenameError` for a call that may not be made on the definition that a server gives now."""
         id, own = self._tool.id, self._tool.origin.server
         # What is listed comes over the connection that all share, where a call may go over another one.
-        shared = self._hub.fleet.get(own)
+        shared = self._registry.pool.get(own)
         sources = [server]
         if shared is not None and shared is not server and shared.tools is not None:
             sources.append(shared)
@@ -70,12 +70,12 @@ class DefinitionGuard:
             return
         if self._is_decided:
             raise changed(id, "" if self._call is None else self._call.call_id)
-        if self._hub.settings.trust.of(own).drift != "warn":
+        if self._registry.settings.trust.of(own).drift != "warn":
             raise NotAllowed(id=id, rule="trust", decision=_OTHER, code="quarantined")
 
     async def check_still(self, call: Call) -> None:
         """Raise `TruenameError` for a call that somebody decided on meanwhile, and that may not be made any more."""
-        server = self._hub.fleet.get(call.origin.server)
+        server = self._registry.pool.get(call.origin.server)
         if server is not None:
             await self._settle(server)
             if not self._is_current(server):
@@ -83,8 +83,8 @@ class DefinitionGuard:
         view = self._view()
         if call.id not in view.table:
             raise UnknownTool(text=call.wire_name)
-        upstream, _ = self._hub.origin(view, call.id)
-        self._hub.rights.check_still(view, call, self._context, upstream.config)
+        upstream, _ = self._registry.origin(view, call.id)
+        self._registry.access.check_still(view, call, self._context, upstream.config)
 
     async def _settle(self, server: Known) -> None:
         """Read what a server announced. Where it cannot be read nobody knows what a decision would be about.
@@ -101,14 +101,14 @@ class DefinitionGuard:
         """Have the gateway look at what a server lists; once for a list, also where it cannot be taken."""
         if server.looked_at is not server.tools:
             server.looked_at = server.tools
-            await self._hub.renew()
+            await self._registry.renew()
 
     def _judge_again(self, id: ToolId) -> None:
         view = self._view()
         if id not in view.table:
             raise UnknownTool(text=str(id))
         self._tool = view.table.catalog[id]
-        self._hub.rights.check_again(view, self._call, id, self._context)
+        self._registry.access.check_again(view, self._call, id, self._context)
 
     def _is_current(self, server: Known) -> bool:
         return is_current(self._tool, server.definition_of(self._tool.origin.name))

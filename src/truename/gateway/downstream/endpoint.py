@@ -1,4 +1,4 @@
-"""One endpoint: an MCP server, in all protocol versions, over a view of the hub."""
+"""One endpoint: an MCP server, in all protocol versions, over a view of the registry."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from truename.config.addresses import MAIN
 from truename.errors import ResolutionError, TruenameError, UnknownTool
-from truename.gateway.downstream.accounts import accounted, note_meant, note_tool
+from truename.gateway.call_records import noted
 from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.definition_guard import DefinitionGuard
 from truename.gateway.downstream.leaving import passing
 from truename.gateway.downstream.primitives import WORDS, Primitives
+from truename.gateway.downstream.recorded import accounted, note_meant, note_tool
 from truename.gateway.downstream.repeats import Repeats
 from truename.gateway.downstream.tasks import TaskRequests
 from truename.gateway.faults import UpstreamError, printable
@@ -24,10 +25,9 @@ from truename.gateway.mcp.methods import announced, check_request, discovered, i
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traced_request
-from truename.gateway.room import whose
-from truename.gateway.running_calls import noted
+from truename.gateway.quota import whose
 from truename.gateway.trust.approving import session_of
-from truename.gateway.upstream.fleet import own_version
+from truename.gateway.upstream.server_pool import own_version
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.instructions import instructions
 from truename.gateway.views.near_names import near_names_ready
@@ -38,8 +38,8 @@ from truename.naming import resolve
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from truename.gateway.hub import Hub
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.registry import Registry
     from truename.gateway.views.view import Asked, View, ViewSpec
     from truename.naming import Resolution
     from truename.policy import Context
@@ -55,19 +55,19 @@ class Endpoint:
     ``asked`` is what the path asks for.
     """
 
-    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec], asked: Asked) -> None:
-        self._hub = hub
+    def __init__(self, registry: Registry, spec: ViewSpec, choose: Callable[[Request], ViewSpec], asked: Asked) -> None:
+        self._registry = registry
         self._spec = spec
         self._choose = choose
         self.asked = asked
-        self.audience = Audience(spec, hub.settings.max_sessions)
+        self.audience = Audience(spec, registry.settings.max_sessions)
         self._repeats = Repeats()
-        self._primitives = Primitives(hub, choose, self._context_of)
-        self._tasks = TaskRequests(hub, spec, choose)
+        self._primitives = Primitives(registry, choose, self._context_of)
+        self._tasks = TaskRequests(registry, spec, choose)
         self._server = {
             # Some clients take servers of one name and version for one, and VS Code puts the title in front of tools.
-            "name": f"{hub.settings.server_name}{asked.path.removeprefix(MAIN)}",
-            "title": asked.server or hub.settings.server_name,
+            "name": f"{registry.settings.server_name}{asked.path.removeprefix(MAIN)}",
+            "title": asked.server or registry.settings.server_name,
             "version": own_version(),
         }
         self.offered = partial(self._primitives.offered, spec=spec)
@@ -90,11 +90,11 @@ class Endpoint:
         return await traced_request(request, self._recorded)
 
     async def _recorded(self, request: Request) -> Mapping[str, Any]:
-        return await accounted(request, self._hub.accounts, partial(self._passed, request))
+        return await accounted(request, self._registry.call_records, partial(self._passed, request))
 
     async def _passed(self, request: Request) -> Mapping[str, Any]:
         try:
-            with passing(request, self._hub.traffic, self._hub.settings.server_name):
+            with passing(request, self._registry.drain_tracker, self._registry.settings.server_name):
                 return await self._routed(request)
         except UpstreamError as error:
             # The gateway is at its end.
@@ -133,7 +133,7 @@ class Endpoint:
         with suppress(TruenameError, ContextRefused):
             spec, context = self._choose(request), self._context_of(request)
             spec = replace(spec, kind="prompts") if request.method.startswith("prompts/") else spec
-            await self._hub.prepare(spec, context)
+            await self._registry.prepare(spec, context)
 
     async def _discovered(self, request: Request) -> dict[str, Any]:
         said = discovered(announced(request.protocol_version, self.offered))
@@ -141,19 +141,19 @@ class Endpoint:
 
     def _introduced(self, request: Request, said: dict[str, Any]) -> dict[str, Any]:
         try:
-            shown = self._hub.rights.limited(self._view(request), self._context_of(request))
+            shown = self._registry.access.limited(self._view(request), self._context_of(request))
         except (TruenameError, ExceptionGroup, ContextRefused):
             # What is listed here says what is wrong.
             return said
-        said_by, servers = self._hub.vetting.instructions, self._hub.fleet_in(shown.spec)
-        text = instructions(servers, said_by, shown, self._hub.settings)
+        said_by, servers = self._registry.vetting.instructions, self._registry.servers_in(shown.spec)
+        text = instructions(servers, said_by, shown, self._registry.settings)
         return {**said, "instructions": text} if text else said
 
     def _enveloped(self, request: Request, result: Mapping[str, Any]) -> dict[str, Any]:
         return in_envelope(request, result, self._server, WORDS.get(request.method, "request"))
 
     async def _listen(self, request: Request) -> dict[str, Any]:
-        with self._hub.streams.place(whose(principal_of(request))) as found:
+        with self._registry.streams.place(whose(principal_of(request))) as found:
             if not found:
                 raise MCPError(INTERNAL_ERROR, "Too many subscriptions are open. End one, or poll the list.")
             self._tasks.check_listening(request)
@@ -164,15 +164,15 @@ class Endpoint:
 
     @property
     def _versions(self) -> Versions:
-        return Versions(self._hub.settings.protocol)
+        return Versions(self._registry.settings.protocol)
 
     def _view(self, request: Request) -> View:
         spec = self._choose(request)
         self.audience.saw(request.connection, spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
-        self._hub.catch_up()
+        self._registry.catch_up()
         try:
-            return self._hub.view(spec)
+            return self._registry.view(spec)
         except ExceptionGroup as group:
             # Names that this view's style cannot have: one example says it.
             if isinstance(first := group.exceptions[0], TruenameError):
@@ -182,12 +182,12 @@ class Endpoint:
     def _context_of(self, request: Request) -> Context:
         http = request.http
         said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
-        return self._hub.rights.contexts.asked(self.asked.context, said)
+        return self._registry.access.contexts.asked(self.asked.context, said)
 
     async def _listed(self, request: Request) -> dict[str, Any]:
         try:
-            view = self._hub.rights.limited(self._view(request), self._context_of(request))
-            view = self._hub.large.listed(view)
+            view = self._registry.access.limited(self._view(request), self._context_of(request))
+            view = self._registry.tool_search.listed(view)
             tools, following = view.page((request.params or {}).get("cursor"))
         except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
@@ -207,8 +207,8 @@ class Endpoint:
         return self._versions.on_result(await self._answered(request, view, context), view)
 
     async def _answered(self, request: Request, view: View, context: Context) -> dict[str, Any]:
-        large, rights = self._hub.large, self._hub.rights
-        shown = rights.limited(view, context)
+        large, access = self._registry.tool_search, self._registry.access
+        shown = access.limited(view, context)
         params = request.params or {}
         find = partial(self._meaning, view, params.get("_meta") or {})
         try:
@@ -220,27 +220,29 @@ class Endpoint:
             await near_names_ready(name := str(params.get("name")), view.table)
             id = find(name).id
             assert id is not None  # noqa: S101 - only passthrough has none
-            note_tool(self._hub, view, id)
-            rights.check_known(view, id, context, name)
+            note_tool(self._registry, view, id)
+            access.check_known(view, id, context, name)
             self._repeats.over(request, view.spec)
-            upstream, own_name = self._hub.origin(view, id)
+            upstream, own_name = self._registry.origin(view, id)
             who, session = principal_of(request), session_of(request)
             number, server = request.id, upstream.config
-            judged = await rights.judge(
+            judged = await access.judge(
                 view, id, context, params, number, principal=who, session=session, server=server
             )
-            guard = DefinitionGuard(self._hub, view.table.catalog[id], partial(self._view, request), context, judged)
+            guard = DefinitionGuard(
+                self._registry, view.table.catalog[id], partial(self._view, request), context, judged
+            )
 
             async def run(said: Mapping[str, Any]) -> dict[str, Any]:
-                await self._hub.accounts.admit()
+                await self._registry.call_records.admit()
                 params = self._versions.without({**said, "name": own_name})
                 repeatable = view.table.catalog[id].repeatable
                 calling = self._tasks.call(request, upstream, params, repeatable, guard.check)
                 answering = shown.texts.error(upstream.key, params, calling)
-                answering = rights.recording.watch(judged[0], view, params, answering)
-                return await self._hub.vetting.answers.over(upstream.key, answering)
+                answering = access.recording.watch(judged[0], view, params, answering)
+                return await self._registry.vetting.answers.over(upstream.key, answering)
 
-            return await self._hub.approving.answer(request, *judged, params, run, still=guard.check_still)
+            return await self._registry.approving.answer(request, *judged, params, run, still=guard.check_still)
         except ResolutionError as error:
             return self._wrong(request, noted(error), view, shown)
         except UpstreamError as error:
@@ -257,7 +259,7 @@ class Endpoint:
         """
         found = self._versions.resolve(name, view.table, meta)
         if view.spec.servers is not None:
-            whole = self._hub.view(replace(view.spec, servers=None)).table
+            whole = self._registry.view(replace(view.spec, servers=None)).table
             try:
                 is_same = self._versions.resolve(name, whole, meta).id == found.id
             except ResolutionError:
@@ -269,15 +271,15 @@ class Endpoint:
     def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
         """Return what is answered to a wrong name: only names that this session could call are told."""
         told = among(error, shown.by_name, frozenset(view.table.values()))
-        times, large = self._repeats.again(request, view.spec, error.text), self._hub.large
+        times, large = self._repeats.again(request, view.spec, error.text), self._registry.tool_search
         return error_result(told, wrong_name_text(told, large.listed(shown).by_name, times) + large.hint(shown))
 
     def schema_of(self, name: str) -> Any:
         """Return the input schema that ``Mcp-Param-*`` headers are checked against, None for a tool without one."""
         try:
-            view = self._hub.view(self._spec)
-            shown = self._hub.rights.limited(
-                view, self._hub.rights.contexts.asked(self.asked.context, CONTEXT_SAID.get())
+            view = self._registry.view(self._spec)
+            shown = self._registry.access.limited(
+                view, self._registry.access.contexts.asked(self.asked.context, CONTEXT_SAID.get())
             )
             id = resolve(name, view.table).id
         except (TruenameError, ExceptionGroup, ContextRefused):
@@ -287,7 +289,7 @@ class Endpoint:
 
     async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:
         """Tell the clients what changed: tools of these views, prompts and resources of these servers."""
-        sight = self._hub.sight(self._spec.limits)
+        sight = self._registry.sight(self._spec.limits)
         await self.audience.notify(views, frozenset(one for one in others if sight.has(*one)))
 
     def close(self) -> None:

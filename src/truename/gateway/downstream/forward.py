@@ -11,11 +11,11 @@ from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.questions.asking import attributed_questions, own_answers, with_answers
+from truename.gateway.questions.elicitation import Asker
 from truename.gateway.questions.owned import given, taken_back
-from truename.gateway.questions.questions import Asker
 from truename.gateway.questions.visits import is_required, required, without_visits
+from truename.gateway.upstream.counter import counted
 from truename.gateway.upstream.logs import own_level, with_level
-from truename.gateway.upstream.tally import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,8 +101,8 @@ async def _answered(
     said = with_level(request, params) if speaks_modern else params
     # A state is one that the gateway gave: going on with a call must never begin another.
     may_be_held = asker.is_modern and bool(asker.able or "requestState" in said)
-    if may_be_held and not speaks_modern and upstream.holding is not None:
-        return await upstream.holding.call(asker, (upstream.key, method, principal_of(request).key), said, send)
+    if may_be_held and not speaks_modern and upstream.suspended is not None:
+        return await upstream.suspended.call(asker, (upstream.key, method, principal_of(request).key), said, send)
     if not (asker.is_modern and speaks_modern):
         return await with_answers(request, upstream.key, upstream.settings, said, send)
     whose = principal_of(request), upstream.key, method

@@ -18,15 +18,15 @@ from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
+from truename.gateway.downstream.authentication import AuthenticationMiddleware
 from truename.gateway.downstream.connection_limits import ConnectionLimits
-from truename.gateway.downstream.doorkeeper import Doorkeeper, is_loopback
-from truename.gateway.downstream.entrance import Entrance
 from truename.gateway.downstream.leaving import answering
 from truename.gateway.downstream.logins import with_pending_logins
+from truename.gateway.downstream.origin_guard import OriginGuard, is_loopback
 from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
 from truename.gateway.downstream.web_server import WebServer, bind
-from truename.gateway.room import share_of, whose
+from truename.gateway.quota import share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
@@ -58,13 +58,15 @@ class HttpApp:
     """The ASGI application."""
 
     def __init__(
-        self, gateway: Gateway, doorkeeper: Doorkeeper, front: HttpAuthentication, limits: ConnectionLimits
+        self, gateway: Gateway, origin_guard: OriginGuard, front: HttpAuthentication, limits: ConnectionLimits
     ) -> None:
         self._gateway = gateway
         self._limits = limits
-        self._doorkeeper = doorkeeper
+        self._origin_guard = origin_guard
         self._front = front
-        self._entrance = Entrance(front.authenticators, front.resource, front.pages, front.is_page)
+        self._authentication = AuthenticationMiddleware(
+            front.authenticators, front.resource, front.pages, front.is_page
+        )
         self._is_running = False
         self._paths = Paths(gateway)
 
@@ -76,7 +78,7 @@ class HttpApp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
-        async with self._paths.recorded(), self._entrance.watching():
+        async with self._paths.recorded(), self._authentication.watching():
             self._is_running = True
             if self._gateway.metrics is not None:
                 self._gateway.metrics.sessions = self._sessions
@@ -92,11 +94,11 @@ class HttpApp:
             return
         send = self._limits.sending(scope, send)
         path = scope["path"]
-        answer = self._doorkeeper.refusal(scope) or self._entrance.page(path)
+        answer = self._origin_guard.refusal(scope) or self._authentication.page(path)
         answer = answer or probe(path, self._gateway)
         if answer is None and is_open(path, self._gateway.config.settings.telemetry):
             answer = metrics(self._gateway)
-        admission = answer or await self._entrance.admit(scope)
+        admission = answer or await self._authentication.admit(scope)
         if isinstance(admission, Authenticated) and not self._limits.identified(scope, whose(admission.principal)):
             admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
         if not isinstance(admission, Authenticated):
@@ -119,15 +121,15 @@ class HttpApp:
         except ContextRefused as error:
             await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
             return
-        hub = self._gateway.hub
-        left = answering(scope, hub.traffic, hub.settings.server_name)
+        registry = self._gateway.registry
+        left = answering(scope, registry.drain_tracker, registry.settings.server_name)
         leads_here = partial(self._leads, admission.principal, path, endpoint)
-        with left, self._entrance.holding(admission, scope, leads_here):
+        with left, self._authentication.holding(admission, scope, leads_here):
             await self._paths.serve(endpoint, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""
-        return self._gateway.hub.profiled.of(principal, profile_in(path)) == endpoint.profiles
+        return self._gateway.registry.profiled.of(principal, profile_in(path)) == endpoint.profiles
 
     def _sessions(self) -> int:
         return sum(one.open_sessions for one in self._paths)
@@ -196,7 +198,7 @@ async def listening(
         ) as front,
     ):
         limits = _limits_of(gateway.config)
-        app = HttpApp(gateway, Doorkeeper.of(settings, host), front, limits)
+        app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits)
         server = WebServer(app, limits)
         serving.start_soon(server.serve, [bound])
         try:

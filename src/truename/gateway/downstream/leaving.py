@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.gateway.drain import ANSWERS_KEY, OutgoingAnswers
 from truename.gateway.faults import BrokenOff
 from truename.gateway.mcp.messages import is_answer
-from truename.gateway.traffic import ANSWERS_KEY, OutgoingAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from starlette.types import Scope
 
+    from truename.gateway.drain import DrainTracker
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.traffic import Traffic
 
 __all__ = ["answering", "note_written", "passing", "piped"]
 
@@ -35,7 +35,7 @@ _FREE: Final = frozenset(
 
 
 @contextmanager
-def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
+def passing(request: Request, drain_tracker: DrainTracker, gateway: str) -> Iterator[None]:
     """Count a request that is answered in this block. What goes on with a call that waits is let in to the end.
 
     Raises `UpstreamError`: busy once the gateway is ending, lost if that breaks it off.
@@ -44,7 +44,7 @@ def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
         yield
         return
     scope = anyio.CancelScope()
-    end = traffic.begin(gateway, scope, goes_on="requestState" in (request.params or {}))
+    end = drain_tracker.begin(gateway, scope, goes_on="requestState" in (request.params or {}))
     try:
         with scope:
             yield
@@ -55,7 +55,7 @@ def passing(request: Request, traffic: Traffic, gateway: str) -> Iterator[None]:
         end()
         raise
     finally:
-        answers = traffic.pipe if request.http is None else request.http.scope.get(ANSWERS_KEY)
+        answers = drain_tracker.pipe if request.http is None else request.http.scope.get(ANSWERS_KEY)
         if answers is None:
             end()
         elif request.http is not None and answers.is_over and request.protocol_version >= _RESUMABLE:
@@ -74,9 +74,11 @@ def _broken_off(gateway: str) -> BrokenOff:
 
 
 @contextmanager
-def answering(scope: Scope, traffic: Traffic, gateway: str) -> Iterator[None]:
+def answering(scope: Scope, drain_tracker: DrainTracker, gateway: str) -> Iterator[None]:
     """Answer a request over HTTP in this block: at its end the answer has left."""
-    answers = scope[ANSWERS_KEY] = OutgoingAnswers(lambda: traffic.begin(gateway, anyio.CancelScope(), goes_on=True))
+    answers = scope[ANSWERS_KEY] = OutgoingAnswers(
+        lambda: drain_tracker.begin(gateway, anyio.CancelScope(), goes_on=True)
+    )
     try:
         yield
     finally:
@@ -84,13 +86,13 @@ def answering(scope: Scope, traffic: Traffic, gateway: str) -> Iterator[None]:
 
 
 @contextmanager
-def piped(traffic: Traffic) -> Iterator[OutgoingAnswers]:
+def piped(drain_tracker: DrainTracker) -> Iterator[OutgoingAnswers]:
     """Serve a client over a pipe in this block."""
-    answers = traffic.pipe = OutgoingAnswers()
+    answers = drain_tracker.pipe = OutgoingAnswers()
     try:
         yield answers
     finally:
-        traffic.pipe = None
+        drain_tracker.pipe = None
         answers.over()
 
 

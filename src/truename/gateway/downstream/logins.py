@@ -18,7 +18,7 @@ from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError, is_modern
 from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.trust.forms import QUESTION
-from truename.gateway.trust.rounds import ANSWERS, STATE
+from truename.gateway.trust.multi_round import ANSWERS, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -18,7 +18,7 @@ from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
 from truename.gateway.http.streamable import StreamableHttp
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
-from truename.gateway.room import Quota, share_of, whose
+from truename.gateway.quota import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -19,8 +19,8 @@ from truename.gateway.views.resources import ResourcePlace, behind, is_behind
 from truename.naming import resolve
 
 if TYPE_CHECKING:
-    from truename.gateway.hub import Hub
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.resources import ResourceView
     from truename.gateway.views.view import View, ViewSpec
@@ -48,12 +48,12 @@ class Primitives:
     """Answers to the methods of one endpoint that are not about tools; ``spec_of`` tells the view of a request."""
 
     def __init__(
-        self, hub: Hub, spec_of: Callable[[Request], ViewSpec], context_of: Callable[[Request], Context]
+        self, registry: Registry, spec_of: Callable[[Request], ViewSpec], context_of: Callable[[Request], Context]
     ) -> None:
-        self._hub = hub
+        self._registry = registry
         self._spec_of = spec_of
         self._context_of = context_of
-        self.subscribing = Subscribing(hub, self.place, spec_of)
+        self.subscribing = Subscribing(registry, self.place, spec_of)
         self._answers: Final[Mapping[str, Answer]] = {
             "prompts/list": self._prompts,
             "prompts/get": self._prompt,
@@ -68,10 +68,10 @@ class Primitives:
 
     def offered(self, capability: str, spec: ViewSpec) -> bool:
         """Tell whether a server that is shown has this."""
-        sight, kinds = self._hub.sight(spec.limits), _SHOWN_BY.get(capability, ())
+        sight, kinds = self._registry.sight(spec.limits), _SHOWN_BY.get(capability, ())
         return any(
             upstream.offers(capability) and (not kinds or any(sight.has(kind, key) for kind in kinds))
-            for key, upstream in self._hub.fleet_in(spec).items()
+            for key, upstream in self._registry.servers_in(spec).items()
         )
 
     def answers(self, method: str) -> bool:
@@ -84,8 +84,8 @@ class Primitives:
         return is_unknown and request.connection.may_request and self._only_server(request) is not None
 
     def _only_server(self, request: Request) -> Upstream | None:
-        fleet = self._hub.fleet_in(self._spec_of(request))
-        return next(iter(fleet.values())) if len(fleet) == 1 else None
+        pool = self._registry.servers_in(self._spec_of(request))
+        return next(iter(pool.values())) if len(pool) == 1 else None
 
     async def _pass(self, request: Request) -> Raw:
         upstream = self._only_server(request)
@@ -107,9 +107,9 @@ class Primitives:
         return _page("prompts", self._view(request).page, request)
 
     def _view(self, request: Request) -> View:
-        self._hub.catch_up()
+        self._registry.catch_up()
         try:
-            return self._hub.prompts_in(self._spec_of(request), self._context_of(request))
+            return self._registry.prompts_in(self._spec_of(request), self._context_of(request))
         except ExceptionGroup as group:
             # Names that this view's style cannot have: one example says it.
             if isinstance(first := group.exceptions[0], TruenameError):
@@ -121,18 +121,18 @@ class Primitives:
         upstream, name = self._origin(request, str(params.get("name")))
         answering = forward(request, upstream, request.method, {**params, "name": name})
         answering = self._view(request).texts.prompt(upstream.key, params, answering)
-        return await self._hub.vetting.answers.over(upstream.key, answering)
+        return await self._registry.vetting.answers.over(upstream.key, answering)
 
     def _origin(self, request: Request, name: str) -> tuple[Upstream, str]:
         """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
         view = self._view(request)
         id = resolve(name, view.table).id
         assert id is not None  # noqa: S101 - only passthrough has none
-        return self._hub.origin(view, id)
+        return self._registry.origin(view, id)
 
     def _resource_view(self, request: Request) -> ResourceView:
-        self._hub.catch_up()
-        return self._hub.resources_in(self._spec_of(request))
+        self._registry.catch_up()
+        return self._registry.resources_in(self._spec_of(request))
 
     async def _resources(self, request: Request) -> Raw:
         field = next(kind.field for kind in KINDS.values() if kind.method == request.method)
@@ -144,7 +144,7 @@ class Primitives:
         upstream, own = self.place(request, uri)
         try:
             answering = forward(request, upstream, request.method, {**params, "uri": own})
-            result = await self._hub.vetting.answers.over(upstream.key, answering)
+            result = await self._registry.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
             if error.code != _NOT_FOUND or not is_modern(request.protocol_version):
                 raise
@@ -155,7 +155,7 @@ class Primitives:
         """Return the one server to which a URI leads, and its own URI. Raises `MCPError`."""
         places = self._resource_view(request).places(uri) or self._lone(request, uri)
         if len(places) == 1:
-            return self._hub.fleet[places[0].server], places[0].uri
+            return self._registry.pool[places[0].server], places[0].uri
         code = INVALID_PARAMS if is_modern(request.protocol_version) else _NOT_FOUND
         if not places:
             text = f"No server lists the resource {excerpt(uri)}, and it matches no template. List the resources."
@@ -169,9 +169,9 @@ class Primitives:
 
         One that is down may have any: what may be its own is not shown to another.
         """
-        fleet = self._hub.fleet
+        pool = self._registry.pool
         view = self._resource_view(request)
-        having = [key for key in view.servers if not fleet[key].lacks("resources")]
+        having = [key for key in view.servers if not pool[key].lacks("resources")]
         is_free = not is_behind(uri) and not view.is_anothers(uri)
         return (ResourcePlace(having[0], uri),) if len(having) == 1 and is_free else ()
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from truename.gateway.drain import OutgoingAnswers
     from truename.gateway.gateway import Gateway
-    from truename.gateway.traffic import OutgoingAnswers
 
 __all__ = ["serve_stdio"]
 
@@ -60,7 +60,7 @@ async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
     endpoint = gateway.endpoint(path)
     settings = gateway.config.settings
     intake = OpenRequests(settings.max_requests, settings.max_incoming, settings.max_entries)
-    with piped(gateway.hub.traffic) as answers:
+    with piped(gateway.registry.drain_tracker) as answers:
         async with _client(settings.max_body, intake, answers) as (from_client, to_client):
             await serve_pipe(from_client, to_client.send, endpoint.answer)
 

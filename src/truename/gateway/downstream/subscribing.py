@@ -14,13 +14,13 @@ from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.templates import LONGEST
 from truename.gateway.protocol.writable import unwritable
-from truename.gateway.room import whose
+from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
-    from truename.gateway.hub import Hub
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
 
@@ -39,21 +39,21 @@ class Subscribing:
 
     def __init__(
         self,
-        hub: Hub,
+        registry: Registry,
         find: Callable[[Request, str], tuple[Upstream, str]],
         spec_of: Callable[[Request], ViewSpec],
     ) -> None:
-        self._hub = hub
+        self._registry = registry
         self._find = find
         self._spec_of = spec_of
         self._streams: Counter[tuple[str, str, str]] = Counter()
 
     async def set_level(self, request: Request) -> dict[str, Any]:
         """Set how talkative logs are, for this session and as far as need be for the servers."""
-        self._hub.levels.set(request)
-        lowest = self._hub.levels.lowest
+        self._registry.levels.set(request)
+        lowest = self._registry.levels.lowest
         async with anyio.create_task_group() as tasks:
-            for upstream in self._hub.fleet_in(self._spec_of(request)).values():
+            for upstream in self._registry.servers_in(self._spec_of(request)).values():
                 if lowest is not None and upstream.follower.level != lowest:
                     tasks.start_soon(upstream.follower.set_level, lowest)
         return {}
@@ -77,14 +77,14 @@ class Subscribing:
             if self._shows(self._spec_of(request), upstream):
                 await connection.notify("notifications/resources/updated", said)
 
-        await self._hub.watching.add(upstream, own, connection, tell, whose(principal_of(request)))
+        await self._registry.watching.add(upstream, own, connection, tell, whose(principal_of(request)))
         if not watched:
             connection.exit_stack.callback(_end_all, watched)
-        watched[uri] = partial(self._hub.watching.remove, upstream, own, connection)
+        watched[uri] = partial(self._registry.watching.remove, upstream, own, connection)
         return {}
 
     def _shows(self, spec: ViewSpec, upstream: Upstream) -> bool:
-        return self._hub.sight(spec.limits).has("resources", upstream.key)
+        return self._registry.sight(spec.limits).has("resources", upstream.key)
 
     def _place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         if len(uri) > LONGEST:
@@ -131,12 +131,12 @@ class Subscribing:
             self._streams[place] -= 1
             if not self._streams[place]:
                 del self._streams[place]
-                self._hub.watching.remove(upstream, own, who)
+                self._registry.watching.remove(upstream, own, who)
 
         self._streams[place] += 1
         try:
             # Also where another stream watches: whether the server has confirmed that is not known yet.
-            await self._hub.watching.add(upstream, own, who, tell_if_shown, whose(principal_of(request)))
+            await self._registry.watching.add(upstream, own, who, tell_if_shown, whose(principal_of(request)))
         except BaseException:
             end()
             raise

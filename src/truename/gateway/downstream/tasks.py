@@ -21,8 +21,8 @@ from truename.policy.principal import LOCAL
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from truename.gateway.hub import Hub
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.registry import Registry
     from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.tasks import Task
@@ -47,8 +47,8 @@ class TaskRequests:
     Tasks are announced to a client if a server has them in the way of the client's version, and no others are begun.
     """
 
-    def __init__(self, hub: Hub, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
-        self._hub = hub
+    def __init__(self, registry: Registry, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
+        self._registry = registry
         self._spec = spec
         self._choose = choose
 
@@ -67,7 +67,7 @@ class TaskRequests:
 
     def _having(self, *, modern: bool) -> list[Mapping[str, Any]]:
         """Return what the servers here say of tasks, those that have any in this way."""
-        found = (_tasks_of(one, modern=modern) for one in self._hub.fleet_in(self._spec).values())
+        found = (_tasks_of(one, modern=modern) for one in self._registry.servers_in(self._spec).values())
         return [said for said in found if said is not None]
 
     async def call(
@@ -115,7 +115,7 @@ class TaskRequests:
         owner = self._owner(request)
         self._end_with_session(request, owner)
         place = TaskPlace(upstream.key, _address(upstream), None if upstream.isolation is None else owner, found.id)
-        task = self._hub.tasks.begin(owner, place, found.ttl)
+        task = self._registry.tasks.begin(owner, place, found.ttl)
         self._listen(request, upstream, task)
         return shapes.renamed(result, found.id, task.shown)
 
@@ -130,7 +130,7 @@ class TaskRequests:
         connection = request.connection
         if owner is connection and not connection.state.setdefault(_NOTED, False):
             connection.state[_NOTED] = True
-            connection.exit_stack.callback(self._hub.tasks.forget_all, owner)
+            connection.exit_stack.callback(self._registry.tasks.forget_all, owner)
 
     def _listen(self, request: Request, upstream: Upstream, task: Task) -> None:
         """Have the session told what the server tells of its task; in the stateless era clients ask."""
@@ -140,8 +140,8 @@ class TaskRequests:
 
     async def _stands(self, server: str, state: Mapping[str, Any]) -> None:
         """Tell whose task it is how it stands."""
-        upstream, id = self._hub.fleet.get(server), str(state.get(shapes.TASK_ID))
-        task = None if upstream is None else self._hub.tasks.at(TaskPlace(server, _address(upstream), None, id))
+        upstream, id = self._registry.pool.get(server), str(state.get(shapes.TASK_ID))
+        task = None if upstream is None else self._registry.tasks.at(TaskPlace(server, _address(upstream), None, id))
         if task is not None and task.told is not None:
             await task.told(shapes.renamed(state, task.place.id, task.shown))
 
@@ -158,7 +158,7 @@ class TaskRequests:
         _check(request, params)
         if method == "tasks/list":
             return await self._listed(request, params.get("cursor"))
-        task = self._hub.tasks.find(self._owner(request), str(params.get(shapes.TASK_ID)))
+        task = self._registry.tasks.find(self._owner(request), str(params.get(shapes.TASK_ID)))
         if task is None or not self._is_here(request, task):
             raise shapes.unknown()
         try:
@@ -182,25 +182,25 @@ class TaskRequests:
 
     def _is_here(self, request: Request, task: Task) -> bool:
         """Whether the task's server is shown to who asks now, and is still there."""
-        upstream = self._hub.fleet_in(self._choose(request)).get(task.place.server)
+        upstream = self._registry.servers_in(self._choose(request)).get(task.place.server)
         return upstream is not None and _address(upstream) == task.place.address
 
     async def _told(self, request: Request, task: Task, method: str, params: Mapping[str, Any]) -> Raw:
         """Ask the server of a task for it, under the server's own id."""
-        upstream, own = self._hub.fleet[task.place.server], task.place.id
+        upstream, own = self._registry.pool[task.place.server], task.place.id
         self._listen(request, upstream, task)
         asked = shapes.renamed(params, task.shown, own)
         waits = (own, task.shown) if method == "tasks/result" else None
         try:
             answering = forward(request, upstream, method, asked, task=waits)
-            result = await self._hub.vetting.answers.over(upstream.key, answering)
+            result = await self._registry.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
             if method == "tasks/get" and error.code == INVALID_PARAMS:
-                self._hub.tasks.forget(task)
+                self._registry.tasks.forget(task)
             raise
         modern = is_modern(request.protocol_version)
         if shapes.is_state(result, modern=modern):
-            self._hub.tasks.keep(task, shapes.time_to_live(result, modern=modern))
+            self._registry.tasks.keep(task, shapes.time_to_live(result, modern=modern))
         return shapes.renamed(result, own, task.shown)
 
     async def _listed(self, request: Request, cursor: object) -> Raw:
@@ -209,7 +209,7 @@ class TaskRequests:
         A server's own list has the tasks of all its clients, so each is asked for by itself.
         """
         after = _after(cursor)
-        later = (task for task in self._hub.tasks.of(self._owner(request)) if task.number > after)
+        later = (task for task in self._registry.tasks.of(self._owner(request)) if task.number > after)
         own = [task for task in later if self._is_here(request, task)]
         page, states = own[:_PAGE], dict[int, Raw]()
 

@@ -42,10 +42,10 @@ def probe(path: str, gateway: Gateway) -> Response | None:
 
 def _reasons(gateway: Gateway) -> Iterator[str]:
     """Yield why no calls should be sent here now. A server that failed is no reason: the others can be called."""
-    hub = gateway.hub
-    if hub.traffic.is_closed:
+    registry = gateway.registry
+    if registry.drain_tracker.is_closed:
         yield "ending"
-    if not all(upstream.settled.is_set() for upstream in hub.fleet.values()):
+    if not all(upstream.settled.is_set() for upstream in registry.pool.values()):
         yield "servers are starting"
     path = gateway.config.state_location().path
     if path is not None and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):

@@ -16,14 +16,14 @@ import anyio
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 
 from truename.gateway.background import begin
+from truename.gateway.drain import count_on
 from truename.gateway.http.replay import STANDALONE, StoredEvent
 from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
 from truename.gateway.mcp.messages import answer_to, encode, error
 from truename.gateway.mcp.requests import Request, progress_token
-from truename.gateway.room import whose
-from truename.gateway.traffic import count_on
+from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from truename.gateway.http.replay import Position, Replay
     from truename.gateway.http.session_ids import Handshake
     from truename.gateway.http.session_record import SessionRecord
-    from truename.gateway.room import Share
+    from truename.gateway.quota import Share
     from truename.policy.principal import Principal
 
     Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]

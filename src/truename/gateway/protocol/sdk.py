@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.wire import Carrier
-    from truename.gateway.questions.questions import Questions
+    from truename.gateway.questions.elicitation import ElicitationRouter
 
 __all__ = [
     "FAULT_KEY",
@@ -89,7 +89,7 @@ class RawSession:
         session: ClientSession,
         dispatcher: Wire,
         identity: Implementation,
-        questions: Questions,
+        questions: ElicitationRouter,
     ) -> None:
         self.questions = questions
         # Who measures is given the method and what is waited for, and gives that back.
@@ -105,7 +105,7 @@ class RawSession:
         streams: TransportStreams,
         identity: Implementation,
         on_message: MessageHandlerFnT,
-        questions: Questions,
+        questions: ElicitationRouter,
         carrier: Carrier | None = None,
     ) -> AsyncIterator[RawSession]:
         """Run a session over these streams until the block ends (in one task, as anyio demands).

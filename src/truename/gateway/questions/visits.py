@@ -16,7 +16,7 @@ from truename.gateway.questions.attribution import attributed, refusal, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.gateway.questions.questions import Asker
+    from truename.gateway.questions.elicitation import Asker
 
 __all__ = ["is_required", "required", "without_visits"]
 

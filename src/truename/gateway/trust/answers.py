@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
+from truename.gateway.call_records import current_record
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.running_calls import account_now
 from truename.identity import fold
 from truename.trust.screening import said_in, suspicions
 
@@ -76,7 +76,7 @@ class AnswerScreening:
             found = await anyio.to_thread.run_sync(suspicions, said, server, self._whose)
         if not found:
             return
-        if (account := account_now()) is not None:
+        if (account := current_record()) is not None:
             account.suspected(found)
         names = ", ".join(found)
         # What it says may be a secret.

@@ -19,14 +19,14 @@ from truename.gateway.protocol.sdk import MCPError, is_modern
 from truename.gateway.questions.asking import askable, can_answer, put
 from truename.gateway.trust.decisions import Taken
 from truename.gateway.trust.forms import QUESTION, answer_in, form_of
-from truename.gateway.trust.rounds import ANSWERS, STATE, Rounds, plain, unknown_state
+from truename.gateway.trust.multi_round import ANSWERS, STATE, MultiRoundRequests, plain, unknown_state
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.trust.decisions import Decisions
     from truename.gateway.trust.requests import Requests
     from truename.policy import Call, Decision
@@ -72,19 +72,19 @@ class _PendingApproval:
 class Approving:
     """Judges calls by the policy and people's decisions (`Decisions`), and has people asked."""
 
-    def __init__(self, decisions: Decisions, settings: Settings, news: News) -> None:
-        self._news = news
+    def __init__(self, decisions: Decisions, settings: Settings, news: RateLimitedLog) -> None:
+        self._log = news
         self._settings = settings.approvals
         self._patience = settings.answer_timeout
         self._decisions = decisions
-        self._rounds = Rounds(settings.approvals.expiry)
+        self._multi_round = MultiRoundRequests(settings.approvals.expiry)
         self._questions: dict[str, anyio.Event] = {}
 
     def with_settings(self, settings: Settings) -> Approving:
         """Return the same under other settings; who is asked now stays asked. Raises `StoreError`."""
-        other = Approving(self._decisions.with_settings(settings), settings, self._news)
-        other._rounds, other._questions = self._rounds, self._questions
-        self._rounds.lasts = settings.approvals.expiry
+        other = Approving(self._decisions.with_settings(settings), settings, self._log)
+        other._multi_round, other._questions = self._multi_round, self._questions
+        self._multi_round.lasts = settings.approvals.expiry
         return other
 
     def close(self) -> None:
@@ -122,10 +122,10 @@ class Approving:
         """
         if call is None or decision is None:
             return await run(params)
-        met = self._rounds.met(call, params) if STATE in params else None
+        met = self._multi_round.met(call, params) if STATE in params else None
         if met is not None and met.approved:
             # The server that runs the approved call asked something.
-            return self._rounds.passed(call, await run(met.onward(params)))
+            return self._multi_round.passed(call, await run(met.onward(params)))
         if met is None and decision.outcome == "allow":
             return await run(params)
         if met is None and STATE in params:
@@ -149,7 +149,7 @@ class Approving:
                 answer = None
             elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
                 if is_modern(asked.request.protocol_version):
-                    return self._rounds.asked(asked.call, {_KEY: {"method": QUESTION, "params": form_of(waiting)}})
+                    return self._multi_round.asked(asked.call, {_KEY: {"method": QUESTION, "params": form_of(waiting)}})
                 await self._put(asked, waiting)
             found = await self._waited(asked.call, waiting)
             if found is None:
@@ -173,7 +173,7 @@ class Approving:
             failed = False
         finally:
             await self._decisions.finish(once, failed=failed)
-        return self._rounds.passed(asked.call, result)
+        return self._multi_round.passed(asked.call, result)
 
     async def _settle(self, call: Call, waiting: PendingCall, answer: object, via: str) -> None:
         read = answer_in(answer, waiting.scopes)
@@ -201,7 +201,7 @@ class Approving:
                         answer = await put(asked.request, QUESTION, form_of(waiting))
                     except MCPError as error:
                         text = f"a client could not be asked about a call: {printable(error.message)}"
-                        self._news.tell(("question", asked.call.id), text)
+                        self._log.tell(("question", asked.call.id), text)
             await self._settle(asked.call, waiting, answer, "elicitation")
         finally:
             del self._questions[waiting.key]

@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
+from truename.gateway.call_records import current_record
 from truename.gateway.faults import printable
-from truename.gateway.running_calls import account_now
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.trust.forms import Answer
     from truename.policy import Call, Decision, Grant
     from truename.storage import StateLocation
@@ -70,12 +70,12 @@ class Decisions:
         self,
         location: StateLocation | None,
         settings: Settings,
-        news: News,
+        news: RateLimitedLog,
         books: tuple[Approvals, ApprovalQueue] | None = None,
         requests: Requests | None = None,
     ) -> None:
         self._location = location
-        self._news = news
+        self._log = news
         self._settings = settings.approvals
         self.requests = requests or Requests()
         self._books = books
@@ -87,7 +87,7 @@ class Decisions:
 
     def with_settings(self, settings: Settings) -> Decisions:
         """Return the same under other settings. Raises `StoreError`."""
-        return Decisions(self._location, settings, self._news, self._books, self.requests)
+        return Decisions(self._location, settings, self._log, self._books, self.requests)
 
     def close(self) -> None:
         """Close the files."""
@@ -115,7 +115,7 @@ class Decisions:
         Raises `NotAllowed`: also where people's decisions cannot be read.
         """
         decision = self._said(call)
-        if decision is not None and (account := account_now()) is not None:
+        if decision is not None and (account := current_record()) is not None:
             account.decided(decision)
         return _allowed(call, decision)
 
@@ -233,7 +233,7 @@ class Decisions:
                 await anyio.to_thread.run_sync(lambda: self._approvals.finish(once, failed=failed))
             except StoreError as error:
                 # It stays one that is running: it is not run again in any case.
-                self._news.tell("approvals", str(error))
+                self._log.tell("approvals", str(error))
 
     async def check_named(self, call: Call, key: str) -> None:
         """Raise `CallRepeated` for a call that says to be the one of a request, and is not."""
@@ -256,7 +256,7 @@ class Decisions:
             try:
                 await anyio.to_thread.run_sync(end)
             except StoreError as error:
-                self._news.tell("approvals", str(error))
+                self._log.tell("approvals", str(error))
 
     async def _away(self, call: Call, what: Callable[[], T]) -> T:
         with self._closed(call):
@@ -270,7 +270,7 @@ class Decisions:
             raise self._unread(call, error) from error
 
     def _unread(self, call: Call, error: StoreError) -> NotAllowed:
-        self._news.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
+        self._log.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
         return NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.config.trust import Handling, Trust
     from truename.conventions import Finding
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
@@ -54,12 +54,18 @@ class Vetting:
     """Admits what servers offer, and says what is kept back and why."""
 
     def __init__(
-        self, book: PinStore, trust: Trust, news: News, ledger: Ledger, *, reviewed: ReviewedDefinitions | None = None
+        self,
+        book: PinStore,
+        trust: Trust,
+        news: RateLimitedLog,
+        ledger: Ledger,
+        *,
+        reviewed: ReviewedDefinitions | None = None,
     ) -> None:
         self._book = book
         self._trust = trust
         self._reviewed = ReviewedDefinitions(trust.lock) if reviewed is None else reviewed
-        self._news = news
+        self._log = news
         self._ledger = ledger
         self._said: LRUCache[tuple[ToolId, str], Sequence[Finding]] = LRUCache(_REMEMBERED)
         # Of each server's instructions the last that were not trusted.
@@ -78,7 +84,7 @@ class Vetting:
     def with_settings(self, trust: Trust) -> Vetting:
         """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
-        other = Vetting(self._book, trust, self._news, self._ledger, reviewed=reviewed)
+        other = Vetting(self._book, trust, self._log, self._ledger, reviewed=reviewed)
         other._said, other._said_of, other._digests = self._said, self._said_of, self._digests
         other._last, other._ours, other._look_at = self._last, self._ours, self._look_at
         other.answers.know(self.answers.tools)
@@ -123,7 +129,7 @@ class Vetting:
         try:
             return refresh()
         except (StoreError, ConfigError) as error:
-            self._news.tell(subject, f"{error} Until then, only the definitions trusted so far are trusted.")
+            self._log.tell(subject, f"{error} Until then, only the definitions trusted so far are trusted.")
             return False
 
     def has_word(self) -> bool:
@@ -192,7 +198,7 @@ class Vetting:
             if found.rejected:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
-            self._news.tell("pins", f"{error} New definitions are not recorded.")
+            self._log.tell("pins", f"{error} New definitions are not recorded.")
         if self._trust.is_strict:
             self._keep_back(found)
 
@@ -258,12 +264,12 @@ class Vetting:
             told = f"{_WHAT[kind]} and is {_DONE[handling]}"
             if len(several) > _MOST_TOLD:
                 text = f"{len(several):,} definitions of server {printable(server, 100)}: each {told}. {_LIST}"
-                self._news.tell(("drifts", server, kind, handling), text)
+                self._log.tell(("drifts", server, kind, handling), text)
                 continue
             for drift in several:
                 why = f": {printable(drift.reason)}" if drift.reason else ""
                 text = f"{printable(drift.key, 200)} {told}{why}"
-                self._news.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
+                self._log.tell(("drift", drift.key), text, about=(drift.digest, drift.handling))
 
 
 def _shown(tool: Tool, found: Quarantine) -> Tool:

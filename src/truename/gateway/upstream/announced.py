@@ -19,7 +19,7 @@ class Announced:
     def __init__(self) -> None:
         self._changes = 0
         self._read = 0
-        self._news = anyio.Event()
+        self._changed_event = anyio.Event()
         self._reading = anyio.Lock()
 
     @property
@@ -30,15 +30,15 @@ class Announced:
     def change(self) -> None:
         """Note that the server announced a change."""
         self._changes += 1
-        self._news.set()
+        self._changed_event.set()
 
     async def changed(self) -> None:
         """Wait for a change."""
-        await self._news.wait()
+        await self._changed_event.wait()
 
     def follow(self) -> None:
         """Have `changed` wait for the next change."""
-        self._news = anyio.Event()
+        self._changed_event = anyio.Event()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from truename.config import Settings
-    from truename.gateway.news import News
     from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.questions.elicitation import Asker
     from truename.gateway.questions.places import Seat
-    from truename.gateway.questions.questions import Asker
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.lists import Kind
 
@@ -47,8 +47,8 @@ _SEE: Final = "Start it by hand to see why."
 class Exchange:
     """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
 
-    def __init__(self, key: str, link: Link, session: RawSession, news: News, limits: Settings) -> None:
-        self._news = news
+    def __init__(self, key: str, link: Link, session: RawSession, news: RateLimitedLog, limits: Settings) -> None:
+        self._log = news
         self._key = key
         self._link = link
         self._session = session
@@ -100,7 +100,7 @@ class Exchange:
                 return ()
             said = printable(str(error), 200) or "it took too long"
             text = f"server {printable(self._key)!r}: its {kind.words} cannot be listed: {said}"
-            self._news.tell(("others", kind.words), text)
+            self._log.tell(("others", kind.words), text)
             return before
         usable: dict[str, Definition] = {}
         left_out: list[tuple[str, str]] = []
@@ -136,7 +136,7 @@ class Exchange:
         if len(tools) > self._max_tools:
             shown = printable(self._key)
             text = f"server {shown!r} lists over {self._max_tools:,} {field}; the rest is omitted"
-            self._news.tell(("many", field), text)
+            self._log.tell(("many", field), text)
         return tools[: self._max_tools]
 
     async def _usable(self, tools: list[Definition]) -> tuple[Definition, ...]:
@@ -164,7 +164,7 @@ class Exchange:
         what = f"{words.removesuffix('s')} is" if len(left_out) == 1 else f"{words} are"
         first = f"{printable(name, 80)!r}, {printable(reason, 200)}"
         text = f"server {printable(self._key)!r}: {len(left_out):,} {what} omitted; the first: {first}"
-        self._news.tell(("unusable", words), text, about=frozenset(left_out))
+        self._log.tell(("unusable", words), text, about=frozenset(left_out))
 
     async def request(
         self,

@@ -14,7 +14,7 @@ from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
 from truename.gateway.protocol.sdk import is_modern
-from truename.gateway.questions.questions import A_USER
+from truename.gateway.questions.elicitation import A_USER
 from truename.gateway.upstream.negotiating import HANDSHAKES
 from truename.policy.principal import LOCAL
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.questions.elicitation import Asker, User
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.upstream import Upstream
     from truename.policy.principal import Principal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
 
+from truename.gateway.upstream.counter import ActiveCounter
 from truename.gateway.upstream.lists import NOTHING, Lists
-from truename.gateway.upstream.tally import ActiveCounter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ import anyio
 
 from truename.gateway.events import EventKind, GatewayEvent, OnEvent
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.news import News
+from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.lazy import Lazy
 from truename.gateway.upstream.patience import Calm
@@ -38,7 +38,7 @@ class Listed(Lazy):
         self._on_event = on_event
         self._announced = Announced()
         self._calm = Calm()
-        self._news = News()
+        self._log = RateLimitedLog()
 
     def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
         if is_new := self.takes(tools, lists):
@@ -57,7 +57,7 @@ class Listed(Lazy):
                         tools, lists = await exchange.list_all(self.lists)
             except (UpstreamError, TimeoutError) as error:
                 text = f"server {printable(self.key)!r}: its lists cannot be refreshed: {error or 'it took too long'}"
-                self._news.tell("anew", text)
+                self._log.tell("anew", text)
                 continue
             self._renew(tools, lists)
 

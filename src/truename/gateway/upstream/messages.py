@@ -15,7 +15,7 @@ from truename.gateway.protocol.lines import TooLong, id_at_ends, repaired
 from truename.gateway.protocol.sdk import transport_fault
 
 if TYPE_CHECKING:
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.link import Link
 
 __all__ = ["fault", "report_noise", "said", "too_long"]
@@ -63,7 +63,7 @@ def _id_of(text: bytes) -> int | None:
     return id if isinstance(id, int) and not isinstance(id, bool) and id.bit_length() < _LONGEST_ID else None
 
 
-def too_long(key: str, found: TooLong, link: Link, news: News) -> SessionMessage | None:
+def too_long(key: str, found: TooLong, link: Link, news: RateLimitedLog) -> SessionMessage | None:
     """Tell that a message was dropped, and return what answers whoever waits for it, if that is known."""
     text = f"server {printable(key)!r} sent a message of {found.size:,} bytes, more than max_result allows"
     news.tell("too large", text, about="")
@@ -78,7 +78,7 @@ def fault(link: Link, request_id: int | str, kind: str, detail: str) -> SessionM
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=wrong))
 
 
-def report_noise(key: str, text: bytes, where: str, news: News) -> None:
+def report_noise(key: str, text: bytes, where: str, news: RateLimitedLog) -> None:
     """Tell that a server sent an event that is not a message."""
     shown = printable(text[:400].decode("utf-8", "replace"), 200)
     news.tell("noise", f"server {printable(key)!r} {where}: {shown}", about="")

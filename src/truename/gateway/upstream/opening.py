@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.news import News
     from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.outside import Outside
 
@@ -28,7 +28,7 @@ _SHORT: Final = 10.0
 
 
 def open_link(
-    server: ServerConfig, settings: Settings, news: News, outside: Outside
+    server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside
 ) -> AbstractAsyncContextManager[Link]:
     """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that cannot be had."""
     if server.type == "sse":
@@ -56,7 +56,7 @@ class Opening:
         """Have whoever measures told of what is sent in this session."""
         session.timed = partial(self._outside.operations.timed, server)
 
-    def link(self, server: ServerConfig, settings: Settings, news: News) -> AbstractAsyncContextManager[Link]:
+    def link(self, server: ServerConfig, settings: Settings, news: RateLimitedLog) -> AbstractAsyncContextManager[Link]:
         """Return the channel for the next attempt. Raises `UpstreamError` as `open_link` does, when it is entered."""
         refusal, self._refusal = self._refusal, None
         if refusal is None:
@@ -72,7 +72,7 @@ class Opening:
 
 @asynccontextmanager
 async def _fallen_back(
-    server: ServerConfig, settings: Settings, news: News, outside: Outside, refusal: UpstreamError
+    server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside, refusal: UpstreamError
 ) -> AsyncIterator[Link]:
     """Open the old transport; that it is not there is no news, but the refusal of the new one is."""
     is_open = False

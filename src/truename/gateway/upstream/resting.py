@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
+    from truename.gateway.upstream.counter import ActiveCounter
     from truename.gateway.upstream.following import Follower
-    from truename.gateway.upstream.tally import ActiveCounter
 
 __all__ = ["Rest"]
 

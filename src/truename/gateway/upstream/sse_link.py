@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.outside import Outside
 
 __all__ = ["open_sse"]
@@ -64,7 +64,7 @@ _Events = AsyncIterator[SentEvent | TooLong]
 
 @asynccontextmanager
 async def open_sse(
-    server: ServerConfig, settings: Settings, news: News, outside: Outside, *, within: float = math.inf
+    server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside, *, within: float = math.inf
 ) -> AsyncIterator[Link]:
     """Open the server's stream and wait until it says where messages are sent to.
 
@@ -199,7 +199,7 @@ class _Wire:
     key: str
     link: Link
     to_session: MemoryObjectSendStream[SessionMessage | Exception]
-    news: News
+    log: RateLimitedLog
 
     async def read(self, events: _Events) -> None:
         """Pass messages on until the stream ends; that closes the link."""
@@ -212,12 +212,12 @@ class _Wire:
 
     def _message(self, event: SentEvent | TooLong) -> SessionMessage | None:
         if isinstance(event, TooLong):
-            return too_long(self.key, event, self.link, self.news)
+            return too_long(self.key, event, self.link, self.log)
         if event.kind != b"message" or not event.text:
             return None
         message = said(event.text, self.link)
         if message is None:
-            report_noise(self.key, event.text, "sent an event that is not a message", self.news)
+            report_noise(self.key, event.text, "sent an event that is not a message", self.log)
         return message
 
     async def answer(self, message: SessionMessage) -> None:

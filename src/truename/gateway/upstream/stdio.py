@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from mcp_types import RequestId
 
     from truename.config import ServerConfig
-    from truename.gateway.news import News
     from truename.gateway.protocol.wire import Take
+    from truename.gateway.rate_limited_log import RateLimitedLog
 
 __all__ = ["open_stdio"]
 
@@ -67,7 +67,7 @@ class _ChildLink(Link):
 
 
 @asynccontextmanager
-async def open_stdio(server: ServerConfig, max_line: int, news: News) -> AsyncIterator[Link]:
+async def open_stdio(server: ServerConfig, max_line: int, news: RateLimitedLog) -> AsyncIterator[Link]:
     """Start the program and connect to it; on exit end it with everything that it started.
 
     Raises `UpstreamError` (missing) if there is no such program or it cannot be started.
@@ -135,7 +135,7 @@ async def _read_messages(
     link: _ChildLink,
     to_session: MemoryObjectSendStream[SessionMessage | Exception],
     max_line: int,
-    news: News,
+    news: RateLimitedLog,
 ) -> None:
     reader = LineReader(max_line)
     assert link.process.stdout is not None  # noqa: S101 - opened with pipes

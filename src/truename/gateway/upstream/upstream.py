@@ -11,7 +11,7 @@ import anyio
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unset, unusable
 from truename.gateway.protocol.sdk import MCPError, RawSession
-from truename.gateway.questions.questions import Questions
+from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.events import OnEvent
-    from truename.gateway.questions.holding import Holding
+    from truename.gateway.questions.elicitation import Asker, User
     from truename.gateway.questions.places import Seat
-    from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.questions.suspended_calls import SuspendedCalls
     from truename.gateway.upstream.exchange import Definition
     from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
@@ -72,7 +72,7 @@ class Upstream(Listed):
         super().__init__(config, settings, changed=changed, on_event=on_event, is_own=owner is not None)
         self.isolation: Isolation | None = None
         self.second: HandshakeConnection | None = None
-        self.holding: Holding | None = None
+        self.suspended: SuspendedCalls | None = None
         self.follower = Follower(config.key, self._mark_dirty)
         self._owner = owner
         self._identity = identity
@@ -168,13 +168,17 @@ class Upstream(Listed):
         """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
         try:
             async with (
-                self._opening.link(self.config, self.settings, self._news) as link,
+                self._opening.link(self.config, self.settings, self._log) as link,
                 RawSession.over(
-                    link.streams, self._identity, self._on_message, Questions(link.origins, self._owner), link.carrier
+                    link.streams,
+                    self._identity,
+                    self._on_message,
+                    ElicitationRouter(link.origins, self._owner),
+                    link.carrier,
                 ) as session,
             ):
                 self._opening.measure(session, self.key)
-                exchange = Exchange(self.key, link, session, self._news, self.settings)
+                exchange = Exchange(self.key, link, session, self._log, self.settings)
                 problem = await self._greet(link, session, exchange)
                 # Noted before the program is ended, which may take seconds.
                 self._down(problem or await self._stay(link, session, exchange))

@@ -13,7 +13,7 @@ from truename.gateway.protocol.sdk import MCPError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
 
-    from truename.gateway.room import Share
+    from truename.gateway.quota import Share
     from truename.gateway.upstream.upstream import Upstream
 
     Tell = Callable[[], Awaitable[None]]
@@ -29,16 +29,16 @@ _Place = tuple[str, str]
 class Watching:
     """Who watches what: by server and its own URI, each watcher with what tells it."""
 
-    def __init__(self, fleet: Mapping[str, Upstream], share: Share) -> None:
-        self._fleet = fleet
+    def __init__(self, pool: Mapping[str, Upstream], share: Share) -> None:
+        self._pool = pool
         self._share = share
         self._owners: dict[tuple[_Place, Hashable], str | None] = {}
         self._held: Counter[str | None] = Counter()
         self._pending: dict[_Place, anyio.Event] = {}
         self._telling: set[_Place] = set()
-        self._news: set[_Place] = set()
+        self._log: set[_Place] = set()
         self._watchers: defaultdict[_Place, dict[Hashable, Tell]] = defaultdict(dict)
-        for upstream in fleet.values():
+        for upstream in pool.values():
             self.take(upstream)
 
     def take(self, upstream: Upstream) -> None:
@@ -85,7 +85,7 @@ class Watching:
         if not watchers:
             self._watchers.pop((upstream.key, uri), None)
             # Another one may have come in its place.
-            now = self._fleet.get(upstream.key)
+            now = self._pool.get(upstream.key)
             if now is not None:
                 now.follower.unwatch(uri)
 
@@ -98,19 +98,19 @@ class Watching:
 
     async def _tell_of(self, place: _Place) -> None:
         """Tell all who watch; how often it changes meanwhile, they are told once more."""
-        self._news.add(place)
+        self._log.add(place)
         if place in self._telling:
             return
         self._telling.add(place)
         try:
-            while place in self._news:
-                self._news.discard(place)
+            while place in self._log:
+                self._log.discard(place)
                 async with anyio.create_task_group() as tasks:
                     for tell in tuple(self._watchers.get(place, {}).values()):
                         tasks.start_soon(_told, tell)
         finally:
             self._telling.discard(place)
-            self._news.discard(place)
+            self._log.discard(place)
 
 
 async def _told(tell: Tell) -> None:

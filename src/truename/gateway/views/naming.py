@@ -1,4 +1,4 @@
-"""How the hub makes names: with the ledger's settings where none are set, and without what cannot be named."""
+"""How the registry makes names: with the ledger's settings where none are set, and without what cannot be named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config import Config, Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
     from truename.gateway.views.view import ViewSpec
     from truename.ledger import Ledger
@@ -41,10 +41,10 @@ def check_identities(ledger: Ledger, config: Config) -> Config:
 class Namer:
     """Names a catalogue for a view. What the configuration leaves open is as the ledger remembers it."""
 
-    def __init__(self, ledger: Ledger, settings: Settings, news: News) -> None:
+    def __init__(self, ledger: Ledger, settings: Settings, news: RateLimitedLog) -> None:
         self._ledger = ledger
         self._settings = settings
-        self._news = news
+        self._log = news
 
     def style(self, servers: int) -> str:
         """Return the style of shared names: as set, as remembered, or by the number of servers."""
@@ -85,9 +85,9 @@ class Namer:
             if (found := group.subgroup((InvalidName, DuplicateTool))) is not None:
                 raise found from group
 
-    def admit(self, listed: Mapping[str, Any], fleet: Mapping[str, KnownServer]) -> Catalog:
+    def admit(self, listed: Mapping[str, Any], pool: Mapping[str, KnownServer]) -> Catalog:
         """Return the catalogue of what servers list, with the ids on record, and those that their entries declare."""
-        identities = {key: upstream.config.identity for key, upstream in fleet.items()}
+        identities = {key: upstream.config.identity for key, upstream in pool.items()}
         known = self._ledger
         return Catalog.from_mcp(
             listed,
@@ -143,7 +143,7 @@ class Namer:
                 if overrides and (faulty := _faulty_override(group)):
                     # One name that cannot be is no reason to show none.
                     text = f"the overrides for {spec.dialect} are ignored, because one is invalid: {faulty}"
-                    self._news.tell(("overrides", spec), text)
+                    self._log.tell(("overrides", spec), text)
                     overrides = {}
                     continue
                 unnamed = {error.id for error in group.exceptions if isinstance(error, NoLegalName)}
@@ -183,7 +183,7 @@ class Namer:
 
     def _without(self, catalog: Catalog, ids: set[ToolId], whose: str, why: str) -> Catalog:
         text = f"{len(ids):,} tools are omitted ({excerpt(whose)}): {why}"
-        self._news.tell(("left out", whose), text, about=frozenset(ids))
+        self._log.tell(("left out", whose), text, about=frozenset(ids))
         kept = [tool for id, tool in catalog.items() if id not in ids]
         return Catalog(kept, catalog.aliases)
 

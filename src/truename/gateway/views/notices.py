@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import AdmissionNotice, Catalog
     from truename.config import Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
     from truename.ledger import Ledger
 
@@ -23,7 +23,9 @@ __all__ = ["idle_in", "report"]
 _MOST_SAID: Final = 5
 
 
-def report(notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: News, unmet: tuple[str, ...] = ()) -> None:
+def report(
+    notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: RateLimitedLog, unmet: tuple[str, ...] = ()
+) -> None:
     """Tell what was noticed when a catalogue was made, one line for each server and cause.
 
     ``unmet`` are the places of settings that are about no tool.
@@ -45,15 +47,15 @@ def report(notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: News, u
 
 
 def idle_in(
-    settings: Settings, catalog: Catalog, fleet: Mapping[str, KnownServer], ledger: Ledger | None
+    settings: Settings, catalog: Catalog, pool: Mapping[str, KnownServer], ledger: Ledger | None
 ) -> tuple[str, ...]:
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
-    if any(upstream.tools is None for upstream in fleet.values()):
+    if any(upstream.tools is None for upstream in pool.values()):
         return ()
     listed = {(tool.origin.server_id, tool.origin.name) for tool in catalog.values()}
     versions = (
         f"[servers.{key}.versions] {excerpt(name)}"
-        for key, upstream in fleet.items()
+        for key, upstream in pool.items()
         for name in upstream.config.identity.versions
         if (key, name) not in listed
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from truename.catalog import Catalog
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
     from truename.gateway.views.naming import Namer
     from truename.ledger import Ledger
@@ -26,11 +26,11 @@ _KINDS: Final = ("prompts", "resources", "templates")
 class Others:
     """The prompts and resources of all servers, as they were last listed."""
 
-    def __init__(self, servers: Iterable[str], ledger: Ledger, news: News, nothing: Catalog) -> None:
+    def __init__(self, servers: Iterable[str], ledger: Ledger, news: RateLimitedLog, nothing: Catalog) -> None:
         self.prompts = nothing
         self.resources = Resources(dict.fromkeys(servers, NOTHING))
         self._ledger = ledger
-        self._news = news
+        self._log = news
         self._changed: frozenset[tuple[str, str]] = frozenset()
 
     def copied(self) -> Others:
@@ -49,9 +49,9 @@ class Others:
         changed, self._changed = self._changed, frozenset()
         return changed
 
-    def take(self, fleet: Mapping[str, KnownServer], namer: Namer) -> None:
+    def take(self, pool: Mapping[str, KnownServer], namer: Namer) -> None:
         """Take what is listed now: prompts are named as tools are, in a scope of their own (`ViewSpec.scope`)."""
-        lists = {key: upstream.lists for key, upstream in fleet.items()}
+        lists = {key: upstream.lists for key, upstream in pool.items()}
         before = self.resources.lists
         changed = {
             (kind, key)
@@ -65,10 +65,10 @@ class Others:
         self._changed |= {("prompts" if kind == "prompts" else "resources", key) for kind, key in changed}
         listed = {key: one.prompts for key, one in lists.items() if one.prompts}
         with self._ledger.transaction():
-            found = namer.admit(listed, fleet)
+            found = namer.admit(listed, pool)
             self.prompts = namer.bound(found)
         for notice in found.notices:
-            self._news.tell(("prompt", notice.server, notice.code), f"a prompt is omitted: {notice.text}")
+            self._log.tell(("prompt", notice.server, notice.code), f"a prompt is omitted: {notice.text}")
         # Last: what it has is what the next lists are compared with.
         self.resources = Resources(lists, self.resources, self._ledger.owners)
         self._keep_owners()
@@ -80,4 +80,4 @@ class Others:
         try:
             self._ledger.own(self.resources.shown_plain())
         except LedgerError as error:
-            self._news.tell("owners", f"the servers of resources cannot be recorded, so a restart loses them: {error}")
+            self._log.tell("owners", f"the servers of resources cannot be recorded, so a restart loses them: {error}")

@@ -164,7 +164,7 @@ class Profiled:
     def __init__(self, profiles: Profiles, exposure: Exposure) -> None:
         self._profiles = profiles
         self._exposure = exposure
-        self._sights: LRUCache[Limits, LimitedView] = LRUCache(_MOST_SIGHTS)
+        self._visibility: LRUCache[Limits, LimitedView] = LRUCache(_MOST_SIGHTS)
         self._of = lru_cache(maxsize=_MOST_PEOPLE)(profiles.of)
 
     def of(self, principal: Principal, one: str | None = None) -> Names:
@@ -176,22 +176,22 @@ class Profiled:
 
     def forget(self) -> None:
         """Forget what was there."""
-        self._sights.clear()
+        self._visibility.clear()
 
     def copied(self) -> Profiled:
         """Return the same, which goes its own way from now on."""
         other = Profiled(self._profiles, self._exposure)
-        other._sights = self._sights.copy()
+        other._visibility = self._visibility.copy()
         return other
 
     def follow(self, other: Profiled) -> None:
         """Have what another one found out."""
-        self._sights = other._sights
+        self._visibility = other._visibility
 
     def sight(self, limits: Limits, offered: Offered) -> Everything:
         """Return what these limits leave, which is found out at first need."""
         if limits == _UNLIMITED:
             return Everything(offered.tools)
-        if (found := self._sights.get(limits)) is None:
-            found = self._sights[limits] = LimitedView(self._profiles.choice(*limits), offered, self._exposure)
+        if (found := self._visibility.get(limits)) is None:
+            found = self._visibility[limits] = LimitedView(self._profiles.choice(*limits), offered, self._exposure)
         return found

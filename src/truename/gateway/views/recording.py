@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from truename.config import Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.views.view import View
     from truename.policy import Call, Exposure
 
@@ -32,10 +32,10 @@ class Recording:
     calls again with the answer. What it answers is no argument, and is not written down.
     """
 
-    def __init__(self, settings: Settings, exposure: Exposure, news: News) -> None:
+    def __init__(self, settings: Settings, exposure: Exposure, news: RateLimitedLog) -> None:
         self._settings = settings
         self._exposure = exposure
-        self._news = news
+        self._log = news
         self._recorder: CallRecorder | None = None
 
     def open(self) -> None:
@@ -45,11 +45,11 @@ class Recording:
         try:
             self._recorder = CallRecorder(self._settings.recording, self._exposure)
         except StoreError as error:
-            self._news.tell("recording", f"{error} Calls are not recorded.")
+            self._log.tell("recording", f"{error} Calls are not recorded.")
 
     def with_settings(self, settings: Settings, exposure: Exposure) -> Recording:
         """Return the recording, in the same file, under other settings, which count from `begin` on."""
-        other = Recording(settings, exposure, self._news)
+        other = Recording(settings, exposure, self._log)
         other._recorder = self._recorder
         return other
 
@@ -95,4 +95,4 @@ class Recording:
         try:
             recorder.write(call, catalog=view.digest, protocol=self._settings.protocol or "")
         except StoreError as error:
-            self._news.tell("recording", f"{error} This call and perhaps others are not recorded.")
+            self._log.tell("recording", f"{error} This call and perhaps others are not recorded.")

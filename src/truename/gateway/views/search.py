@@ -63,7 +63,7 @@ class Words(NamedTuple):
 class ToolIndex:
     """An index of tools by number. It is made once and never changes; where two are equal, the lower number is first.
 
-    >>> rows = Words("git hub create issue", "Open a ticket.", "title"), Words("time now", "What it is.", "")
+    >>> rows = Words("git registry create issue", "Open a ticket.", "title"), Words("time now", "What it is.", "")
     >>> index = ToolIndex(rows)
     >>> list(index.search("open a tickt")), list(index.search('"NEAR( OR *')), list(index.search("creating issues"))
     ([0], [], [0])
@@ -141,8 +141,8 @@ def words_of(tool: Tool) -> Words:
 
     >>> from truename import Catalog
     >>> listed = {"name": "createPR", "inputSchema": {"properties": {"base_ref": {}}}}
-    >>> words_of(*Catalog.from_mcp({"Git Hub": [listed]}).values())
-    Words(name='Git Hub createPR ', description='', parameters='base_ref')
+    >>> words_of(*Catalog.from_mcp({"Git Registry": [listed]}).values())
+    Words(name='Git Registry createPR ', description='', parameters='base_ref')
     """
     definition = tool.shown
     title = definition.get("title")

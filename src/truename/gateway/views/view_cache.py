@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from truename.gateway.views.view import View, ViewSpec
 
-__all__ = ["MOST_SHOWN", "Shelf"]
+__all__ = ["MOST_SHOWN", "ViewCache"]
 
 # Descriptors in all kept views together, each a few kilobytes.
 MOST_SHOWN: Final = 200_000
 
 
-class Shelf:
+class ViewCache:
     """Views by what they show, ``most`` at a time, and of large catalogues fewer. What is dropped is made anew.
 
     ``dropped`` are those that some client may still follow: whether their lists changed is not known any more.
@@ -56,17 +56,17 @@ class Shelf:
         """What is kept ready."""
         return frozenset(self._views)
 
-    def copied(self) -> Shelf:
+    def copied(self) -> ViewCache:
         """Return the same, which goes its own way from now on."""
-        other = Shelf(self._most)
+        other = ViewCache(self._most)
         other._views, other._shown, other.dropped = self._views.copy(), self._shown, set(self.dropped)
         return other
 
-    def agrees(self, other: Shelf) -> bool:
+    def agrees(self, other: ViewCache) -> bool:
         """Tell whether a view that is kept here and in another one is the same view."""
         return all(other._views.get(spec, view) is view for spec, view in self._views.items())
 
-    def beyond(self, other: Shelf) -> tuple[View, ...]:
+    def beyond(self, other: ViewCache) -> tuple[View, ...]:
         """Return the views that another one does not keep."""
         return tuple(view for spec, view in self._views.items() if spec not in other._views)
 

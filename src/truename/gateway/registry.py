@@ -1,4 +1,4 @@
-"""The hub: what is shown, made anew beside the event loop and swapped in whole, in the order of what servers list.
+"""The registry: what is shown, made anew beside the event loop and swapped in whole, in the order of what servers list.
 
 One server may list twenty thousand tools, and to admit, screen and name them takes seconds. Meanwhile the old lists
 answer. One renewal runs at a time, from lists as they stood when it began; what comes later, comes with the next one.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from truename.storage import StateLocation
     from truename.trust import PinStore
 
-__all__ = ["Hub"]
+__all__ = ["Registry"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -48,12 +48,12 @@ _FEW: Final = 200
 _TRIES: Final = 3
 
 
-class Hub(ShownTools):
+class Registry(ShownTools):
     """All that is shown and called, and the turns in which it changes."""
 
     def __init__(
         self,
-        fleet: Mapping[str, Upstream],
+        pool: Mapping[str, Upstream],
         ledger: Ledger,
         settings: Settings,
         today: Callable[[], date] = utc_today,
@@ -62,7 +62,7 @@ class Hub(ShownTools):
         approvals: StateLocation | None = None,
         resting: int = 0,
     ) -> None:
-        super().__init__(fleet, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)
+        super().__init__(pool, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)
         self.stale = True
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
@@ -111,9 +111,9 @@ class Hub(ShownTools):
             self.stale = True
             raise
 
-    async def _made_beside(self) -> Hub:
+    async def _made_beside(self) -> Registry:
         while True:
-            made, swaps = self.beside_with(standing(self.fleet)), self._swaps
+            made, swaps = self.beside_with(standing(self.pool)), self._swaps
             with growing():
                 await beside_loop(made.look_through_and_make)
             # What was swapped in meanwhile is later.
@@ -125,7 +125,7 @@ class Hub(ShownTools):
         self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
-        now, taken = standing(self.fleet), self._taken
+        now, taken = standing(self.pool), self._taken
         return taken is None or [*now] != [*taken] or not all(one.is_same(taken[key]) for key, one in now.items())
 
     async def caught_up(self) -> None:
@@ -164,10 +164,10 @@ class Hub(ShownTools):
         try:
             yield
         except LedgerError as error:
-            self._news.tell("ledger", f"{error} Until then, the names do not change.")
+            self._log.tell("ledger", f"{error} Until then, the names do not change.")
         except Exception as error:  # whatever a list brings about: calls go on, and the next list may be better
             log.debug("the lists", exc_info=True)
-            self._news.tell(
+            self._log.tell(
                 "lists", f"the tool lists cannot be refreshed and do not change ({type(error).__name__}: {error})"
             )
             self.stale = False
@@ -177,7 +177,7 @@ class Hub(ShownTools):
 
         Raises `LedgerError` and groups of naming errors; then nothing is changed.
         """
-        made = self.beside_with(standing(self.fleet))
+        made = self.beside_with(standing(self.pool))
         with self._answering():
             made.make()
         self.take(made)
@@ -208,7 +208,7 @@ class Hub(ShownTools):
         """Raise `LedgerError`, or a group of naming errors, for a configuration under which names cannot stay."""
         async with self._turn:
             self.stale |= self.ledger.refresh(wait=False)
-            namer = Namer(self.ledger, check_identities(self.ledger, config).settings, self._news)
+            namer = Namer(self.ledger, check_identities(self.ledger, config).settings, self._log)
             await beside_loop(partial(namer.check, self.catalog))
 
     async def reload(self, settings: Settings, servers: Iterable[ServerConfig], swapped: Callable[[], object]) -> None:
@@ -227,10 +227,10 @@ class Hub(ShownTools):
 
     async def _made_under(
         self, settings: Settings, servers: tuple[ServerConfig, ...]
-    ) -> tuple[Hub, Listings, Listings]:
+    ) -> tuple[Registry, Listings, Listings]:
         while True:
             made, swaps = self.beside_under(settings, servers), self._swaps
-            before = self.listed_in(self.rights.asked_for)
+            before = self.listed_in(self.access.asked_for)
             with growing():
                 now = await beside_loop(partial(made.made_and_listed, tuple(before)))
             if swaps == self._swaps:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from truename.policy import Call
 
-__all__ = ["ANSWERS", "STATE", "Round", "Rounds", "plain", "unknown_state"]
+__all__ = ["ANSWERS", "STATE", "MultiRoundRequests", "Round", "plain", "unknown_state"]
 
 STATE: Final = "requestState"
 ANSWERS: Final = "inputResponses"
@@ -57,7 +57,7 @@ class Round:
         return {**kept, **(self.state or {})}
 
 
-class Rounds:
+class MultiRoundRequests:
     """The rounds that are open, each for ``lasts`` seconds; of too many the oldest are forgotten."""
 
     def __init__(self, lasts: float, clock: Callable[[], float] = time.monotonic) -> None:

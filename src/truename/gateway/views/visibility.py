@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.policy import Context, Exposure, Policy
 
-__all__ = ["Sights"]
+__all__ = ["VisibilityIndex"]
 
 _MOST_KINDS: Final = 100
 _MOST_ANSWERS: Final = 20_000
 
 
-class Sights:
+class VisibilityIndex:
     """Reads once what is said of each tool of a view; then a context costs what there is said, not what there is."""
 
     def __init__(self, view: View, exposure: Exposure, policy: Policy | None) -> None:

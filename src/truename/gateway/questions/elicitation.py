@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from truename.gateway.questions.origins import Number, RequestOrigins
     from truename.gateway.questions.places import Seat
 
-__all__ = ["A_USER", "Asker", "Questions", "User"]
+__all__ = ["A_USER", "Asker", "ElicitationRouter", "User"]
 
 # Before any client is known: a question that its client cannot be asked is refused when it comes. Roots are asked for
 # outside of calls, so a connection that clients share cannot have them.
@@ -166,7 +166,7 @@ class _Call:
                     self._scope.deadline = anyio.current_time() + self._left
 
 
-class Questions:
+class ElicitationRouter:
     """The questions of one connection. ``owner`` is the client, or the user, whose own it is; None where it is shared.
 
     An owner without a session is only the first of those who share it: it says what they can be asked.

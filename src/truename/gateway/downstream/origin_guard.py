@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
 
-__all__ = ["Doorkeeper", "is_loopback"]
+__all__ = ["OriginGuard", "is_loopback"]
 
 _LOCAL_NAMES: Final = frozenset({"localhost", "localhost."})
 _HOST: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?")
@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doorkeeper:
+class OriginGuard:
     """Refuses what must not come in.
 
     On a loopback address only loopback names are accepted as Host and Origin, so that no web page reaches the gateway

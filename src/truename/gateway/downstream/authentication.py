@@ -1,4 +1,4 @@
-"""The entrance over HTTP: who sends a request is found out here, and what was begun ends when that is taken back."""
+"""Authentication over HTTP: who sends a request, and the end of what they began when that is withdrawn."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
-__all__ = ["Entrance"]
+__all__ = ["AuthenticationMiddleware"]
 
 CHECK_INTERVAL: Final = 1.0
 _LISTEN: Final = (b"mcp-method", b"subscriptions/listen")
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 
-class Entrance:
+class AuthenticationMiddleware:
     """Lets requests in, and answers those that need no letting in: the metadata of who may, and sign-in itself.
 
     ``pages`` is the application of sign-in, and ``is_page`` tells its paths.

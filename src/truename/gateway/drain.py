@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["ANSWERS_KEY", "OutgoingAnswers", "Traffic", "count_on"]
+__all__ = ["ANSWERS_KEY", "DrainTracker", "OutgoingAnswers", "count_on"]
 
 # Where a request over HTTP (an ASGI scope) has its answers.
 ANSWERS_KEY: Final = "truename.answers"
@@ -61,7 +61,7 @@ def count_on(scope: Mapping[str, Any]) -> None:
         answers.count_on()
 
 
-class Traffic:
+class DrainTracker:
     """Counts requests while they run; once it is `close`d, no other begins.
 
     ``pipe`` has the answers that go to the one client over standard output, where there is one.

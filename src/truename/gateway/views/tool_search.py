@@ -34,7 +34,7 @@ from truename.identity import ToolId
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.shown import ShownTools
     from truename.gateway.views.own_tools import OwnNames
     from truename.gateway.views.profiled import Limits
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Find = Callable[[str], Resolution]
 
-__all__ = ["Large"]
+__all__ = ["ToolSearch"]
 
 _MOST_VIEWS: Final = 200
 _MOST_INDEXES: Final = 16
@@ -62,28 +62,28 @@ class _Looked(NamedTuple):
     own: OwnNames | None
 
 
-class Large:
+class ToolSearch:
     """What is listed of a view, and the answers of the gateway's own tools; ``tool_search`` off is as if without."""
 
-    def __init__(self, hub: ShownTools, news: News) -> None:
-        self._hub = hub
-        self._news = news
+    def __init__(self, registry: ShownTools, news: RateLimitedLog) -> None:
+        self._registry = registry
+        self._log = news
         self._discoveries: LRUCache[Limits, Discovery] = LRUCache(_MOST_INDEXES)
         self._were_large: LRUCache[ViewSpec, bool] = LRUCache(_MOST_VIEWS)
         self._looked_at: LRUCache[int, _Looked] = LRUCache(_MOST_VIEWS)
 
-    def over(self, shown: ShownTools) -> Large:
+    def over(self, shown: ShownTools) -> ToolSearch:
         """Return the same over what is made beside; it remembers together with this what was large."""
-        other: Large = copy(self)
-        other._hub = shown
+        other: ToolSearch = copy(self)
+        other._registry = shown
         other._looked_at = self._looked_at.copy()
         return other
 
-    def follow(self, other: Large) -> None:
+    def follow(self, other: ToolSearch) -> None:
         """Have what was decided about views that were made beside."""
         self._looked_at = other._looked_at
         # What was made beside is let go of at once, and not when garbage is collected.
-        other._hub = self._hub
+        other._registry = self._registry
 
     def forget(self) -> None:
         """Forget what was decided so far: the views that it was about are other ones now."""
@@ -106,7 +106,7 @@ class Large:
             own_names(view.table)
         except (LedgerError, OSError) as error:
             text = f"the list for {view.spec.dialect} has all tools, since tool search has no names: {error}"
-            self._news.tell(("own names", view.spec), text)
+            self._log.tell(("own names", view.spec), text)
 
     def listed(self, view: View) -> View:
         """Return what is listed of a view, which is limited to a context already; the view itself if that is all."""
@@ -125,27 +125,27 @@ class Large:
             return _Looked(view, self._selected(view, own), own)
         # Where the list was longer a moment ago, clients remember our names; where it never was, others' lists were.
         was = view.spec.unlimited is view.spec or view.spec in self._were_large
-        held = held_names(view.table) if was and self._hub.settings.tool_search != "off" else None
+        held = held_names(view.table) if was and self._registry.settings.tool_search != "off" else None
         return _Looked(view, view, held)
 
     def _note_large(self, spec: ViewSpec, why: str) -> None:
         only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
         text = f"the list for {spec.client or spec.dialect}{only} uses tool search and contains few tools: {why}"
-        self._news.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
+        self._log.tell(("searched", spec), text, level=logging.INFO if spec.search else logging.WARNING)
         self._were_large[spec] = True
 
     def _why_searched(self, view: View) -> str:
         if view.spec.search:
             return "its address asks for it"
-        return why_searched(self._hub.settings, view.tools, view.spec.rules.max_tools)
+        return why_searched(self._registry.settings, view.tools, view.spec.rules.max_tools)
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned, left_out = pinned_tools(view.described, len(own), self._hub.settings, view.spec.rules.max_tools)
+        pinned, left_out = pinned_tools(view.described, len(own), self._registry.settings, view.spec.rules.max_tools)
         if left_out:
             there, room = len(pinned) + left_out, len(pinned)
             text = f"{there:,} tools are pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
-            self._news.tell(("pinned", view.spec), text)
+            self._log.tell(("pinned", view.spec), text)
         described = [(id, _always_loaded(tool)) for id, tool in pinned]
         mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]
         return View(view.spec, view.table, (*described, *mine), view, view.texts)
@@ -199,7 +199,7 @@ class Large:
             raise InvalidCall(field="limit", problem=f"must be a whole number from 1 to {MOST_FOUND}")
         shown = view.by_id
         limits = view.spec.limits
-        ids = await self._discovery(limits).search(self._hub.sight(limits).catalog, query)
+        ids = await self._discovery(limits).search(self._registry.sight(limits).catalog, query)
         found = [_line(view, id, shown[id]) for id in islice((id for id in ids if id in shown), limit)]
         lines = [f"{one['name']}: {one['description']}".rstrip(": ") for one in found]
         text = "\n".join(lines) or (

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.gateway_bounds import HELLO, JSON
 from truename import Catalog, dialects, project
-from truename.gateway.views.shelf import Shelf
 from truename.gateway.views.view import View, ViewSpec
+from truename.gateway.views.view_cache import ViewCache
 from truename.identity import ToolId
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _view(name: str, tools: int) -> View:
 def test_of_views_those_used_last_are_kept_and_of_large_ones_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truename.gateway.views.shelf.MOST_SHOWN", 10)
     one, two, three, large = (_view(name, tools) for name, tools in [("1", 1), ("2", 1), ("3", 1), ("large", 20)])
-    shelf = Shelf(2)
+    shelf = ViewCache(2)
     assert [shelf.put(view) for view in (one, two)] == [(), ()]
     assert shelf.get(one.spec) is one
 
@@ -46,11 +46,11 @@ async def test_clients_that_ask_for_every_dialect_take_no_room_and_names_stay(la
     async with lab.gateway(lab.normal("w", "get", "a" * 60), max_views=3) as gateway:
         names = {name: dict(gateway.table(f"/mcp/for/{name}")) for name in dialects.names()[:20]}
 
-        assert len(gateway.hub._shelf) == 3
+        assert len(gateway.registry._view_cache) == 3
         assert all(dict(gateway.table(f"/mcp/for/{name}")) == shown for name, shown in names.items())
-        gateway.hub.rebuild()
-        assert len(gateway.hub._shelf) == 3
-        assert ViewSpec("openai", client="openai") in gateway.hub.changes()
+        gateway.registry.rebuild()
+        assert len(gateway.registry._view_cache) == 3
+        assert ViewSpec("openai", client="openai") in gateway.registry.changes()
 
 
 async def test_paths_without_a_client_make_room_and_those_with_one_stay(lab: Lab, raw: Callable[[str], Any]) -> None:

@@ -17,7 +17,7 @@ from mcp_types import Implementation
 from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
 from truename.gateway.events import ignore_event
-from truename.gateway.questions.holding import Holding
+from truename.gateway.questions.suspended_calls import SuspendedCalls
 from truename.gateway.upstream.handshake import HandshakeConnection
 from truename.gateway.upstream.isolation import Isolation
 from truename.gateway.upstream.kept import ListCache
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from truename.config import Config, ServerConfig
     from truename.gateway.events import OnEvent
     from truename.gateway.protocol.operations import Operations
-    from truename.gateway.questions.questions import Asker, User
+    from truename.gateway.questions.elicitation import Asker, User
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.showing import LastChallenges
 
-__all__ = ["Fleet", "own_version", "running_fleet"]
+__all__ = ["ServerPool", "own_version", "running_pool"]
 
 
 def own_version() -> str:
@@ -50,7 +50,7 @@ def own_version() -> str:
         return "0"
 
 
-class Fleet(Mapping[str, Upstream]):
+class ServerPool(Mapping[str, Upstream]):
     """The servers that are shown, by key, in the configuration's order. They run among ``owners``.
 
     Another configuration is taken in two steps: `show` puts what is shown in its place at once; `follow` starts what is
@@ -68,7 +68,7 @@ class Fleet(Mapping[str, Upstream]):
         self._identity = Implementation(name=config.settings.server_name, version=own_version())
         self._settings = config.settings
         self._outside = outside
-        self.holding = Holding(owners, config.settings)
+        self.suspended = SuspendedCalls(owners, config.settings)
         self._kept = _kept_beside(config)
         self._scopes: dict[Upstream, anyio.CancelScope] = {}
         self._coming: dict[str, Upstream] = {}
@@ -116,7 +116,7 @@ class Fleet(Mapping[str, Upstream]):
 
     def follow(self, config: Config) -> None:
         """Start, replace and end servers, such that those of this configuration run, within its limits."""
-        self.holding.reload(config.settings)
+        self.suspended.reload(config.settings)
         for key in [key for key in self._coming if key not in self._shown]:
             self._dismiss(self._coming.pop(key))
         for server in config.enabled:
@@ -162,7 +162,7 @@ class Fleet(Mapping[str, Upstream]):
             on_event=self._on_event,
             outside=self._outside,
         )
-        upstream.holding = self.holding
+        upstream.suspended = self.suspended
         upstream.kept = self._kept
         if server.isolation != "shared":
             by_session = server.isolation == "session"
@@ -242,14 +242,14 @@ class Fleet(Mapping[str, Upstream]):
 
 
 @asynccontextmanager
-async def running_fleet(
+async def running_pool(
     config: Config,
     changed: Callable[[], None],
     on_event: OnEvent,
     *,
     wait: float | None = None,
     may_rest: bool = False,
-) -> AsyncIterator[Fleet]:
+) -> AsyncIterator[ServerPool]:
     """Start the enabled servers and wait until each is ready or has failed; end them with the block.
 
     ``wait`` bounds the waiting, in seconds: who is later joins later. ``may_rest`` has lazy servers started when they
@@ -260,11 +260,11 @@ async def running_fleet(
     outside = Outside.of(config)
     try:
         async with background() as owners:
-            fleet = Fleet(config if may_rest else _all_eager(config), owners, changed, on_event, outside)
-            fleet.start()
+            pool = ServerPool(config if may_rest else _all_eager(config), owners, changed, on_event, outside)
+            pool.start()
             with anyio.move_on_after(math.inf if wait is None else wait):
-                await fleet.settled()
-            yield fleet
+                await pool.settled()
+            yield pool
     finally:
         with anyio.CancelScope(shield=True):
             await outside.credentials.close()

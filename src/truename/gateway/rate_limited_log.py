@@ -12,7 +12,7 @@ from truename.cache import LRUCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["News"]
+__all__ = ["RateLimitedLog"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -27,7 +27,7 @@ class _Announcement(NamedTuple):
     pause: float
 
 
-class News:
+class RateLimitedLog:
     """Logs findings by subject (a server and a cause), bounded in number: the oldest is forgotten."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

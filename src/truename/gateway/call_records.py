@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.policy import Decision
     from truename.policy.principal import Principal
 
-__all__ = ["Accounts", "Gate", "RunningCall", "account_now", "ignore_call", "noted"]
+__all__ = ["CallRecord", "CallRecords", "Gate", "current_record", "ignore_call", "noted"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -49,7 +49,7 @@ def ignore_call(_: CallEvent) -> None:
 
 
 @dataclass(kw_only=True, eq=False)
-class RunningCall:
+class CallRecord:
     """What is known of a call that runs. The fields are those of `CallEvent`."""
 
     wire_name: str
@@ -147,13 +147,13 @@ class RunningCall:
         )
 
 
-Gate = Callable[[RunningCall], Awaitable[None]]
+Gate = Callable[[CallRecord], Awaitable[None]]
 """Is asked before a call is sent. What it raises (`TruenameError`) is answered, and nothing is sent."""
 
-_NOW: Final[ContextVar[RunningCall | None]] = ContextVar("truename.account", default=None)
+_NOW: Final[ContextVar[CallRecord | None]] = ContextVar("truename.record", default=None)
 
 
-def account_now() -> RunningCall | None:
+def current_record() -> CallRecord | None:
     """Return the account of the call that runs here; None where nobody listens."""
     return _NOW.get()
 
@@ -165,7 +165,7 @@ def noted(error: Fault) -> Fault:
     return error
 
 
-class Accounts:
+class CallRecords:
     """Who is told of calls when they are over, and who is asked before one is sent.
 
     ``timer`` is told of all other requests.
@@ -203,7 +203,7 @@ class Accounts:
         for gate in self._gates:
             await gate(account)
 
-    async def told(self, account: RunningCall, answer: Callable[[], Awaitable[Any]], fault: Callable[..., str]) -> Any:
+    async def told(self, account: CallRecord, answer: Callable[[], Awaitable[Any]], fault: Callable[..., str]) -> Any:
         """Answer a call, and tell of it once, however it ends. ``fault`` gives the code of what is raised."""
         token = _NOW.set(account)
         try:

@@ -15,7 +15,7 @@ from truename.gateway.trust.decisions import behind
 from truename.gateway.views.contexts import Contexts
 from truename.gateway.views.prompts import prompts_for
 from truename.gateway.views.recording import Recording
-from truename.gateway.views.sights import Sights
+from truename.gateway.views.visibility import VisibilityIndex
 from truename.policy import Caller, bound_call
 from truename.policy.arguments import is_large
 from truename.policy.call import claims_of, digested, digests_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool
     from truename.config import ServerConfig, Settings
-    from truename.gateway.news import News
+    from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.trust.approving import Approving
     from truename.gateway.trust.vetting import Vetting
     from truename.gateway.views.view import View, ViewSpec
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from truename.policy import Call, Context, Decision, Exposure
     from truename.policy.principal import Principal
 
-__all__ = ["Rights", "changed", "is_current"]
+__all__ = ["AccessControl", "changed", "is_current"]
 
 # A header may say any platform and app, and each pair makes a list.
 _MOST_LISTS: Final = 100
@@ -46,7 +46,7 @@ _LOOK: Final = "Read its definition again, and repeat the call."
 _DIGESTED: Final[LRUCache[int, tuple[Mapping[str, Any], tuple[str, str]]]] = LRUCache(_MOST_DIGESTED)
 
 
-class Rights:
+class AccessControl:
     """One rule for what is listed and for what is refused, whatever name or path was used.
 
     What a rule denies altogether is not listed, and is answered as if there were no such tool. What is not for a
@@ -54,7 +54,7 @@ class Rights:
     ``quarantined``. All keep their names.
     """
 
-    def __init__(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> None:
+    def __init__(self, settings: Settings, news: RateLimitedLog, vetting: Vetting, approving: Approving) -> None:
         self._settings = settings
         self._vetting = vetting
         self._approving = approving
@@ -63,25 +63,31 @@ class Rights:
         self._exposure = given or settings.exposure
         self._limited: LRUCache[tuple[ViewSpec, Context], View] = LRUCache(_MOST_LISTS)
         self._shared: LRUCache[tuple[ViewSpec, Hashable], View] = LRUCache(_MOST_LISTS)
-        self._sights: dict[ViewSpec, Sights] = {}
+        self._visibility: dict[ViewSpec, VisibilityIndex] = {}
         self.recording = Recording(settings, self._exposure, news)
 
-    def with_settings(self, settings: Settings, news: News, vetting: Vetting, approving: Approving) -> Rights:
-        """Return the rights under other settings; what is recorded is written to the same file."""
-        other = Rights(settings, news, vetting, approving)
+    def with_settings(
+        self, settings: Settings, news: RateLimitedLog, vetting: Vetting, approving: Approving
+    ) -> AccessControl:
+        """Return the access under other settings; what is recorded is written to the same file."""
+        other = AccessControl(settings, news, vetting, approving)
         other.recording = self.recording.with_settings(settings, other._exposure)
         return other
 
-    def copied(self, vetting: Vetting) -> Rights:
+    def copied(self, vetting: Vetting) -> AccessControl:
         """Return the same over what another vetting admits, which goes its own way from now on."""
-        other: Rights = copy(self)
+        other: AccessControl = copy(self)
         other._vetting = vetting
-        other._limited, other._shared, other._sights = self._limited.copy(), self._shared.copy(), self._sights.copy()
+        other._limited, other._shared, other._visibility = (
+            self._limited.copy(),
+            self._shared.copy(),
+            self._visibility.copy(),
+        )
         return other
 
-    def follow(self, other: Rights) -> None:
+    def follow(self, other: AccessControl) -> None:
         """Have the lists that another one made."""
-        self._limited, self._shared, self._sights = other._limited, other._shared, other._sights
+        self._limited, self._shared, self._visibility = other._limited, other._shared, other._visibility
 
     def has(self, spec: ViewSpec, context: Context) -> bool:
         """Tell whether a list was made."""
@@ -101,7 +107,7 @@ class Rights:
         """Forget the lists made so far: others are made now."""
         self._limited.clear()
         self._shared.clear()
-        self._sights.clear()
+        self._visibility.clear()
 
     def drop(self, view: View) -> None:
         """Forget the lists that were made of a view which is kept no more."""
@@ -109,7 +115,7 @@ class Rights:
             self._limited.pop(limited)
         for shared in [key for key in self._shared if key[0] == view.spec]:
             self._shared.pop(shared)
-        self._sights.pop(view.spec, None)
+        self._visibility.pop(view.spec, None)
 
     def limited(self, view: View, context: Context) -> View:
         """Return the view without the tools that are denied or not for this context; the view itself if all stay."""
@@ -119,35 +125,35 @@ class Rights:
 
     def _made(self, view: View, context: Context) -> View:
         """Return the one list of all contexts that see the same."""
-        sights = self._sights_of(view)
+        visibility = self._visibility_of(view)
 
         def made() -> View:
-            hidden = sights.hidden(context) | (view.table.keys() & self._vetting.hidden.keys())
+            hidden = visibility.hidden(context) | (view.table.keys() & self._vetting.hidden.keys())
             return view.without(hidden) if hidden else view
 
-        return self._once((view.spec, sights.kind(context)), made)
+        return self._once((view.spec, visibility.kind(context)), made)
 
     def prompts(self, view: View, tools: View, context: Context) -> View:
         """Return the prompts as they read for who sees, of these tools, those of a context."""
         texts = self.limited(tools, context).texts
         if texts is tools.texts:
             return view
-        return self._once((view.spec, self._sights_of(tools).kind(context)), lambda: prompts_for(view, texts))
+        return self._once((view.spec, self._visibility_of(tools).kind(context)), lambda: prompts_for(view, texts))
 
     def _once(self, kind: tuple[ViewSpec, Hashable], make: Callable[[], View]) -> View:
         if (found := self._shared.get(kind)) is None:
             found = self._shared[kind] = make()
         return found
 
-    def _sights_of(self, view: View) -> Sights:
-        found = self._sights.get(view.spec)
+    def _visibility_of(self, view: View) -> VisibilityIndex:
+        found = self._visibility.get(view.spec)
         if found is None or found.view is not view:
-            found = self._sights[view.spec] = Sights(view, self._exposure, self._settings.policy)
+            found = self._visibility[view.spec] = VisibilityIndex(view, self._exposure, self._settings.policy)
         return found
 
     def check_known(self, view: View, id: ToolId, context: Context, name: str) -> None:
         """Raise `UnknownTool` for a tool that does not exist for this session, as for a name of no tool."""
-        if self._sights_of(view).is_denied(id, context):
+        if self._visibility_of(view).is_denied(id, context):
             raise UnknownTool(text=name, suggestions=view.table.suggester.nearest(name))
 
     async def judge(
@@ -165,7 +171,7 @@ class Rights:
         """Let a call pass that may be made or asked about; return it, if anybody has to know of it, and what holds.
 
         The client is known where the address names it, who it is for by the door; ``server`` is what has the tool.
-        Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
+        ToolSearch arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
         self._check_shown(view, id, context)
         if self._settings.policy is None and not self.recording.is_open:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
+from truename.gateway.call_records import CallRecord, current_record
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import traceparent_now
-from truename.gateway.running_calls import RunningCall, account_now
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from truename.gateway.hub import Hub
+    from truename.gateway.call_records import CallRecords
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.running_calls import Accounts
+    from truename.gateway.registry import Registry
     from truename.gateway.views.view import View
     from truename.identity import ToolId
 
@@ -35,7 +35,7 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 
 
 async def accounted(
-    request: Request, accounts: Accounts, answer: Callable[[], Awaitable[Mapping[str, Any]]]
+    request: Request, accounts: CallRecords, answer: Callable[[], Awaitable[Mapping[str, Any]]]
 ) -> Mapping[str, Any]:
     """Answer a request; of a call of a tool, tell those who listen. Raises what ``answer`` raises."""
     if request.method != _CALL or not accounts.is_wanted:
@@ -52,7 +52,7 @@ async def accounted(
 
 async def note_meant(view: View, params: Mapping[str, Any]) -> None:
     """Note which call is meant, and where."""
-    if (account := account_now()) is not None:
+    if (account := current_record()) is not None:
         spec = view.spec
         account.means(params)
         await account.digest_arguments()
@@ -60,16 +60,16 @@ async def note_meant(view: View, params: Mapping[str, Any]) -> None:
         account.view = spec.dialect if spec.only is None else f"{spec.dialect}/only/{spec.only}"
 
 
-def note_tool(hub: Hub, view: View, id: ToolId) -> None:
+def note_tool(registry: Registry, view: View, id: ToolId) -> None:
     """Note which tool is meant."""
-    if (account := account_now()) is not None:
+    if (account := current_record()) is not None:
         tool = view.table.catalog[id]
-        account.found(tool, hub.vetting.digest_of(tool))
+        account.found(tool, registry.vetting.digest_of(tool))
 
 
-def _begun(request: Request, accounts: Accounts) -> RunningCall:
+def _begun(request: Request, accounts: CallRecords) -> CallRecord:
     params = request.params or {}
-    account = RunningCall(
+    account = CallRecord(
         wire_name=str(params.get("name"))[:_LONGEST],
         call_id=f"request-{request.id}"[:_LONGEST],
         serial=accounts.next_serial(),

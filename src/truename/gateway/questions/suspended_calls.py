@@ -18,7 +18,7 @@ from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.questions.asking import INPUT_REQUIRED
-from truename.gateway.room import Quota, share_of, whose
+from truename.gateway.quota import Quota, share_of, whose
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.config import Settings
-    from truename.gateway.questions.questions import Asker
+    from truename.gateway.questions.elicitation import Asker
 
     Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
-__all__ = ["Holding"]
+__all__ = ["SuspendedCalls"]
 
 # What belongs to one sending of a call, and not to the call.
 _OF_ONE_SENDING: Final = frozenset({"_meta", "inputResponses", "requestState"})
@@ -67,7 +67,7 @@ class _Question:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
-class _HeldCall:
+class _SuspendedCall:
     """One call that goes on by itself: what it asks now, and in the end its outcome."""
 
     def __init__(self, what: tuple[Any, ...], asker: Asker, limit: float, memory: _Memory) -> None:
@@ -82,7 +82,7 @@ class _HeldCall:
         self._limit = limit
         self._questions: dict[str, _Question] = {}
         self._asked = 0
-        self._news = anyio.Event()
+        self._changed_event = anyio.Event()
         self._is_over = False
         self._outcome: dict[str, Any] | None = None
         self._failure: Exception | None = None
@@ -97,7 +97,7 @@ class _HeldCall:
             if not self._is_met:
                 self._keep()
             self._is_over = True
-            self._news.set()
+            self._changed_event.set()
 
     def _keep(self) -> None:
         """Keep the outcome for a client that is away, if there is room for it."""
@@ -131,7 +131,7 @@ class _HeldCall:
             text = "The user was not asked: the calls that wait for answers take more than max_held_bytes."
             raise MCPError(INVALID_REQUEST, text)
         self._questions[key] = question
-        self._news.set()
+        self._changed_event.set()
         try:
             with anyio.fail_after(self._limit):
                 await question.answered.wait()
@@ -157,8 +157,8 @@ class _HeldCall:
             while not self._is_over:
                 if asked := {key: one.request for key, one in self._questions.items() if not one.answered.is_set()}:
                     return asked
-                self._news = anyio.Event()
-                await self._news.wait()
+                self._changed_event = anyio.Event()
+                await self._changed_event.wait()
         finally:
             self._is_met = False
         return None
@@ -179,7 +179,7 @@ class _HeldCall:
         return self._outcome
 
 
-class Holding:
+class SuspendedCalls:
     """The calls of all servers that are held open, with ``max_held`` questions at most. They run among ``tasks``.
 
     One principal has a share of these (`Share`). The calls, their questions and their answers take ``max_held_bytes``
@@ -188,7 +188,7 @@ class Holding:
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
         self._tasks = tasks
-        self._held: dict[str, _HeldCall] = {}
+        self._held: dict[str, _SuspendedCall] = {}
         self._gone = anyio.Event()
         self._memory = _Memory(settings.max_held_bytes)
         self._room = Quota(share_of(settings, settings.max_held))
@@ -233,8 +233,8 @@ class Holding:
         what: tuple[Any, ...],
         params: Mapping[str, Any],
         send: Send,
-    ) -> _HeldCall:
-        held = _HeldCall(what, asker, self._limit, self._memory)
+    ) -> _SuspendedCall:
+        held = _SuspendedCall(what, asker, self._limit, self._memory)
 
         async def ask(method: str, question: Mapping[str, Any] | None) -> dict[str, Any]:
             with self._room.place(whose(principal_of(asker.request))) as found:
@@ -246,7 +246,7 @@ class Holding:
         self._tasks.start_soon(self._run, held, send, params)
         return held
 
-    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _HeldCall:
+    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _SuspendedCall:
         held = self._held.get(str(params["requestState"]))
         if held is None or held.what != what:
             raise MCPError(INVALID_PARAMS, _UNKNOWN)
@@ -267,12 +267,12 @@ class Holding:
             self._gone = anyio.Event()
             await self._gone.wait()
 
-    def _forget(self, held: _HeldCall) -> None:
+    def _forget(self, held: _SuspendedCall) -> None:
         if held.state is not None:
             self._held.pop(held.state, None)
             self._gone.set()
 
-    async def _run(self, held: _HeldCall, send: Send, params: Mapping[str, Any]) -> None:
+    async def _run(self, held: _SuspendedCall, send: Send, params: Mapping[str, Any]) -> None:
         """Run it; an outcome that comes while the client is away is kept for as long as an answer may take."""
         try:
             await held.run(send, params)

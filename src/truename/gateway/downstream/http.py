@@ -18,10 +18,10 @@ from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
+from truename.gateway.calls.draining import answering
+from truename.gateway.calls.logins import with_pending_logins
 from truename.gateway.downstream.authentication import AuthenticationMiddleware
 from truename.gateway.downstream.connection_limits import ConnectionLimits
-from truename.gateway.downstream.leaving import answering
-from truename.gateway.downstream.logins import with_pending_logins
 from truename.gateway.downstream.origin_guard import OriginGuard, is_loopback
 from truename.gateway.downstream.paths import Paths
 from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe

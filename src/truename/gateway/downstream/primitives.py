@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from truename.errors import ResolutionError, TruenameError, excerpt
-from truename.gateway.downstream.forward import forward
+from truename.gateway.calls.forward import forward
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, is_modern

@@ -23,8 +23,8 @@ from mcp_types import INVALID_REQUEST
 from pydantic_core import from_json
 
 from truename.gateway.background import background
+from truename.gateway.calls.draining import note_written, piped
 from truename.gateway.downstream.intake import OpenRequests
-from truename.gateway.downstream.leaving import note_written, piped
 from truename.gateway.mcp.messages import encode, error, kind_of
 from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["is_traced", "traced", "traced_request", "traceparent_now"]
+__all__ = ["RequestSpan", "is_traced", "request_span", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -83,25 +83,29 @@ def _written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
-async def traced_request(
-    request: Request, answer: Callable[[Request], Awaitable[Mapping[str, Any]]]
-) -> Mapping[str, Any]:
-    """Answer a client's request within a span, if anybody takes spans."""
-    if not is_traced():
-        return await answer(request)
-    parent, method = _parent(request), printable(request.method, _NAME)
-    span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, request))
-    # What the caller says beside its span (baggage) goes on, too.
-    token = attach(set_span_in_context(span, parent))
-    try:
-        return await answer(request)
-    except Exception as error:
+class RequestSpan:
+    """The span of one request of a client, which is the current span until `end`."""
+
+    def __init__(self, request: Request) -> None:
+        parent, method = _parent(request), printable(request.method, _NAME)
+        self._span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, request))
+        # What the caller says beside its span (baggage) goes on, too.
+        self._token = attach(set_span_in_context(self._span, parent))
+
+    def failed(self, error: Exception) -> None:
+        """Record the error that answers the request."""
         is_status, code = _code(error)
-        record_error(span, code, is_status=is_status)
-        raise
-    finally:
-        detach(token)
-        span.end()
+        record_error(self._span, code, is_status=is_status)
+
+    def end(self) -> None:
+        """End the span."""
+        detach(self._token)
+        self._span.end()
+
+
+def request_span(request: Request) -> RequestSpan | None:
+    """Begin the span of a request; None where nobody takes spans."""
+    return RequestSpan(request) if is_traced() else None
 
 
 def _parent(request: Request) -> Context | None:

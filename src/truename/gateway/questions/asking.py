@@ -42,6 +42,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
+_ASKABLE: Final = "truename.askable"
 _MOST_AT_ONCE: Final = 32
 _PAUSE: Final = 0.25
 _LAST_WORD: Final = 1.0
@@ -55,10 +56,16 @@ def askable(request: Request) -> Mapping[str, Any]:
         return declared_by(request)
     if not request.channel.can_send_request:
         return {}
-    known = request.connection.client_capabilities
-    said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
-    # Changes of roots are a notification of the handshake eras.
-    return {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
+    known, state = request.connection.client_capabilities, request.connection.state
+    before: object
+    found: Mapping[str, Any]
+    before, found = state.get(_ASKABLE, (None, {}))
+    if known is not before:
+        said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+        # Changes of roots are a notification of the handshake eras.
+        found = {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
+        state[_ASKABLE] = known, found
+    return found
 
 
 def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] | None) -> bool:
@@ -90,16 +97,15 @@ async def with_answers(
     server: str,
     settings: Settings,
     params: Mapping[str, Any],
+    *,
+    result: dict[str, Any],
     send: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Send a request for a client, and as long as the server asks something, send it again with the answers.
+    """Send a request again with the client's answers, as long as its ``result`` asks something.
 
-    A client of the stateless era gets the question itself. Raises `UpstreamError` (question) if a client cannot be
-    asked, refuses, or does not answer in time, and where a server asks more often than ``max_rounds``.
+    Raises `UpstreamError` (question) if a client cannot be asked, refuses, or does not answer in time, and where a
+    server asks more often than ``max_rounds``.
     """
-    result = await send(params)
-    if is_modern(request.protocol_version):
-        return result
     for _ in range(settings.max_rounds):
         if result.get("resultType") != INPUT_REQUIRED:
             return result

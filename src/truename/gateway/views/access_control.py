@@ -171,7 +171,7 @@ class AccessControl:
         """Let a call pass that may be made or asked about; return it, if anybody has to know of it, and what holds.
 
         The client is known where the address names it, who it is for by the door; ``server`` is what has the tool.
-        ToolSearch arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
+        Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
         self._check_shown(view, id, context)
         if self._settings.policy is None and not self.recording.is_open:

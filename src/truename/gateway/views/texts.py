@@ -95,22 +95,20 @@ class ServerTexts:
         """Return a text of a server that is about no single tool, as the client reads it."""
         return self._of(server).rewritten(text)
 
-    async def error(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
-        """Return the answer to a call: of one that failed the text as the client reads it, any other as it is.
+    def outcome(self, server: str, params: Mapping[str, Any], outcome: Raw | Exception) -> Raw | Exception:
+        """Return the outcome of a call: of one that failed the text as the client reads it, any other as it is.
 
-        Raises the server's own `MCPError`, whose message is read likewise. Names that stand in the arguments are the
-        user's and left alone; arguments that are too long to be looked through leave all alone.
+        The message of the server's own `MCPError` is read likewise. Names that stand in the arguments are the user's
+        and left alone; arguments that are too long to be looked through leave all alone.
         """
-        try:
-            result = await answering
-        except MCPError as error:
-            raise self._refusal(server, params, error) from error
-        if result.get("isError") is not True:
-            return result
-        return {**result, **_AnswerReader(self._of(server), params).blocks(result, "content")}
+        if isinstance(outcome, MCPError):
+            return self._refusal(server, params, outcome)
+        if isinstance(outcome, Exception) or outcome.get("isError") is not True:
+            return outcome
+        return {**outcome, **_AnswerReader(self._of(server), params).blocks(outcome, "content")}
 
     async def prompt(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
-        """Return the answer to prompts/get with the texts of its messages as the client reads them; see `error`."""
+        """Return the answer to prompts/get with the texts of its messages as the client reads them; see `outcome`."""
         try:
             result = await answering
         except MCPError as error:

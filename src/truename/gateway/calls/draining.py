@@ -14,13 +14,14 @@ from truename.gateway.mcp.messages import is_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from types import TracebackType
 
     from starlette.types import Scope
 
     from truename.gateway.drain import DrainTracker
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["answering", "note_written", "passing", "piped"]
+__all__ = ["Admission", "answering", "note_written", "piped"]
 
 # Clients of these versions and later come back for an answer whose stream broke off; so long they are waited for.
 _RESUMABLE: Final = "2025-11-25"
@@ -34,34 +35,49 @@ _FREE: Final = frozenset(
 )
 
 
-@contextmanager
-def passing(request: Request, drain_tracker: DrainTracker, gateway: str) -> Iterator[None]:
-    """Count a request that is answered in this block. What goes on with a call that waits is let in to the end.
+class Admission:
+    """Admits a request to the gateway while the block lasts, and counts it until its answer has left.
 
-    Raises `UpstreamError`: busy once the gateway is ending, lost if that breaks it off.
+    A request that goes on with a suspended call is admitted to the end. Raises `UpstreamError`: busy once the gateway
+    is ending, lost if that breaks the request off.
     """
-    if request.method in _FREE:
-        yield
-        return
-    scope = anyio.CancelScope()
-    end = drain_tracker.begin(gateway, scope, goes_on="requestState" in (request.params or {}))
-    try:
-        with scope:
-            yield
-        if scope.cancelled_caught:
-            raise _broken_off(gateway)
-    except anyio.get_cancelled_exc_class():
-        # Nobody is answered then.
-        end()
-        raise
-    finally:
-        answers = drain_tracker.pipe if request.http is None else request.http.scope.get(ANSWERS_KEY)
+
+    def __init__(self, request: Request, drain_tracker: DrainTracker, gateway: str) -> None:
+        self._request = request
+        self._drain_tracker = drain_tracker
+        self._gateway = gateway
+        self._is_free = request.method in _FREE
+
+    def __enter__(self) -> None:
+        if self._is_free:
+            return
+        self._scope = anyio.CancelScope()
+        goes_on = "requestState" in (self._request.params or {})
+        self._end = self._drain_tracker.begin(self._gateway, self._scope, goes_on=goes_on)
+        self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_free:
+            return
+        is_broken_off = self._scope.__exit__(kind, error, trace) is True and self._scope.cancelled_caught
+        if error is not None and not is_broken_off and isinstance(error, anyio.get_cancelled_exc_class()):
+            # The client is gone, and nobody is answered.
+            self._end()
+        self._end_when_sent()
+        if is_broken_off:
+            raise _broken_off(self._gateway)
+
+    def _end_when_sent(self) -> None:
+        request = self._request
+        answers = self._drain_tracker.pipe if request.http is None else request.http.scope.get(ANSWERS_KEY)
         if answers is None:
-            end()
+            self._end()
         elif request.http is not None and answers.is_over and request.protocol_version >= _RESUMABLE:
-            asyncio.get_running_loop().call_later(_COMES_BACK, end)
+            asyncio.get_running_loop().call_later(_COMES_BACK, self._end)
         else:
-            answers.after(request.id, end)
+            answers.after(request.id, self._end)
 
 
 def _broken_off(gateway: str) -> BrokenOff:

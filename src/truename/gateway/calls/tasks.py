@@ -10,7 +10,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from truename.errors import TruenameError
-from truename.gateway.downstream.forward import forward
+from truename.gateway.calls.forward import forward
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.requests import Request
     from truename.gateway.registry import Registry
-    from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.tasks import Task
     from truename.gateway.views.view import ViewSpec
@@ -70,20 +69,7 @@ class TaskRequests:
         found = (_tasks_of(one, modern=modern) for one in self._registry.servers_in(self._spec).values())
         return [said for said in found if said is not None]
 
-    async def call(
-        self,
-        request: Request,
-        upstream: Upstream,
-        params: Mapping[str, Any],
-        repeatable: bool | None = None,
-        before: Before | None = None,
-    ) -> Raw:
-        """Send a call to its server; a task that it begins is the client's from now on. As `forward` otherwise."""
-        asked = self._asked(request, upstream, params)
-        result = await forward(request, upstream, "tools/call", asked, repeatable=repeatable, before=before)
-        return self._begun(request, upstream, asked, result)
-
-    def _asked(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def asked(self, request: Request, upstream: Upstream, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the parameters of a call without what its server would take for a client's wish, and is none.
 
         Raises `MCPError` where a task is asked for that its server cannot begin: the client would wait for one.
@@ -99,7 +85,7 @@ class TaskRequests:
         is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
         return params if is_unknown else {key: one for key, one in params.items() if key != shapes.ASKED_FOR}
 
-    def _begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
+    def begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
         """Return the result of a call; a task that it began is the client's from now on.
 
         Raises `UpstreamError` for a task that this client cannot follow.

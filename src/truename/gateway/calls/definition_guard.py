@@ -15,12 +15,12 @@ from truename.gateway.views.access_control import changed, is_current
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from truename.catalog import Tool
+    from truename.gateway.calls.context import ResolvedCall
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.known import Known
     from truename.gateway.views.view import View
     from truename.identity import ToolId
-    from truename.policy import Call, Context, Decision
+    from truename.policy import Call
 
 __all__ = ["DefinitionGuard"]
 
@@ -29,25 +29,18 @@ _OTHER: Final = "its definition on this connection differs from the admitted one
 
 
 class DefinitionGuard:
-    """Guards one call of a tool: ``tool`` is as it was judged, ``view`` gives what is shown now.
+    """Guards one call: its tool is as it was judged, ``view`` returns what is shown now.
 
     A person's decision counts for the current definition only, and so a change that a server announced is read first.
     Without such a decision the call goes by what is done about drift.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        tool: Tool,
-        view: Callable[[], View],
-        context: Context,
-        judged: tuple[Call | None, Decision | None],
-    ) -> None:
+    def __init__(self, registry: Registry, call: ResolvedCall, view: Callable[[], View]) -> None:
         self._registry = registry
-        self._tool = tool
+        self._tool = call.tool
         self._view = view
-        self._context = context
-        self._call, decision = judged
+        self._context = call.context
+        self._call, decision = call.judged, call.decision
         self._is_decided = decision is not None and (decision.outcome == "ask" or decision.grant is not None)
 
     async def check(self, server: Known) -> None:

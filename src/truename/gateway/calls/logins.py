@@ -21,7 +21,7 @@ from truename.gateway.trust.forms import QUESTION
 from truename.gateway.trust.multi_round import ANSWERS, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from starlette.types import Scope
 
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
 
     Raw = dict[str, Any]
-    Send = Callable[[Mapping[str, Any]], Awaitable[Raw]]
 
-__all__ = ["logged_in_first", "with_pending_logins"]
+__all__ = ["finish_login", "log_in", "login_answer", "renew_login", "with_pending_logins"]
 
 _LOGINS: Final = "truename.login_desk"
 # Servers have keys for questions of their own; none of theirs is to be taken for this one.
@@ -48,43 +47,51 @@ def with_pending_logins(scope: Scope, logins: PendingLogins | None) -> None:
     scope.setdefault("state", {})[_LOGINS] = logins
 
 
-async def logged_in_first(
-    request: Request, upstream: Upstream, method: str, params: Mapping[str, Any], send: Send
-) -> Raw:
-    """Send a request; where its server needs a login first, ask for that, and send it then.
-
-    What needs a login was not run, so it can be sent again. Raises what ``send`` raises, and that also where nobody
-    can be asked, or does not log in.
-    """
-    answer, params = _taken(params)
-    if answer is not None:
-        await _finished(request, upstream, answer)
-    _renew(request, upstream)
-    try:
-        return await send(params)
-    except UpstreamError as error:
-        may_ask = method in _ASKING and answer is None and STATE not in params
-        attempt = _attempt(request, upstream, error) if may_ask else None
-        if attempt is None:
-            raise
-        logins, one = attempt
-        if is_modern(request.protocol_version):
-            asked = {"method": QUESTION, "params": _question(logins, one)}
-            return {"resultType": INPUT_REQUIRED, "inputRequests": {_KEY: asked}}
-        if not await _asked(request, logins, one, upstream.settings.answer_timeout):
-            raise
-    _renew(request, upstream)
-    return await send(params)
-
-
-def _taken(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
-    """Return what the client says to our question, and the rest, which is the server's; None where it says nothing."""
+def login_answer(params: Mapping[str, Any]) -> tuple[object, Mapping[str, Any]]:
+    """Return the client's answer to a request to log in, None where it has none, and the parameters without it."""
     answers = params.get(ANSWERS)
     if not isinstance(answers, dict) or _KEY not in answers:
         return None, params
     others = {key: value for key, value in answers.items() if key != _KEY}
     rest = {key: value for key, value in params.items() if key != ANSWERS}
     return answers[_KEY] or {}, {**rest, **({ANSWERS: others} if others else {})}
+
+
+async def finish_login(request: Request, upstream: Upstream, answer: object) -> None:
+    """Wait for the login of a user who went to the page."""
+    logins, auth, address = _logins_of(request), upstream.config.auth, upstream.config.url
+    is_gone_to = isinstance(answer, dict) and answer.get("action") == "accept"
+    if logins is None or not is_gone_to or not isinstance(auth, Login) or address is None:
+        return
+    attempt = logins.open(auth, address, principal_of(request))
+    if attempt is not None:
+        await logins.wait(attempt, upstream.settings.answer_timeout)
+
+
+async def log_in(
+    request: Request, upstream: Upstream, method: str, params: Mapping[str, Any], error: UpstreamError
+) -> Raw | None:
+    """Have the user log in at a server that refused a request for want of a login, so that it can be sent again.
+
+    Return None after the login, and for a client of the stateless era the result that asks. Raises ``error`` where
+    nobody can be asked, or does not log in.
+    """
+    attempt = _attempt(request, upstream, error) if method in _ASKING and STATE not in params else None
+    if attempt is None:
+        raise error
+    logins, one = attempt
+    if is_modern(request.protocol_version):
+        asked = {"method": QUESTION, "params": _question(logins, one)}
+        return {"resultType": INPUT_REQUIRED, "inputRequests": {_KEY: asked}}
+    if not await _asked(request, logins, one, upstream.settings.answer_timeout):
+        raise error
+    return None
+
+
+def renew_login(request: Request, upstream: Upstream) -> None:
+    """Have a connection that a user has for themselves use the login that they have now."""
+    if upstream.isolation is not None:
+        upstream.isolation.renew(principal_of(request))
 
 
 def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[PendingLogins, LoginAttempt] | None:
@@ -107,17 +114,6 @@ def _question(logins: PendingLogins, attempt: LoginAttempt) -> Raw:
         "the call then continues."
     )
     return {**_URL, "message": message, "url": logins.url(attempt)}
-
-
-async def _finished(request: Request, upstream: Upstream, answer: object) -> None:
-    """Wait for the login of a user who went there."""
-    logins, auth, address = _logins_of(request), upstream.config.auth, upstream.config.url
-    is_gone_to = isinstance(answer, dict) and answer.get("action") == "accept"
-    if logins is None or not is_gone_to or not isinstance(auth, Login) or address is None:
-        return
-    attempt = logins.open(auth, address, principal_of(request))
-    if attempt is not None:
-        await logins.wait(attempt, upstream.settings.answer_timeout)
 
 
 async def _asked(request: Request, logins: PendingLogins, attempt: LoginAttempt, patience: float) -> bool:
@@ -156,8 +152,3 @@ def _logins_of(request: Request) -> PendingLogins | None:
     http = request.http
     found: PendingLogins | None = None if http is None else http.scope.get("state", {}).get(_LOGINS)
     return found
-
-
-def _renew(request: Request, upstream: Upstream) -> None:
-    if upstream.isolation is not None:
-        upstream.isolation.renew(principal_of(request))

@@ -192,10 +192,11 @@ class ProtectedResource:
         parts = urlsplit(self.identifier)
         return f"{parts.scheme}://{parts.netloc}{METADATA}{parts.path}"
 
-    def is_metadata(self, path: str) -> bool:
-        """Return whether the metadata is served at this path: of the resource, a path below it, or the root."""
+    @property
+    def metadata_paths(self) -> tuple[str, ...]:
+        """The paths of its metadata: of the root, of the resource, and all below; none without an issuer."""
         own = urlsplit(self.identifier).path
-        return path in {METADATA, METADATA + own} or path.startswith(f"{METADATA}{own}/")
+        return (METADATA, f"{METADATA}{own}", f"{METADATA}{own}/*") if self.issuers else ()
 
     @property
     def metadata(self) -> dict[str, Any]:

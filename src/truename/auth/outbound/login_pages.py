@@ -245,9 +245,10 @@ class LoginPages:
         if logins.recognizer is not None:
             logins.recognizer.attend(self._cookie, self._recognized)
 
-    def has(self, path: str) -> bool:
-        """Return whether this application serves a path."""
-        return path.startswith(ROOT)
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that this application serves: all below one."""
+        return (f"{ROOT}*",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""

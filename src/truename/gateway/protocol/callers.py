@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import Authenticated
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["PRINCIPAL_KEY", "admission_of", "first_header", "let_in", "principal_of"]
+__all__ = ["PRINCIPAL_KEY", "admission_of", "admitted", "first_header", "let_in", "principal_of"]
 
 PRINCIPAL_KEY: Final = "truename.principal"
 _ADMISSION_KEY: Final = "truename.admission"
@@ -22,6 +22,12 @@ _ADMISSION_KEY: Final = "truename.admission"
 def let_in(scope: Scope, admission: Authenticated) -> None:
     """Write into a request who sends it."""
     scope.setdefault("state", {}).update({PRINCIPAL_KEY: admission.principal, _ADMISSION_KEY: admission})
+
+
+def admitted(scope: Scope) -> Authenticated:
+    """Return how the sender of an HTTP request was authenticated. Raises `KeyError` for a request that was not."""
+    found: Authenticated = scope["state"][_ADMISSION_KEY]
+    return found
 
 
 def principal_of(request: Request) -> Principal:

@@ -1,4 +1,4 @@
-"""The gateway over HTTP: paths to endpoints, and who may come in."""
+"""The ASGI application of the gateway: its routes, and who is authenticated for which."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from truename.errors import ConfigError
 from truename.gateway.background import background
 from truename.gateway.calls.draining import answering
 from truename.gateway.calls.logins import with_pending_logins
-from truename.gateway.downstream.authentication import AuthenticationMiddleware
-from truename.gateway.downstream.connection_limits import ConnectionLimits
-from truename.gateway.downstream.origin_guard import OriginGuard, is_loopback
-from truename.gateway.downstream.paths import Paths
-from truename.gateway.downstream.watching import METRICS, is_open, metrics, probe
-from truename.gateway.downstream.web_server import WebServer, bind
+from truename.gateway.http.authentication import AuthenticationMiddleware
+from truename.gateway.http.connection_limits import ConnectionLimits
+from truename.gateway.http.endpoints import ServedEndpoints
+from truename.gateway.http.origin_guard import OriginGuard, is_loopback
+from truename.gateway.http.probes import READ, Probes
+from truename.gateway.http.routes import ALL_BELOW, Route, Routes
+from truename.gateway.http.web_server import WebServer, bind
+from truename.gateway.protocol.callers import admitted
 from truename.gateway.quota import share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from starlette.types import Receive, Scope, Send
 
@@ -55,20 +57,42 @@ _YOUNG: Final = 10_000
 
 
 class HttpApp:
-    """The ASGI application."""
+    """The ASGI application: finds the route of a request, has its sender authenticated as the route says, answers it.
+
+    ``more`` are further routes, of other parts of the product. Raises `ValueError` for two routes of one path.
+    """
 
     def __init__(
-        self, gateway: Gateway, origin_guard: OriginGuard, front: HttpAuthentication, limits: ConnectionLimits
+        self,
+        gateway: Gateway,
+        origin_guard: OriginGuard,
+        front: HttpAuthentication,
+        limits: ConnectionLimits,
+        more: Iterable[Route] = (),
     ) -> None:
         self._gateway = gateway
         self._limits = limits
         self._origin_guard = origin_guard
         self._front = front
-        self._authentication = AuthenticationMiddleware(
-            front.authenticators, front.resource, front.pages, front.is_page
-        )
+        self._authentication = AuthenticationMiddleware(front.authenticators, front.resource)
         self._is_running = False
-        self._paths = Paths(gateway)
+        self._endpoints = ServedEndpoints(gateway)
+        self.routes = Routes((*self._table(), *more))
+
+    def _table(self) -> Iterator[Route]:
+        """Yield the gateway's own routes."""
+        probes = Probes(self._gateway)
+        yield Route(path="/healthz", methods=READ, authentication="none", answer=probes.alive)
+        yield Route(path="/readyz", methods=READ, authentication="none", answer=probes.ready)
+        yield Route(
+            path="/metrics", methods=READ, authentication="caller", is_public=probes.is_public, answer=probes.metrics
+        )
+        for path in self._front.resource.metadata_paths:
+            yield Route(path=path, methods=None, authentication="none", answer=self._authentication.metadata)
+        for path in self._front.page_paths:
+            yield Route(path=path, methods=None, authentication="own", answer=self._front.pages)
+        # All other paths: of the views, and those that lead nowhere, which only a caller is told.
+        yield Route(path=f"{ALL_BELOW}", methods=None, authentication="caller", answer=self._view)
 
     def guard(self, config: Config, host: str) -> Callable[[], None]:
         """Return what lets in by another configuration. Raises `ConfigError` as `require_guard` does."""
@@ -78,7 +102,7 @@ class HttpApp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
-        async with self._paths.recorded(), self._authentication.watching():
+        async with self._endpoints.recorded(), self._authentication.watching():
             self._is_running = True
             if self._gateway.metrics is not None:
                 self._gateway.metrics.sessions = self._sessions
@@ -86,30 +110,36 @@ class HttpApp:
                 yield
             finally:
                 self._is_running = False
-                await self._paths.close()
+                await self._endpoints.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http" or not await self._limits.drained(scope):
             return
         send = self._limits.sending(scope, send)
-        path = scope["path"]
-        answer = self._origin_guard.refusal(scope) or self._authentication.page(path)
-        answer = answer or probe(path, self._gateway)
-        if answer is None and is_open(path, self._gateway.config.settings.telemetry):
-            answer = metrics(self._gateway)
-        admission = answer or await self._authentication.admit(scope)
-        if isinstance(admission, Authenticated) and not self._limits.identified(scope, whose(admission.principal)):
-            admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
-        if not isinstance(admission, Authenticated):
-            await admission(scope, receive, send)
+        if (refusal := self._origin_guard.refusal(scope)) is not None:
+            await refusal(scope, receive, send)
             return
-        if path == METRICS:
-            await metrics(self._gateway, admission.principal)(scope, receive, send)
-            return
+        route = self.routes.find(scope["path"])
+        assert route is not None  # noqa: S101 - one stands for all paths
+        if route.needs_caller:
+            admission = await self._authentication.admit(scope)
+            if isinstance(admission, Authenticated) and not self._limits.identified(scope, whose(admission.principal)):
+                admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
+            if not isinstance(admission, Authenticated):
+                await admission(scope, receive, send)
+                return
+        if route.methods is None or scope["method"] in route.methods:
+            await route.answer(scope, receive, send)
+        else:
+            await route.refuse_method(scope, receive, send)
+
+    async def _view(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of MCP, at the endpoint of its path."""
         if not self._is_running:
             await JSONResponse({"error": "The gateway is not running."}, 503)(scope, receive, send)
             return
+        admission, path = admitted(scope), scope["path"]
         with_pending_logins(scope, self._front.logins)
         said = _context_headers(scope)
         CONTEXT_SAID.set(said)
@@ -125,14 +155,14 @@ class HttpApp:
         left = answering(scope, registry.drain_tracker, registry.settings.server_name)
         leads_here = partial(self._leads, admission.principal, path, endpoint)
         with left, self._authentication.holding(admission, scope, leads_here):
-            await self._paths.serve(endpoint, scope, receive, send)
+            await self._endpoints.serve(endpoint, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""
         return self._gateway.registry.profiled.of(principal, profile_in(path)) == endpoint.profiles
 
     def _sessions(self) -> int:
-        return sum(one.open_sessions for one in self._paths)
+        return sum(one.open_sessions for one in self._endpoints)
 
 
 def _context_headers(scope: Scope) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The paths that are in use: each has sessions of its own, run by a task; one that nobody uses makes room."""
+"""The endpoints that are in use over HTTP: each has sessions of its own; one that nobody uses makes room."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
-__all__ = ["Paths"]
+__all__ = ["ServedEndpoints"]
 
 _LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = (
@@ -46,7 +46,7 @@ class _Running:
     who: str | None
 
 
-class Paths:
+class ServedEndpoints:
     """Serves requests at endpoints, ``max_views`` of them at a time; of requests ``max_incoming`` bytes at a time.
 
     Of both, one principal has a share (`Share`), so that none keeps the next one out.

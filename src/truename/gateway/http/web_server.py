@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
-    from truename.gateway.downstream.connection_limits import ConnectionLimits
+    from truename.gateway.http.connection_limits import ConnectionLimits
 
 __all__ = ["WebServer", "bind"]
 

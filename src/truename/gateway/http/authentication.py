@@ -17,7 +17,7 @@ from truename.gateway.protocol.callers import let_in
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from starlette.types import ASGIApp, Scope
+    from starlette.types import Receive, Scope, Send
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
@@ -29,22 +29,11 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 
 
 class AuthenticationMiddleware:
-    """Lets requests in, and answers those that need no letting in: the metadata of who may, and sign-in itself.
+    """Authenticates the senders of requests, and ends what they began when that is withdrawn."""
 
-    ``pages`` is the application of sign-in, and ``is_page`` tells its paths.
-    """
-
-    def __init__(
-        self,
-        authenticators: Authenticators,
-        resource: ProtectedResource,
-        pages: ASGIApp | None = None,
-        is_page: Callable[[str], bool] = lambda _: False,
-    ) -> None:
+    def __init__(self, authenticators: Authenticators, resource: ProtectedResource) -> None:
         self._authenticators = authenticators
         self._resource = resource
-        self._pages = pages
-        self._is_page = is_page
         self._open: set[_OpenRequest] = set()
 
     @asynccontextmanager
@@ -54,11 +43,10 @@ class AuthenticationMiddleware:
             tasks.start_soon(self._watch)
             yield
 
-    def page(self, path: str) -> ASGIApp | None:
-        """Return what answers a path that anybody may ask for; None if it is none of those."""
-        if self._resource.issuers and self._resource.is_metadata(path):
-            return JSONResponse(self._resource.metadata, headers={"cache-control": "public, max-age=300"})
-        return self._pages if self._is_page(path) else None
+    async def metadata(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the metadata of the protected resource (RFC 9728)."""
+        answer = JSONResponse(self._resource.metadata, headers={"cache-control": "public, max-age=300"})
+        await answer(scope, receive, send)
 
     async def admit(self, scope: Scope) -> Authenticated | Response:
         """Find out who sends a request and write it there, or return what to answer."""

@@ -229,19 +229,21 @@ def noted(error: Fault) -> Fault:
 class CallRecords:
     """The listeners that get the record of each call at its end, and the gates that are asked before one is sent.
 
-    ``timer`` gets the duration of each other request.
+    ``timer`` gets the duration of each other request. ``reads_arguments`` is whether a listener wants the arguments.
     """
 
     def __init__(self) -> None:
         self._listeners: tuple[OnCall, ...] = ()
         self._gates: tuple[Gate, ...] = ()
         self.timer: OnOperation | None = None
+        self.reads_arguments = False
         self._count = 0
 
-    def listen(self, listener: OnCall) -> None:
-        """Have this get the record of each call."""
+    def listen(self, listener: OnCall, *, arguments: bool = False) -> None:
+        """Have this get the record of each call; with ``arguments``, they are read out for it."""
         if listener is not ignore_call:
             self._listeners = (*self._listeners, listener)
+            self.reads_arguments |= arguments
 
     def guard(self, gate: Gate) -> None:
         """Have this asked before each call."""

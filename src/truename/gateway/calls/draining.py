@@ -13,7 +13,7 @@ from truename.gateway.faults import BrokenOff
 from truename.gateway.mcp.messages import is_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
 
     from starlette.types import Scope
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.gateway.drain import DrainTracker
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["Admission", "answering", "note_written", "piped"]
+__all__ = ["Admission", "Answering", "note_written", "piped"]
 
 # Clients of these versions and later come back for an answer whose stream broke off; so long they are waited for.
 _RESUMABLE: Final = "2025-11-25"
@@ -89,16 +89,22 @@ def _broken_off(gateway: str) -> BrokenOff:
     )
 
 
-@contextmanager
-def answering(scope: Scope, drain_tracker: DrainTracker, gateway: str) -> Iterator[None]:
-    """Answer a request over HTTP in this block: at its end the answer has left."""
-    answers = scope[ANSWERS_KEY] = OutgoingAnswers(
-        lambda: drain_tracker.begin(gateway, anyio.CancelScope(), goes_on=True)
-    )
-    try:
-        yield
-    finally:
-        answers.over()
+class Answering:
+    """Answers a request over HTTP while the block lasts: at its end the answer has left."""
+
+    def __init__(self, scope: Scope, drain_tracker: DrainTracker, gateway: str) -> None:
+        self._drain_tracker = drain_tracker
+        self._gateway = gateway
+        self._answers = scope[ANSWERS_KEY] = OutgoingAnswers(self._begin)
+
+    def _begin(self) -> Callable[[], None]:
+        return self._drain_tracker.begin(self._gateway, anyio.CancelScope(), goes_on=True)
+
+    def __enter__(self) -> None:
+        """Begin to answer."""
+
+    def __exit__(self, *_: object) -> None:
+        self._answers.over()
 
 
 @contextmanager

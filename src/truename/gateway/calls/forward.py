@@ -8,6 +8,7 @@ from truename.errors import InvalidCall
 from truename.gateway.calls.logins import finish_login, log_in, login_answer, renew_login
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.questions.asking import INPUT_REQUIRED, attributed_questions, own_answers, with_answers
@@ -104,6 +105,8 @@ class _Sending:
         may_be_suspended = asker.is_modern and bool(asker.able or "requestState" in said)
         try:
             if may_be_suspended and not self._is_stateless and upstream.suspended is not None:
+                # Who comes back for the call may write its arguments in another way.
+                said = whole(said)
                 target = upstream.key, self._method, principal_of(request).key
                 return await upstream.suspended.call(asker, target, said, self._sent)
             if asker.is_modern and self._is_stateless:

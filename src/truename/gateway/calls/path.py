@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from mcp_types import INVALID_PARAMS
 
-from truename.errors import ResolutionError, TruenameError, UnknownTool
+from truename.errors import InvalidCall, ResolutionError, TruenameError, UnknownTool, excerpt
 from truename.gateway.call_records import current_record, noted
 from truename.gateway.calls.context import CallContext, ResolvedCall
 from truename.gateway.calls.definition_guard import DefinitionGuard
@@ -20,6 +20,7 @@ from truename.gateway.calls.repeats import Repeats
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.trust.approving import Approval, session_of
 from truename.gateway.views.contexts import ContextRefused
@@ -145,8 +146,14 @@ class CallPath:
         return self._view_in(request, self._choose(request))
 
     async def _read(self, call: CallContext) -> CallContext:
-        """Return the call that is meant, where it was made through ``call_tool``. Raises `InvalidCall`."""
-        params = self._registry.tool_search.unwrapped(call.shown, call.params)
+        """Return the call that is meant, where it was made through ``call_tool``.
+
+        Arguments on which something depends are read out. Raises `InvalidCall`.
+        """
+        registry = self._registry
+        params = registry.tool_search.unwrapped(call.shown, call.params)
+        if registry.access.reads_arguments or registry.call_records.reads_arguments:
+            params = _with_read_arguments(params)
         if (record := current_record()) is not None:
             spec = call.view.spec
             record.means(params)
@@ -272,3 +279,17 @@ class CallPath:
         told = among(error, shown.by_name, frozenset(view.table.values()))
         times = self._repeats.again(call.request, view.spec, error.text)
         return error_result(told, wrong_name_text(told, search.listed(shown).by_name, times) + search.hint(shown))
+
+
+def _with_read_arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters with the arguments read out: the server gets what was read.
+
+    Raises `InvalidCall` for a key that occurs twice, of which each reader may take another.
+    """
+    arguments = params.get("arguments")
+    if not isinstance(arguments, msgspec.Raw):
+        return params
+    try:
+        return {**params, "arguments": read_strictly(arguments)}
+    except RepeatedKeyError as error:
+        raise InvalidCall(field="arguments", problem=f"has the key {excerpt(error.key)} twice") from error

@@ -18,16 +18,16 @@ from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
 from truename.errors import ConfigError
 from truename.gateway.background import background
-from truename.gateway.calls.draining import answering
+from truename.gateway.calls.draining import Answering
 from truename.gateway.calls.logins import with_pending_logins
-from truename.gateway.http.authentication import AuthenticationMiddleware
+from truename.gateway.http.authentication import AuthenticationMiddleware, is_stream
 from truename.gateway.http.connection_limits import ConnectionLimits
 from truename.gateway.http.endpoints import ServedEndpoints
 from truename.gateway.http.origin_guard import OriginGuard, is_loopback
 from truename.gateway.http.probes import READ, Probes
 from truename.gateway.http.routes import ALL_BELOW, Route, Routes
 from truename.gateway.http.web_server import WebServer, bind
-from truename.gateway.protocol.callers import admitted
+from truename.gateway.protocol.callers import admitted, header_of
 from truename.gateway.quota import share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
@@ -50,6 +50,7 @@ __all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "ser
 OnAddress = Callable[[str], None]
 
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
+_CONTEXT: Final = CONTEXT_HEADER.encode()
 _SPARE: Final = 64
 _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
@@ -152,10 +153,13 @@ class HttpApp:
             await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
             return
         registry = self._gateway.registry
-        left = answering(scope, registry.drain_tracker, registry.settings.server_name)
-        leads_here = partial(self._leads, admission.principal, path, endpoint)
-        with left, self._authentication.holding(admission, scope, leads_here):
-            await self._endpoints.serve(endpoint, scope, receive, send)
+        with Answering(scope, registry.drain_tracker, registry.settings.server_name):
+            if admission.is_lasting and not is_stream(scope):
+                await self._endpoints.serve(endpoint, scope, receive, send)
+                return
+            leads_here = partial(self._leads, admission.principal, path, endpoint)
+            with self._authentication.holding(admission, scope, leads_here):
+                await self._endpoints.serve(endpoint, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""
@@ -166,8 +170,9 @@ class HttpApp:
 
 
 def _context_headers(scope: Scope) -> tuple[str, ...]:
-    wanted = CONTEXT_HEADER.encode()
-    return tuple(value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
+    if header_of(scope, _CONTEXT) is None:
+        return ()
+    return tuple(value.decode("latin-1") for key, value in scope["headers"] if key == _CONTEXT)
 
 
 def require_guard(config: Config, host: str) -> None:

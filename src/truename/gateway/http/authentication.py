@@ -11,8 +11,8 @@ import anyio
 from starlette.responses import JSONResponse, Response
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
-from truename.gateway.background import background
-from truename.gateway.protocol.callers import let_in
+from truename.gateway.background import LoopTurn, background
+from truename.gateway.protocol.callers import header_of, let_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
-__all__ = ["AuthenticationMiddleware"]
+__all__ = ["AuthenticationMiddleware", "is_stream"]
 
 CHECK_INTERVAL: Final = 1.0
-_LISTEN: Final = (b"mcp-method", b"subscriptions/listen")
+_METHOD: Final = b"mcp-method"
+_LISTEN: Final = b"subscriptions/listen"
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 
@@ -35,6 +36,8 @@ class AuthenticationMiddleware:
         self._authenticators = authenticators
         self._resource = resource
         self._open: set[_OpenRequest] = set()
+        self._turn = LoopTurn()
+        self._are_open = False
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -50,6 +53,12 @@ class AuthenticationMiddleware:
 
     async def admit(self, scope: Scope) -> Authenticated | Response:
         """Find out who sends a request and write it there, or return what to answer."""
+        if self._turn.is_new():
+            # The first token that is made asks for one from the next turn of the loop on.
+            self._are_open = self._authenticators.are_open
+        if self._are_open:
+            let_in(scope, self._authenticators.local)
+            return self._authenticators.local
         values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"]
         found = await self._authenticators.admit(values)
         if isinstance(found, AuthenticationFailure):
@@ -70,16 +79,12 @@ class AuthenticationMiddleware:
     def holding(
         self, admission: Authenticated, scope: Scope, leads_here: Callable[[], bool] = lambda: True
     ) -> Iterator[None]:
-        """Have a request answered in this block, for as long as whoever sent it is let in.
+        """Have a request answered in this block, for as long as its sender stays authenticated.
 
-        A stream ends, too, when its address leads who opened it elsewhere: what is told there is for others now.
+        A stream ends, too, when its address leads its client elsewhere: what is told there is for others now.
         """
-        is_stream = scope["method"] == "GET" or _LISTEN in scope["headers"]
-        if admission.is_lasting and not is_stream:
-            yield
-            return
         with anyio.CancelScope() as cancel:
-            one = _OpenRequest(admission, cancel, is_stream, leads_here)
+            one = _OpenRequest(admission, cancel, is_stream(scope), leads_here)
             self._open.add(one)
             try:
                 yield
@@ -92,6 +97,11 @@ class AuthenticationMiddleware:
             now = time.time()
             for one in [one for one in self._open if one.is_over(now)]:
                 one.cancel.cancel()
+
+
+def is_stream(scope: Scope) -> bool:
+    """Return whether a request opens a stream that has no end of its own."""
+    return scope["method"] == "GET" or header_of(scope, _METHOD) == _LISTEN
 
 
 @dataclass(frozen=True, eq=False)

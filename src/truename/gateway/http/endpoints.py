@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from truename.gateway.http.replay import Bounds, Replay
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
 from truename.gateway.http.streamable import StreamableHttp
-from truename.gateway.protocol.callers import PRINCIPAL_KEY
+from truename.gateway.protocol.callers import PRINCIPAL_KEY, header_of
 from truename.gateway.quota import Quota, share_of, whose
 
 if TYPE_CHECKING:
@@ -102,24 +102,20 @@ class ServedEndpoints:
     async def serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or say that there is no room for it."""
         principal = scope["state"][PRINCIPAL_KEY]
-        who = whose(principal)
-        with self._incoming.place(who, _size(scope, self._settings.max_body)) as found:
-            if not found:
-                await _refuse(_TOO_MUCH, scope, receive, send)
-                return
-            with self._used(endpoint, who) as http:
-                if http is None:
-                    await _refuse(_TOO_MANY, scope, receive, send)
-                else:
-                    await http.handle(principal, scope, receive, send)
-
-    @contextmanager
-    def _used(self, endpoint: Endpoint, who: str | None) -> Iterator[StreamableHttp | None]:
+        who, size = whose(principal), _size(scope, self._settings.max_body)
+        if not self._incoming.take(who, size):
+            await _refuse(_TOO_MUCH, scope, receive, send)
+            return
         # Counted before anything is waited for: what is counted makes room for no other.
         self._busy[endpoint] += 1
         try:
-            yield self._of(endpoint, who)
+            http = self._of(endpoint, who)
+            if http is None:
+                await _refuse(_TOO_MANY, scope, receive, send)
+            else:
+                await http.handle(principal, scope, receive, send)
         finally:
+            self._incoming.give_back(who, size)
             self._busy[endpoint] -= 1
             if not self._busy[endpoint]:
                 del self._busy[endpoint]
@@ -176,10 +172,10 @@ class ServedEndpoints:
 
 def _size(scope: Scope, most: int) -> int:
     """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
-    said = [value for name, value in scope["headers"] if name == b"content-length"]
-    if said and said[0].isdigit():
-        return min(int(said[0][:20]), most)
-    return most if any(name == b"transfer-encoding" for name, _ in scope["headers"]) else 0
+    said = header_of(scope, b"content-length")
+    if said is not None and said.isdigit():
+        return min(int(said[:20]), most)
+    return most if header_of(scope, b"transfer-encoding") is not None else 0
 
 
 async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:

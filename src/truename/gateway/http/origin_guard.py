@@ -59,8 +59,18 @@ class OriginGuard:
 
     def refusal(self, scope: Scope) -> Response | None:
         """Return the answer that refuses this request, or None."""
-        headers = scope["headers"]
-        hosts, origins = _values(headers, b"host"), _values(headers, b"origin")
+        hosts, origins = list[bytes](), list[bytes]()
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"origin":
+                origins.append(value)
+        return self._refusal(tuple(hosts), tuple(origins))
+
+    @lru_cache(maxsize=1_024)  # noqa: B019 - a guard lives as long as its process, and there are two at most
+    def _refusal(self, said_hosts: tuple[bytes, ...], said_origins: tuple[bytes, ...]) -> Response | None:
+        hosts = [host.decode("latin-1") for host in said_hosts]
+        origins = [origin.decode("latin-1") for origin in said_origins]
         if len(hosts) != 1 or len(origins) > 1:
             return _refused(HTTPStatus.BAD_REQUEST, "Send exactly one Host header and at most one Origin.")
         if not _name(hosts[0]) or not self._asked_here(hosts[0]):
@@ -89,10 +99,6 @@ class OriginGuard:
         if self.loopback:
             return is_loopback(_name(found["host"]))
         return _named(found["host"], found["scheme"]) == _named(host, found["scheme"])
-
-
-def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in headers if key == name]
 
 
 def _name(host: str) -> str:

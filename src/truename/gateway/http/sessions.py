@@ -23,6 +23,7 @@ from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
 from truename.gateway.mcp.messages import answer_to, encode, error
 from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.protocol.callers import header_of
 from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ _LOST: Final = (
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return the first header with this name (in lower case)."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    value = header_of(scope, name)
+    return None if value is None else value.decode("latin-1")
 
 
 def accepts(scope: Scope) -> tuple[bool, bool]:

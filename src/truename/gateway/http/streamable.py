@@ -5,7 +5,6 @@ Source: MCP 2025-11-25 and 2026-07-28, basic/transports; SEP-2243 (headers that 
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,14 +20,16 @@ from mcp.shared.inbound import (
 )
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from msgspec import Raw
 from starlette.requests import HTTPConnection
 
 from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
 from truename.gateway.http.sessions import accepts, header
 from truename.gateway.mcp.connection import Channel, ClientConnection
-from truename.gateway.mcp.messages import answer_to, encode, error, kind_of, parse
+from truename.gateway.mcp.messages import answer_to, encode, error, parse
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
+from truename.gateway.protocol.json_text import read_out
 from truename.gateway.protocol.lines import id_at_ends
 from truename.gateway.protocol.sdk import MCPError
 
@@ -165,12 +166,12 @@ class StreamableHttp:
         params = message.get("params") or {}
         name, arguments = params.get("name"), params.get("arguments")
         repeated = any(key.startswith("mcp-param-") for key, _ in pairs)
-        if not isinstance(name, str) or not isinstance(arguments, dict | None) or not (arguments or repeated):
+        if not isinstance(name, str) or not isinstance(arguments, dict | Raw | None) or not (arguments or repeated):
             return found
         schema = self._schema_of(name)
         if schema is None:
             return found
-        return validate_mcp_param_headers(schema, arguments or {}, http.headers) or found
+        return validate_mcp_param_headers(schema, read_out(arguments) or {}, http.headers) or found
 
     async def _exchange(
         self, route: InboundModernRoute, message: dict[str, Any], http: HTTPConnection, receive: Receive, send: Send
@@ -230,12 +231,12 @@ class _Disconnecting:
 async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:
     """Return the request or notification in a body; None for anything else, which is answered."""
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        await send_json(send, encode(error(None, PARSE_ERROR, "Parse error")), [], HTTPStatus.BAD_REQUEST)
+        kind, message = parse(body)
+    except MCPError as problem:
+        text = "Parse error" if problem.code == PARSE_ERROR else _ONE_MESSAGE
+        await send_json(send, encode(error(None, problem.code, text)), [], HTTPStatus.BAD_REQUEST)
         return None
-    if kind_of(content) in {"request", "notification"}:
-        message: dict[str, Any] = content
+    if kind != "response":
         return message
     await send_json(send, encode(error(None, INVALID_REQUEST, _ONE_MESSAGE)), [], HTTPStatus.BAD_REQUEST)
     return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json
 
 from truename.gateway.faults import printable
+from truename.gateway.protocol.json_text import is_utf8, members, read_out, whole
 from truename.gateway.protocol.sdk import MCPError
 
 if TYPE_CHECKING:
@@ -33,12 +36,34 @@ log: Final = logging.getLogger("truename.gateway")
 Kind = Literal["request", "notification", "response"]
 Message = dict[str, Any]
 
+
+class _Envelope(msgspec.Struct):
+    """What stands around the parameters of a request; a response has other members."""
+
+    id: int | str
+    method: str
+    params: msgspec.Raw
+    jsonrpc: str = ""
+    result: Any = msgspec.UNSET
+    error: Any = msgspec.UNSET
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_ENCODER: Final = msgspec.json.Encoder()
+_CALL: Final = b'"tools/call"'
+_NO_ARGUMENTS: Final = msgspec.Raw()
+_OBJECT: Final = ord("{")
 _NOT_A_MESSAGE: Final = "The body is not a single JSON-RPC message; nothing was run."
 _UNWRITABLE: Final = "The response cannot be serialised as JSON."
 
 
 def parse(text: bytes) -> tuple[Kind, Message]:
-    """Return a message and its kind. Raises `MCPError`: PARSE_ERROR, INVALID_REQUEST."""
+    """Return a message and its kind. Raises `MCPError`: PARSE_ERROR, INVALID_REQUEST.
+
+    The arguments of a call of a tool stay the bytes that came, unless something of them has to be known.
+    """
+    if (call := _call_in(text)) is not None:
+        return "request", call
     try:
         content = from_json(text)
     except ValueError as problem:
@@ -47,6 +72,28 @@ def parse(text: bytes) -> tuple[Kind, Message]:
     if kind is None:
         raise MCPError(INVALID_REQUEST, _NOT_A_MESSAGE)
     return kind, content
+
+
+def _call_in(text: bytes) -> Message | None:
+    """Return a request of tools/call whose arguments are bytes; None for any other message, and for an odd one."""
+    if _CALL not in text or not is_utf8(text):
+        return None
+    try:
+        envelope = _ENVELOPE.decode(text)
+        if envelope.method != "tools/call" or envelope.jsonrpc != "2.0":
+            return None
+        if envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET:
+            return None
+        params = members(envelope.params)
+        arguments = params.pop("arguments", _NO_ARGUMENTS)
+        found = whole(params)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if arguments is not _NO_ARGUMENTS:
+        if memoryview(arguments)[0] != _OBJECT:
+            return None
+        found["arguments"] = arguments
+    return {"jsonrpc": "2.0", "id": envelope.id, "method": "tools/call", "params": found}
 
 
 def kind_of(content: object) -> Kind | None:
@@ -109,13 +156,28 @@ def encode(message: Message) -> bytes:
     '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The response cannot be serialised as JSON."}}'
     """
     try:
-        return to_json(message, inf_nan_mode="null")
-    except (PydanticSerializationError, ValueError) as problem:
-        log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
+        return _ENCODER.encode(message)
+    except OverflowError:
+        return _encoded_by_python(message)
+    except (TypeError, ValueError, RecursionError) as problem:
+        return _unwritable(message, problem)
+
+
+def _encoded_by_python(message: Message) -> bytes:
+    """Write a message that has a whole number of more than 64 bits."""
     try:
-        return to_json(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
-    except (PydanticSerializationError, ValueError):
-        return to_json(error(None, INTERNAL_ERROR, _UNWRITABLE))
+        text = json.dumps(message, default=read_out, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as problem:
+        return _unwritable(message, problem)
+
+
+def _unwritable(message: Message, problem: Exception) -> bytes:
+    log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
+    try:
+        return _ENCODER.encode(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
+    except (OverflowError, TypeError, ValueError):
+        return _ENCODER.encode(error(None, INTERNAL_ERROR, _UNWRITABLE))
 
 
 async def answer_to(id: RequestId, answering: Awaitable[Mapping[str, Any]]) -> Message:

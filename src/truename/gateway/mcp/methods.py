@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_INFO_META_KEY, InitializeRequestParams
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION_META_KEY,
+    SERVER_INFO_META_KEY,
+    InitializeRequestParams,
+)
 from mcp_types.methods import SPEC_CLIENT_METHODS, validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from msgspec import Raw
 
+from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.sdk import MCPError, is_modern
 
 if TYPE_CHECKING:
@@ -22,6 +33,10 @@ __all__ = ["announced", "check_request", "discovered", "in_envelope", "initializ
 
 # May be asked before the handshake.
 _PING: Final = "ping"
+_NAMELESS: Final = {"name": "", "version": ""}
+_CAPABILITIES: Final = CLIENT_CAPABILITIES_META_KEY
+_OF_PLAIN_CALLS: Final = frozenset({"name", "arguments", "_meta"})
+_OF_ENVELOPES: Final = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY})
 _INPUT_REQUIRED: Final = "input_required"
 # Only results of 2026-07-28 have these.
 _STATELESS: Final = ("resultType", "ttlMs", "cacheScope")
@@ -47,7 +62,7 @@ def check_request(request: Request) -> None:
     if method not in SPEC_CLIENT_METHODS:
         raise _not_found(method)
     try:
-        validate_client_request(method, request.protocol_version, params)
+        validate_client_request(method, request.protocol_version, None if params is None else whole(params))
     except KeyError:
         raise _not_found(method) from None
     if not request.connection.may_request and method not in {_PING, "initialize"}:
@@ -59,11 +74,20 @@ def _is_plain_call(request: Request) -> bool:
     params = request.params
     if request.method != "tools/call" or not params or not request.connection.may_request:
         return False
-    if is_modern(request.protocol_version):
+    if not (params.keys() <= _OF_PLAIN_CALLS and isinstance(params.get("name"), str)):
         return False
-    return params.keys() <= {"name", "arguments"} and (
-        isinstance(params.get("name"), str) and isinstance(params.get("arguments", {}), dict)
-    )
+    if not isinstance(params.get("arguments", {}), dict | Raw):
+        return False
+    return "_meta" not in params or _is_plain_envelope(params["_meta"])
+
+
+def _is_plain_envelope(meta: object) -> bool:
+    """Return whether the ``_meta`` of a request of 2026-07-28 is no more than each has to have."""
+    if not isinstance(meta, dict) or meta.keys() - _OF_ENVELOPES:
+        return False
+    client = meta.get(CLIENT_INFO_META_KEY, _NAMELESS)
+    is_named = isinstance(client, dict) and client.keys() == _NAMELESS.keys()
+    return is_named and all(isinstance(one, str) for one in client.values()) and meta.get(_CAPABILITIES) == {}
 
 
 def _not_found(method: str) -> MCPError:

@@ -29,6 +29,7 @@ from mcp_types.methods import SPEC_CLIENT_METHODS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from truename.gateway.protocol.answering import AnsweringSession
+from truename.gateway.protocol.json_text import read_out
 from truename.gateway.protocol.marking import FAULT_KEY, fault_of, transport_fault
 from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.wire import Wire
@@ -245,7 +246,7 @@ def _routing_headers(
     if isinstance(name, str):
         headers[MCP_NAME_HEADER] = encode_header_value(name)
     if method == "tools/call":
-        arguments = params.get("arguments")
+        arguments = read_out(params.get("arguments")) if header_map else None
         if isinstance(arguments, Mapping):
             headers |= mcp_param_headers(header_map, arguments)
     return headers

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import anyio
+import msgspec
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import CONNECTION_CLOSED, ErrorData, JSONRPCNotification, JSONRPCRequest
-from pydantic_core import to_json
 
 from truename.gateway.protocol.marking import MarkedDispatcher
 from truename.gateway.protocol.tracing import traced
@@ -146,7 +146,7 @@ class Wire(MarkedDispatcher):
         message = {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
 
         async def send(message: dict[str, Any]) -> Outcome:
-            return await self._outcome(number, to_json(message), headers, on_progress)
+            return await self._outcome(number, msgspec.json.encode(message), headers, on_progress)
 
         outcome = await traced(message, send)
         if isinstance(outcome, ErrorData):

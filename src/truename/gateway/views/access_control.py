@@ -156,6 +156,11 @@ class AccessControl:
         if self._visibility_of(view).is_denied(id, context):
             raise UnknownTool(text=name, suggestions=view.table.suggester.nearest(name))
 
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether a decision, or the recording, depends on the arguments of calls."""
+        return self._settings.policy is not None or self.recording.is_open
+
     async def judge(
         self,
         view: View,
@@ -174,7 +179,7 @@ class AccessControl:
         Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
         self._check_shown(view, id, context)
-        if self._settings.policy is None and not self.recording.is_open:
+        if not self.reads_arguments:
             return None, None
         caller = _caller(principal.key, session, view.spec.client or "", context)
         origin = view.table.catalog[id].origin

@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.tool import overlaid
+from truename.gateway.protocol.json_text import read_out
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
@@ -181,7 +182,7 @@ class _AnswerReader:
     """Reads the texts of one answer, up to `MOST_READ` characters of them."""
 
     def __init__(self, mentions: TextMentions, params: Mapping[str, Any]) -> None:
-        said = json.dumps(params.get("arguments"), ensure_ascii=False)
+        said = json.dumps(read_out(params.get("arguments")), ensure_ascii=False)
         self._mentions = mentions
         self._spared = mentions.named(said)
         self._left = MOST_READ if len(said) <= MOST_READ else 0

@@ -205,6 +205,7 @@ class CallPath:
             principal=call.principal,
             session=call.session,
             server=call.upstream.config,
+            shown=call.shown,
         )
         return call if judged is None else msgspec.structs.replace(call, judged=judged, decision=decision)
 

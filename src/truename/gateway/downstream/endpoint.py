@@ -18,7 +18,7 @@ from truename.gateway.downstream.audience import Audience
 from truename.gateway.downstream.primitives import WORDS, Primitives
 from truename.gateway.faults import UpstreamError
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
-from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.tracing import request_span
@@ -190,7 +190,8 @@ class Endpoint:
 
     def _context_of(self, request: Request) -> Context:
         http = request.http
-        said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
+        is_said = first_header(http, CONTEXT_HEADER.encode()) is not None
+        said = tuple(http.headers.getlist(CONTEXT_HEADER)) if http is not None and is_said else ()
         return self._registry.access.contexts.asked(self.asked.context, said)
 
     async def _listed(self, request: Request) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.exceptions import NoBackChannelError
-from mcp_types import CONNECTION_CLOSED, ClientCapabilities, Implementation, InitializeRequestParams
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, ClientCapabilities, Implementation, InitializeRequestParams
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel, ValidationError
 
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from typing import TypeVar
 
-    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import RequestId
+
+    from truename.gateway.protocol.sdk import OnProgress
 
     Write = Callable[[dict[str, Any]], Awaitable[None]]
     Model = TypeVar("Model", bound=BaseModel)
@@ -52,7 +52,7 @@ class PendingRequests:
 
     def __init__(self, first: int = 1) -> None:
         self._numbers = count(first)
-        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], ProgressFnT | None]] = {}
+        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], OnProgress | None]] = {}
         self._is_closed = False
 
     async def ask(
@@ -62,7 +62,7 @@ class PendingRequests:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result. Raises `MCPError`: the client's, or CONNECTION_CLOSED."""
         if self._is_closed:
@@ -145,11 +145,11 @@ class Channel:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request to the client and return its result. Raises `MCPError`."""
         if self._requests is None or self._is_closed:
-            raise NoBackChannelError(method)
+            raise MCPError(INVALID_REQUEST, f"The client cannot be sent a request here ({method}).")
         return await self._requests.ask(self._write, method, params, request_id=request_id, on_progress=on_progress)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "encode",
     "error",
     "is_answer",
+    "is_error",
     "kind_of",
     "notification",
     "parse",
@@ -116,7 +117,7 @@ def kind_of(content: object) -> Kind | None:
         return None
     # Only an error can be about a request whose id could not be read.
     is_result = _is_id(content["id"]) and isinstance(content.get("result"), dict)
-    is_failure = (content["id"] is None or _is_id(content["id"])) and _is_error(content.get("error"))
+    is_failure = (content["id"] is None or _is_id(content["id"])) and is_error(content.get("error"))
     return "response" if is_result or is_failure else None
 
 
@@ -124,7 +125,8 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _is_error(value: object) -> bool:
+def is_error(value: object) -> bool:
+    """Return whether a JSON value is the error of a response (JSON-RPC 2.0, section 5.1)."""
     return isinstance(value, dict) and isinstance(value.get("code"), int) and isinstance(value.get("message"), str)
 
 

@@ -8,20 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    PROTOCOL_VERSION_META_KEY,
     SERVER_INFO_META_KEY,
     InitializeRequestParams,
 )
-from mcp_types.methods import SPEC_CLIENT_METHODS, validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
-from msgspec import Raw
 
-from truename.gateway.protocol.json_text import whole
+from truename.gateway.mcp.schema import has_method, wrong_params
 from truename.gateway.protocol.sdk import MCPError, is_modern
 
 if TYPE_CHECKING:
@@ -33,13 +28,10 @@ __all__ = ["announced", "check_request", "discovered", "in_envelope", "initializ
 
 # May be asked before the handshake.
 _PING: Final = "ping"
-_NAMELESS: Final = {"name": "", "version": ""}
-_CAPABILITIES: Final = CLIENT_CAPABILITIES_META_KEY
-_OF_PLAIN_CALLS: Final = frozenset({"name", "arguments", "_meta"})
-_OF_ENVELOPES: Final = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY})
 _INPUT_REQUIRED: Final = "input_required"
 # Only results of 2026-07-28 have these.
 _STATELESS: Final = ("resultType", "ttlMs", "cacheScope")
+_OF_ENVELOPE: Final = frozenset({"_meta", *_STATELESS})
 # What a client may keep: lists change at any time, and differ by principal.
 _CACHE: Final = {"ttlMs": 0, "cacheScope": "private"}
 _CACHED: Final = frozenset(
@@ -55,39 +47,14 @@ _CANNOT_ASK: Final = (
 
 
 def check_request(request: Request) -> None:
-    """Raise `MCPError` or `pydantic.ValidationError` for a request that the client's version does not have so."""
+    """Raise `MCPError` for a request that the client's version does not have so."""
     method, params = request.method, request.params
-    if _is_plain_call(request):
-        return
-    if method not in SPEC_CLIENT_METHODS:
+    if not has_method(request.protocol_version, method):
         raise _not_found(method)
-    try:
-        validate_client_request(method, request.protocol_version, None if params is None else whole(params))
-    except KeyError:
-        raise _not_found(method) from None
+    if wrong_params(request.protocol_version, method, params) is not None:
+        raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
     if not request.connection.may_request and method not in {_PING, "initialize"}:
         raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
-
-
-def _is_plain_call(request: Request) -> bool:
-    """Return whether a request is a call of a tool with nothing else in it, which needs no look at the schema."""
-    params = request.params
-    if request.method != "tools/call" or not params or not request.connection.may_request:
-        return False
-    if not (params.keys() <= _OF_PLAIN_CALLS and isinstance(params.get("name"), str)):
-        return False
-    if not isinstance(params.get("arguments", {}), dict | Raw):
-        return False
-    return "_meta" not in params or _is_plain_envelope(params["_meta"])
-
-
-def _is_plain_envelope(meta: object) -> bool:
-    """Return whether the ``_meta`` of a request of 2026-07-28 is no more than each has to have."""
-    if not isinstance(meta, dict) or meta.keys() - _OF_ENVELOPES:
-        return False
-    client = meta.get(CLIENT_INFO_META_KEY, _NAMELESS)
-    is_named = isinstance(client, dict) and client.keys() == _NAMELESS.keys()
-    return is_named and all(isinstance(one, str) for one in client.values()) and meta.get(_CAPABILITIES) == {}
 
 
 def _not_found(method: str) -> MCPError:
@@ -137,11 +104,14 @@ def in_envelope(
     ``server`` is the gateway's own ``serverInfo``. Raises `MCPError` where a server asks what this client cannot be
     asked, unless it was a tool: that is answered with a result that says so.
     """
+    is_stateless = is_modern(request.protocol_version)
+    if not is_stateless and type(result) is dict and not result.keys() & _OF_ENVELOPE:
+        return result
     body = dict(result)
     meta = body.pop("_meta", None)
     meta = dict(meta) if isinstance(meta, dict) else {}
     meta.pop(SERVER_INFO_META_KEY, None)
-    if is_modern(request.protocol_version):
+    if is_stateless:
         body.setdefault("resultType", "complete")
         if request.method in _CACHED and body["resultType"] != _INPUT_REQUIRED:
             body = {**_CACHE, **body}

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["LineReader", "TooLong", "id_at_ends", "repaired"]
+__all__ = ["LineReader", "TooLong", "id_at_ends", "lenient", "repaired"]
 
 _EDGE: Final = 512
 # Within a stream of events, a message stands behind the name of a field.
 _ID_FIRST: Final = re.compile(rb'(?:data:)?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _ID_LAST: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+def lenient(text: bytes) -> Any:
+    """Return what a JSON text says, also with numbers that JSON does not have (``NaN``); None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def repaired(message: bytes) -> bytes | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS, ErrorData
+from mcp_types import INVALID_PARAMS
 from opentelemetry.baggage import get_all
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import attach, detach
@@ -30,17 +30,18 @@ from pydantic import ValidationError
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
+from truename.gateway.protocol.sdk import MCPError
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["RequestSpan", "is_traced", "request_span", "traced", "traceparent_now"]
+__all__ = ["RequestSpan", "ServerSpan", "is_traced", "request_span", "server_span", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -153,33 +154,40 @@ def _asked(method: str, request: Request) -> dict[str, str]:
 def _code(error: Exception) -> tuple[bool, str]:
     if isinstance(error, ValidationError):
         return True, str(INVALID_PARAMS)
-    said = getattr(getattr(error, "error", None), "code", None)
-    return (True, str(said)) if isinstance(said, int) else (False, type(error).__qualname__)
+    return (True, str(error.code)) if isinstance(error, MCPError) else (False, type(error).__qualname__)
 
 
-async def traced(
-    message: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | ErrorData]]
-) -> dict[str, Any] | ErrorData:
-    """Send a request to a server within a span, which it is told of; what belongs to no client's request has none."""
-    if not is_traced() or not get_current_span().get_span_context().is_valid:
-        return await send(message)
-    method, params = message["method"], message.get("params") or {}
-    method = printable(method, _NAME)
-    said = {"mcp.method.name": method, "jsonrpc.request.id": str(message["id"])}
-    name = params.get("name")
-    target = printable(name, _NAME) if isinstance(name, str) else ""
-    if method == _CALL:
-        said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
-    span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
-    # Nothing below it begins another span, so it need not be the current one.
-    try:
+class ServerSpan:
+    """The span of one request to a server; ``message`` is the request with the span's context in it."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        params = message.get("params") or {}
+        self._method = method = printable(message["method"], _NAME)
+        said = {"mcp.method.name": method, "jsonrpc.request.id": str(message["id"])}
+        name = params.get("name")
+        target = printable(name, _NAME) if isinstance(name, str) else ""
+        if method == _CALL:
+            said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
+        # Nothing below it begins another span, so it need not be the current one.
+        self._span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
         meta = dict(params.get("_meta") or {})
-        _hand_on(span, meta)
-        outcome = await send({**message, "params": {**params, "_meta": meta}})
-        if isinstance(outcome, ErrorData):
-            record_error(span, str(outcome.code), is_status=True)
-        elif method == _CALL and outcome.get("isError") is True:
-            record_error(span, "tool_error")
-        return outcome
-    finally:
-        span.end()
+        _hand_on(self._span, meta)
+        self.message = {**message, "params": {**params, "_meta": meta}}
+
+    def answered(self, answer: Mapping[str, Any]) -> None:
+        """Record the answer, a response with a result or an error."""
+        if (problem := answer.get("error")) is not None:
+            record_error(self._span, str(problem["code"]), is_status=True)
+        elif self._method == _CALL and answer["result"].get("isError") is True:
+            record_error(self._span, "tool_error")
+
+    def end(self) -> None:
+        """End the span."""
+        self._span.end()
+
+
+def server_span(message: dict[str, Any]) -> ServerSpan | None:
+    """Begin the span of a request to a server; None for one that belongs to no client's request."""
+    if not is_traced() or not get_current_span().get_span_context().is_valid:
+        return None
+    return ServerSpan(message)

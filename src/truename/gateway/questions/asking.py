@@ -19,10 +19,9 @@ from truename.gateway.questions.attribution import attributed, refusal, under_ow
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.shared.dispatcher import ProgressFnT
-
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.sdk import OnProgress
 
 __all__ = [
     "INPUT_REQUIRED",
@@ -75,7 +74,7 @@ def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] |
 
 
 async def put(
-    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: ProgressFnT | None = None
+    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: OnProgress | None = None
 ) -> dict[str, Any]:
     """Send a question to the client of a request, on the request's stream while that lasts. Raises `MCPError`.
 

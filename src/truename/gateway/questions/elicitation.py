@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -22,15 +23,15 @@ from truename.gateway.questions.sparing import Sparing
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 
-    from mcp.shared.dispatcher import DispatchContext
-
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.protocol.answering import Relay
+    from truename.gateway.protocol.sdk import OnProgress
     from truename.gateway.questions.origins import Number, RequestOrigins
     from truename.gateway.questions.places import Seat
 
-__all__ = ["A_USER", "Asker", "ElicitationRouter", "User"]
+    Relay = Callable[["ServerRequest", str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]]
+
+__all__ = ["A_USER", "Asker", "ElicitationRouter", "ServerRequest", "User"]
 
 # Before any client is known: a question that its client cannot be asked is refused when it comes. Roots are asked for
 # outside of calls, so a connection that clients share cannot have them.
@@ -50,6 +51,14 @@ _WHICH: Final = (
     'Set isolation = "session" for this server.'
 )
 _OVER: Final = "The call that this request belongs to has ended."
+
+
+@dataclass(frozen=True)
+class ServerRequest:
+    """A request that a server sent: its id, and what tells the server how far it has got."""
+
+    id: Number
+    report_progress: OnProgress
 
 
 class User:
@@ -80,7 +89,7 @@ class Asker:
         self.repeatable: bool | None = None
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
-        self._told = Sparing(self._report)
+        self._told: Sparing | None = None
 
     @property
     def may_be_asked(self) -> bool:
@@ -89,12 +98,13 @@ class Asker:
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the progress of the call on the stream that it has now; a client that does not read misses some."""
+        self._told = self._told or Sparing(self._report)
         await self._told(progress, total, message)
 
     async def _report(self, progress: float, total: float | None, message: str | None) -> None:
         await self.request.channel.report_progress(progress, total, message)
 
-    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def ask(self, asked: ServerRequest, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Put a question; what the client answers, also an error, is the answer. Raises `MCPError`.
 
         No server is told that its questions may become tasks: a wish for one is passed over, as the protocol has it.
@@ -109,10 +119,12 @@ class Asker:
             return await self.by_result(method, params)
         wants_progress = "progressToken" in ((params or {}).get("_meta") or {})
         own, known = self.task or ("", "")
-        asked = params if own == known else renamed(params or {}, own, known)
+        question = params if own == known else renamed(params or {}, own, known)
         try:
             with anyio.fail_after(self._limit):
-                answer = await put(self.request, method, asked, Sparing(dctx.progress) if wants_progress else None)
+                answer = await put(
+                    self.request, method, question, Sparing(asked.report_progress) if wants_progress else None
+                )
                 return renamed(answer, known, own)
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, f"The client did not answer within {self._limit:g} seconds.") from error
@@ -135,14 +147,14 @@ class _Call:
         self._open: set[anyio.CancelScope] = set()
         self._left = math.inf
 
-    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def ask(self, asked: ServerRequest, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         self._asked += 1
         if self._asked > self.asker.most:
             text = f"The user was not asked: this call asked {self.asker.most:,} times, the limit of max_rounds."
             raise MCPError(INVALID_REQUEST, text)
         with self._standing_still():
             async with nullcontext() if self._seat is None else self._seat.away():
-                return await self.asker.ask(dctx, method, params)
+                return await self.asker.ask(asked, method, params)
         raise MCPError(INVALID_REQUEST, _OVER)
 
     def take_back(self) -> None:
@@ -213,10 +225,10 @@ class ElicitationRouter:
         finally:
             del self._calls[number]
 
-    async def _relay(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        call = self._call(self._origins.of(dctx.request_id), related_to(params))
+    async def _relay(self, asked: ServerRequest, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        call = self._call(self._origins.of(asked.id), related_to(params))
         if call is not None:
-            return await call.ask(dctx, method, params)
+            return await call.ask(asked, method, params)
         if self._owner is None or self._owner.is_modern or self._calls:
             shared = _WHICH if self._is_a_users else _WHOSE
             raise MCPError(INVALID_REQUEST, shared if self._owner is None else _STATELESS)
@@ -224,7 +236,7 @@ class ElicitationRouter:
         if self._late > self._owner.most:
             text = f"The user was not asked: {self._owner.most:,} requests since the last call reach max_rounds."
             raise MCPError(INVALID_REQUEST, text)
-        return await self._owner.ask(dctx, method, params)
+        return await self._owner.ask(asked, method, params)
 
     def whose_log(self, params: Mapping[str, Any]) -> Asker | None:
         """Return whose request a log message is about; None where that is not certain.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import msgspec
 
 from truename.errors import ApprovalRequired, NotAllowed
 from truename.gateway.faults import printable
@@ -52,8 +53,7 @@ def session_of(request: Request) -> str:
     return str(state.get(_SESSION) or state.setdefault(_SESSION, secrets.token_hex(16)))
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(msgspec.Struct, frozen=True):
     """A call that may be made now, with these parameters.
 
     ``once`` is the call whose one approval it takes: `Approving.finish` ends that. ``is_approved`` tells that somebody

@@ -74,6 +74,15 @@ def head_of(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) 
     return b"\r\n".join((b"%s %s HTTP/1.1" % (method.encode("ascii"), target), *fields, b"", b""))
 
 
+def fields_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Write headers of a request, a line each. Raises `httpx2.LocalProtocolError` for one that is none."""
+    fields = [b"%s: %s" % pair for pair in headers]
+    if not all(map(_FIELD.fullmatch, fields)):
+        message = "A header of the request is not valid."
+        raise httpx2.LocalProtocolError(message)
+    return b"\r\n".join((*fields, b""))
+
+
 class Connections(httpx2.AsyncBaseTransport):
     """Sends each request on a connection that is free, or on a new one. A broken one takes no other with it.
 

@@ -21,15 +21,15 @@ from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
 from truename.gateway.faults import printable
 from truename.gateway.protocol.schemas import unreadable
-from truename.gateway.upstream.exchange import unusable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
+from truename.gateway.upstream.server_connection import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from truename.config import ServerConfig
-    from truename.gateway.upstream.exchange import Definition
+    from truename.gateway.upstream.server_connection import Definition
 
 __all__ = ["ListCache", "Remembered"]
 

@@ -13,9 +13,9 @@ from truename.gateway.upstream.resting import Rest
 
 if TYPE_CHECKING:
     from truename.config import ServerConfig, Settings
-    from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.upstream.following import Follower
     from truename.gateway.upstream.kept import ListCache
+    from truename.gateway.upstream.session import ServerSession
 
 __all__ = ["Lazy"]
 
@@ -55,7 +55,7 @@ class Lazy(Known):
 
     async def awake(self) -> None:
         """Have the server started if it rests, and wait until it is ready, or could not be started."""
-        if self.is_lazy and (self._exchange is None or self._exchange.closed):
+        if self.is_lazy and (self._connection is None or self._connection.closed):
             self._patience.hurry()
             await self.rest.want(self.settings.startup_timeout)
 
@@ -65,7 +65,7 @@ class Lazy(Known):
             self._before = self.kept.read(self.config)
         return self._before
 
-    def _keep(self, session: RawSession) -> None:
+    def _keep(self, session: ServerSession) -> None:
         if not self.is_lazy or self.kept is None:
             return
         now = Remembered.of(self.tools or (), self.lists, session.offers, session.instructions)
@@ -75,8 +75,8 @@ class Lazy(Known):
 
     def _withdraw(self) -> None:
         # Whoever waits already waits for the event that the next connection sets.
-        if self._exchange is not None:
-            self._exchange, self._up = None, anyio.Event()
+        if self._connection is not None:
+            self._connection, self._up = None, anyio.Event()
 
     async def _rest_when_idle(self, follower: Follower, lost: anyio.Event) -> None:
         if not (limit := self.idle_limit):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.questions.places import Seat
-    from truename.gateway.upstream.exchange import Exchange
+    from truename.gateway.upstream.server_connection import ServerConnection
 
-    Once = Callable[[Exchange, float, Seat], Awaitable[dict[str, Any]]]
+    Once = Callable[[ServerConnection, float, Seat], Awaitable[dict[str, Any]]]
 
 __all__ = ["Calls"]
 
@@ -47,7 +47,7 @@ class Calls:
         self,
         config: ServerConfig,
         settings: Settings,
-        reached: Callable[[], Awaitable[Exchange]],
+        reached: Callable[[], Awaitable[ServerConnection]],
         suspect: Callable[[], None],
     ) -> None:
         self._key = config.key
@@ -161,15 +161,15 @@ class Calls:
             remedy="Try again later, or raise max_concurrent or max_waiting if it can handle more.",
         )
 
-    async def look_after(self, exchange: Exchange) -> None:
+    async def look_after(self, connection: ServerConnection) -> None:
         """While the server is left alone, ask now and then whether it is well again."""
         async with background() as tasks:
             while True:
                 await anyio.sleep(CHECK_INTERVAL)
                 if self.breaker.state != "closed":
                     # Not one after the other: one that is never answered must not hold the next up.
-                    tasks.start_soon(self._look, exchange)
+                    tasks.start_soon(self._look, connection)
 
-    async def _look(self, exchange: Exchange) -> None:
-        if await exchange.answers(_SIGN_OF_LIFE):
+    async def _look(self, connection: ServerConnection) -> None:
+        if await connection.answers(_SIGN_OF_LIFE):
             self.breaker.revive()

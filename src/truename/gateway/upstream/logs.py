@@ -12,16 +12,15 @@ from truename.gateway.protocol.sdk import is_modern
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import LoggingMessageNotification
-
     from truename.gateway.mcp.connection import ClientConnection
     from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.following import Follower
 
-__all__ = ["Levels", "own_level", "relayed", "with_level"]
+__all__ = ["Levels", "is_log_message", "own_level", "relayed", "with_level"]
 
 _LEVEL: Final = "truename.log-level"
 # From the most talkative on.
+_OF_MESSAGES: Final = ("_meta", "level", "logger", "data")
 _ORDER: Final = tuple(get_args(LoggingLevel))
 
 
@@ -64,10 +63,15 @@ def _level_of(request: Request) -> str | None:
     return None if is_modern(request.protocol_version) else request.connection.state.get(_LEVEL)
 
 
-async def relayed(request: Request, message: LoggingMessageNotification) -> None:
+def is_log_message(params: Mapping[str, Any]) -> bool:
+    """Return whether the parameters of a notification are those of a log message."""
+    return params.get("level") in _ORDER and "data" in params and isinstance(params.get("logger"), str | None)
+
+
+async def relayed(request: Request, message: Mapping[str, Any]) -> None:
     """Send a log message on the stream of the request that it is about, unless its client wants none of that level."""
-    if _wanted(request, message.params.level):
-        said = message.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if _wanted(request, message["level"]):
+        said = {key: message[key] for key in _OF_MESSAGES if message.get(key) is not None}
         await request.channel.notify("notifications/message", without_own_meta(said))
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import urllib.request
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
 from mcp.shared._httpx_utils import next_request_within_origin
 
 from truename.auth.network.addresses import AddressRefused
 from truename.auth.outbound.tokens import NoCredential
 from truename.gateway.faults import printable
-from truename.gateway.protocol.lines import repaired
+from truename.gateway.protocol.lines import lenient, repaired
 from truename.gateway.upstream.connections import Connections
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "MESSAGE",
     "NEVER_SENT",
     "SESSION_HEADER",
+    "STATUS",
     "RedirectRefused",
     "WholeBody",
     "failure",
@@ -52,6 +53,8 @@ SESSION_HEADER: Final = "mcp-session-id"
 # Extensions of requests and responses: the number of what is asked, and the message that a body holds.
 ASKED: Final = "truename.asked"
 MESSAGE: Final = "truename.message"
+# The status of a response in whose place a fault answers.
+STATUS: Final = "truename.status"
 # These the SDK understands itself: an unknown session or method, a method that is not served.
 _MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
@@ -208,7 +211,7 @@ def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str |
         return f"content of type {printable(kind, 80) or 'nothing'}"
     if message.get("jsonrpc") != "2.0":
         return "a body that is not a JSON-RPC object"
-    if isinstance(message.get("error"), dict):
+    if isinstance(message.get("error"), dict) and message.get("id") in {asked, None}:
         return None
     if message.get("id") != asked:
         return "the response to another request"
@@ -218,7 +221,7 @@ def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str |
 def object_in(text: bytes) -> dict[str, Any] | None:
     """Return the JSON object that a text is; None for any other text."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+        content = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        content = lenient(text)
     return content if isinstance(content, dict) else None

@@ -54,6 +54,15 @@ class ViewSpec:
     search: bool = False
     servers: tuple[str, ...] | None = None
 
+    def __hash__(self) -> int:
+        """Return the hash, computed once: several tables are asked by it in each request."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        named = (self.dialect, self.style, self.only, self.client, self.kind)
+        return hash((*named, self.profiles, self.search, self.servers))
+
     @property
     def limits(self) -> Limits:
         """What of all there is may be shown."""
@@ -104,6 +113,11 @@ class View:
     def by_id(self) -> Mapping[ToolId, Mapping[str, Any]]:
         """The descriptors by tool, each under its present name."""
         return {id: tool for id, tool in self.described if tool["name"] == self.table.get(id)}
+
+    @cached_property
+    def exposed(self) -> set[tuple[ToolId, tuple[ToolId, ...]]]:
+        """The tools of which it is known that this view's context may call them, each with its former ids."""
+        return set()
 
     @cached_property
     def _mirrored(self) -> dict[ToolId, Any]:

@@ -1,8 +1,7 @@
 """An upstream server as a child process: JSON-RPC lines on its standard input and output.
 
 Written for servers that misbehave: what is no message on standard output is skipped, lines and standard error are
-bounded, and at the end the whole process group goes. (The SDK's own transport holds lines of any length, logs noise
-with a traceback, and gives standard error away.)
+bounded, and at the end the whole process group goes.
 """
 
 from __future__ import annotations
@@ -17,44 +16,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from mcp.client.stdio import get_default_environment
-from mcp.shared.message import SessionMessage
 
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.lines import LineReader, TooLong
-from truename.gateway.upstream.link import Link
-from truename.gateway.upstream.messages import report_noise, said, too_long
+from truename.gateway.upstream.messages import read_message, report_noise, too_long
+from truename.gateway.upstream.transport import Transport
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Mapping
 
     from anyio.abc import Process
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp_types import RequestId
 
     from truename.config import ServerConfig
-    from truename.gateway.protocol.wire import Take
     from truename.gateway.rate_limited_log import RateLimitedLog
+    from truename.gateway.upstream.transport import Hearer, Take
 
 __all__ = ["open_stdio"]
 
-# Beside the SDK's few: how this machine reaches the network, or a runner such as uvx or npx cannot fetch the server.
+# What a program needs to run at all, and how this machine reaches the network: a runner such as uvx or npx could not
+# fetch the server otherwise. Nothing else of our own environment is passed on: it may hold secrets.
+_OF_WINDOWS: Final = (
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
+    *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
+)
+_OF_POSIX: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _AMBIENT: Final = (
+    *(_OF_WINDOWS if sys.platform == "win32" else _OF_POSIX),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "UV_CACHE_DIR", "UV_SYSTEM_CERTS", "npm_config_cache"),
 )
+# How a shell exports a function.
+_FUNCTION: Final = "()"
 STOP_GRACE: Final = 2.0
 _POLL: Final = 0.02
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ChildLink(Link):
+class _ChildTransport(Transport):
     process: Process
-    pipe: _Pipe
 
     def ending(self) -> str:
         status = self.process.returncode
@@ -67,36 +71,31 @@ class _ChildLink(Link):
 
 
 @asynccontextmanager
-async def open_stdio(server: ServerConfig, max_line: int, news: RateLimitedLog) -> AsyncIterator[Link]:
+async def open_stdio(server: ServerConfig, max_line: int, news: RateLimitedLog) -> AsyncIterator[Transport]:
     """Start the program and connect to it; on exit end it with everything that it started.
 
     Raises `UpstreamError` (missing) if there is no such program or it cannot be started.
     """
     process = await _start(server)
-    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    pipe, secret = _Pipe(process), os.urandom(8).hex()
-    link = _ChildLink(streams=(from_server, to_server), process=process, secret=secret, carrier=pipe, pipe=pipe)
+    pipe = _Pipe(process)
+    transport = _ChildTransport(requests=pipe, process=process, secret=os.urandom(8).hex())
     try:
         async with background() as tasks:
-            tasks.start_soon(_read_messages, server.key, link, to_session, max_line, news)
-            tasks.start_soon(_write_messages, pipe, from_session)
-            tasks.start_soon(_read_errors, link)
+            tasks.start_soon(_read_messages, server.key, transport, pipe, max_line, news)
+            tasks.start_soon(_read_errors, transport)
             try:
-                yield link
+                yield transport
             finally:
                 with anyio.CancelScope(shield=True):
                     await _end(process)
     finally:
-        for stream in (to_session, from_server, to_server, from_session):
-            stream.close()
         with anyio.CancelScope(shield=True):
             await process.aclose()
 
 
 async def _start(server: ServerConfig) -> Process:
-    ambient = {key: os.environ[key] for key in _AMBIENT if key in os.environ}
-    env = get_default_environment() | ambient | dict(server.env)
+    ambient = {key: os.environ[key] for key in _AMBIENT if not os.environ.get(key, _FUNCTION).startswith(_FUNCTION)}
+    env = ambient | dict(server.env)
     command = _program(server.command or "", env.get("PATH"))
     if command is None:
         raise UpstreamError(
@@ -131,47 +130,54 @@ def _program(command: str, path: str | None) -> str | None:
 
 
 async def _read_messages(
-    key: str,
-    link: _ChildLink,
-    to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    max_line: int,
-    news: RateLimitedLog,
+    key: str, transport: _ChildTransport, pipe: _Pipe, max_line: int, news: RateLimitedLog
 ) -> None:
     reader = LineReader(max_line)
-    assert link.process.stdout is not None  # noqa: S101 - opened with pipes
+    assert transport.process.stdout is not None  # noqa: S101 - opened with pipes
+    hearer = await pipe.hearer()
     with suppress(*_GONE):
-        async for chunk in link.process.stdout:
+        async for chunk in transport.process.stdout:
             for line in reader.feed(chunk):
-                message = too_long(key, line, link, news) if isinstance(line, TooLong) else said(line, link)
+                if isinstance(line, TooLong):
+                    message = too_long(key, line, transport.secret, news)
+                else:
+                    message = read_message(line, transport.secret)
                 if message is not None:
-                    # The stream only until a session is there: its way is longer.
-                    await (link.pipe.hear or to_session.send)(message)
-                elif not isinstance(line, TooLong) and line.strip():
+                    await hearer.hear(message)
+                elif isinstance(line, bytes) and line.strip():
                     report_noise(key, line, "writes text that is not a message to its standard output", news)
     # The exit status usually follows the end of the output within moments; it makes a better message.
     with anyio.move_on_after(0.5):
-        while link.process.returncode is None:
+        while transport.process.returncode is None:
             await anyio.sleep(_POLL)
-    link.closed.set()
-    to_session.close()
+    transport.closed.set()
+    hearer.lost()
 
 
 class _Pipe:
-    """A program's standard input, one line after the other: a `Carrier`, whose answers come among all messages."""
+    """A program's standard input: a `RequestTransport` whose answers come among all messages."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None  # noqa: S101 - opened with pipes
+        self._hearer: Hearer | None = None
+        self._begun = anyio.Event()
         # Its own `send` goes once round the loop for each line.
-        self.hear: Take | None = None
         self._input: asyncio.StreamWriter = process.stdin._stream  # type: ignore[attr-defined]  # noqa: SLF001
 
-    def begin(self, hear: Take) -> None:
-        self.hear = hear
+    def begin(self, hearer: Hearer) -> None:
+        self._hearer = hearer
+        self._begun.set()
 
-    async def carry(self, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take) -> None:  # noqa: ARG002 - a `Carrier`
-        await self.send(message)
+    async def hearer(self) -> Hearer:
+        """Return who gets the messages, once it is there."""
+        await self._begun.wait()
+        assert self._hearer is not None  # noqa: S101 - it was set before
+        return self._hearer
 
-    async def send(self, message: bytes) -> None:
+    async def request(self, _: RequestId, message: bytes, headers: Mapping[str, str], __: Take) -> None:
+        await self.post(message, headers)
+
+    async def post(self, message: bytes, _: Mapping[str, str]) -> None:
         """Send a line when the program has taken those before it, also one whose sender went away meanwhile."""
         await self._input.drain()
         self._input.write(message + b"\n")
@@ -179,19 +185,11 @@ class _Pipe:
             raise anyio.BrokenResourceError
 
 
-async def _write_messages(pipe: _Pipe, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    # Closing the stream wakes whoever goes on sending.
-    with suppress(*_GONE), from_session:
-        async for item in from_session:
-            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await pipe.send(text.encode("utf-8", "replace"))
-
-
-async def _read_errors(link: _ChildLink) -> None:
-    assert link.process.stderr is not None  # noqa: S101 - opened with pipes
+async def _read_errors(transport: _ChildTransport) -> None:
+    assert transport.process.stderr is not None  # noqa: S101 - opened with pipes
     with suppress(*_GONE):
-        async for chunk in link.process.stderr:
-            link.tail.feed(chunk)
+        async for chunk in transport.process.stderr:
+            transport.tail.feed(chunk)
 
 
 async def _end(process: Process) -> None:

@@ -10,23 +10,20 @@ import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import httpx2
 from mcp.shared._httpx_utils import stream_within_origin
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.upstream.explained import explained
-from truename.gateway.upstream.link import Link
-from truename.gateway.upstream.messages import fault, report_noise, said, too_long
+from truename.gateway.upstream.messages import fault, read_message, report_noise, too_long
+from truename.gateway.upstream.transport import Transport
 from truename.gateway.upstream.web import (
     CONNECT,
     FAILURES,
@@ -37,13 +34,14 @@ from truename.gateway.upstream.web import (
 )
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp_types import JSONRPCMessage
+    from collections.abc import Mapping
+
+    from mcp_types import RequestId
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.outside import Outside
+    from truename.gateway.upstream.transport import Hearer, Message, Take
 
 __all__ = ["open_sse"]
 
@@ -53,7 +51,6 @@ _SPARE: Final = 8 * 1024
 _SPARE_SECONDS: Final = 5.0
 # Messages of ours that a server has not taken yet.
 _MOST_UNTAKEN: Final = 1_000
-_GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _STREAM: Final = {"accept": "text/event-stream", "cache-control": "no-store"}
 _POSTED: Final = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 _NO_STREAM: Final = "Check that its address is the one of its SSE stream, and the credentials under headers."
@@ -65,7 +62,7 @@ _Events = AsyncIterator[SentEvent | TooLong]
 @asynccontextmanager
 async def open_sse(
     server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside, *, within: float = math.inf
-) -> AsyncIterator[Link]:
+) -> AsyncIterator[Transport]:
     """Open the server's stream and wait until it says where messages are sent to.
 
     Raises `UpstreamError`: no stream of events at the address, or none that says that within ``startup_timeout``, or
@@ -74,9 +71,6 @@ async def open_sse(
     longest = max((server.timeout or settings.call_timeout, *server.tool_timeouts.values()))
     longest += settings.answer_timeout + 60
     inner = outside.transport(server)
-    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    link = Link(streams=(from_server, to_server), secret=os.urandom(8).hex(), is_old=True)
     async with (
         httpx2.AsyncClient(
             transport=_Bodiless(inner),
@@ -85,16 +79,13 @@ async def open_sse(
         ) as client,
         AsyncExitStack() as stack,
         background() as tasks,
-        to_session,
-        from_server,
-        to_server,
-        from_session,
     ):
         address, events = await _opened(server, settings, min(within, settings.startup_timeout), client, stack)
-        wire = _Wire(server.key, link, to_session, news)
-        tasks.start_soon(wire.read, events)
-        tasks.start_soon(_Outgoing(wire, client, address, tasks).write, from_session)
-        yield link
+        secret = os.urandom(8).hex()
+        requests = _SseRequests(server.key, secret, client, address, news)
+        transport = Transport(requests=requests, secret=secret, is_old=True)
+        tasks.start_soon(requests.read, events, transport.closed)
+        yield transport
 
 
 async def _opened(
@@ -192,76 +183,61 @@ async def _read_out(response: httpx2.Response) -> None:
                 return
 
 
-@dataclass(frozen=True)
-class _Wire:
-    """What the server sends, on its way to the session."""
+class _SseRequests:
+    """A `RequestTransport`: each message is sent by a request of its own, and all answers come on the one stream."""
 
-    key: str
-    link: Link
-    to_session: MemoryObjectSendStream[SessionMessage | Exception]
-    log: RateLimitedLog
+    def __init__(self, key: str, secret: str, client: httpx2.AsyncClient, address: str, news: RateLimitedLog) -> None:
+        self._key = key
+        self._secret = secret
+        self._client = client
+        self._address = address
+        self._log = news
+        self._hearer: Hearer | None = None
+        self._begun = anyio.Event()
+        self._untaken = anyio.Semaphore(_MOST_UNTAKEN)
 
-    async def read(self, events: _Events) -> None:
-        """Pass messages on until the stream ends; that closes the link."""
-        with suppress(httpx2.TransportError, *_GONE):
+    def begin(self, hearer: Hearer) -> None:
+        """Learn to whom the messages of the stream are given."""
+        self._hearer = hearer
+        self._begun.set()
+
+    async def read(self, events: _Events, closed: anyio.Event) -> None:
+        """Pass messages on until the stream ends; that closes the transport."""
+        await self._begun.wait()
+        assert self._hearer is not None  # noqa: S101 - it was set before
+        with suppress(httpx2.TransportError):
             async for event in events:
                 if (message := self._message(event)) is not None:
-                    await self.to_session.send(message)
-        self.link.closed.set()
-        self.to_session.close()
+                    await self._hearer.hear(message)
+        closed.set()
+        self._hearer.lost()
 
-    def _message(self, event: SentEvent | TooLong) -> SessionMessage | None:
+    def _message(self, event: SentEvent | TooLong) -> Message | None:
         if isinstance(event, TooLong):
-            return too_long(self.key, event, self.link, self.log)
+            return too_long(self._key, event, self._secret, self._log)
         if event.kind != b"message" or not event.text:
             return None
-        message = said(event.text, self.link)
+        message = read_message(event.text, self._secret)
         if message is None:
-            report_noise(self.key, event.text, "sent an event that is not a message", self.log)
+            report_noise(self._key, event.text, "sent an event that is not a message", self._log)
         return message
 
-    async def answer(self, message: SessionMessage) -> None:
-        """Answer a request in place of the server."""
-        with suppress(*_GONE):
-            await self.to_session.send(message)
+    async def request(self, number: RequestId, message: bytes, _: Mapping[str, str], __: Take) -> Message | None:
+        """Send a request; an error answers it if it could not be sent."""
+        wrong = await self._posted(message)
+        return None if wrong is None else fault(self._secret, number, *wrong)
 
+    async def post(self, message: bytes, _: Mapping[str, str]) -> None:
+        """Send a message that is not answered."""
+        await self._posted(message)
 
-@dataclass(frozen=True)
-class _Outgoing:
-    """What the session sends, each message by a request of its own."""
-
-    wire: _Wire
-    client: httpx2.AsyncClient
-    address: str
-    tasks: TaskGroup
-    places: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(_MOST_UNTAKEN))
-
-    async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Send messages until there are no more. None waits for another, but for the one that opens the session."""
-        with suppress(*_GONE):
-            async for item in from_session:
-                await self.places.acquire()
-                if isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/initialized":
-                    with anyio.move_on_after(CONNECT):
-                        await self._send(item.message)
-                else:
-                    self.tasks.start_soon(self._send, item.message)
-
-    async def _send(self, message: JSONRPCMessage) -> None:
-        try:
-            wrong = await self._posted(message)
-        finally:
-            self.places.release()
-        if wrong is not None and isinstance(message, JSONRPCRequest):
-            await self.wire.answer(fault(self.wire.link, message.id, *wrong))
-
-    async def _posted(self, message: JSONRPCMessage) -> tuple[str, str] | None:
+    async def _posted(self, body: bytes) -> tuple[str, str] | None:
         """Send a message; return what went wrong, if something did."""
-        body = message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace")
         try:
-            async with stream_within_origin(
-                self.client, "POST", self.address, content=body, headers=_POSTED
-            ) as response:
+            async with (
+                self._untaken,
+                stream_within_origin(self._client, "POST", self._address, content=body, headers=_POSTED) as response,
+            ):
                 if response.is_success:
                     return None
                 if response.status_code == HTTPStatus.NOT_FOUND:

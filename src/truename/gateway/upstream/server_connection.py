@@ -13,8 +13,9 @@ from mcp_types import METHOD_NOT_FOUND, Tool
 from pydantic import ValidationError
 
 from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.marking import fault_of
 from truename.gateway.protocol.schemas import unreadable
-from truename.gateway.protocol.sdk import MCPError, fault_of
+from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.turns import in_slices
 from truename.gateway.protocol.writable import DEEPEST, is_deeper
 from truename.gateway.upstream.explained import explained
@@ -23,18 +24,18 @@ from truename.gateway.upstream.lists import KINDS, Lists
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from mcp.shared.dispatcher import ProgressFnT
     from pydantic import BaseModel
 
     from truename.config import Settings
-    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.protocol.sdk import OnProgress
     from truename.gateway.questions.elicitation import Asker
     from truename.gateway.questions.places import Seat
     from truename.gateway.rate_limited_log import RateLimitedLog
-    from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.lists import Kind
+    from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream.transport import Transport
 
-__all__ = ["Definition", "Exchange", "unusable"]
+__all__ = ["Definition", "ServerConnection", "unusable"]
 
 Definition = Mapping[str, Any]
 
@@ -44,13 +45,15 @@ _UNSURE: Final = "Whether the call took effect is unknown; check before you repe
 _SEE: Final = "Start it by hand to see why."
 
 
-class Exchange:
+class ServerConnection:
     """Requests over one connection. Errors that the server sent stay `MCPError`; all else is `UpstreamError`."""
 
-    def __init__(self, key: str, link: Link, session: RawSession, news: RateLimitedLog, limits: Settings) -> None:
+    def __init__(
+        self, key: str, transport: Transport, session: ServerSession, news: RateLimitedLog, limits: Settings
+    ) -> None:
         self._log = news
         self._key = key
-        self._link = link
+        self._transport = transport
         self._session = session
         self._max_tools = limits.max_tools
         self._others_timeout = limits.startup_timeout / 5
@@ -60,7 +63,7 @@ class Exchange:
     @property
     def closed(self) -> bool:
         """Whether the connection is known to be gone."""
-        return self._link.closed.is_set()
+        return self._transport.closed.is_set()
 
     @property
     def modern(self) -> bool:
@@ -173,7 +176,7 @@ class Exchange:
         *,
         timeout: float,
         capabilities: Mapping[str, Any],
-        on_progress: ProgressFnT | None,
+        on_progress: OnProgress | None,
         asker: Asker | None = None,
         seat: Seat | None = None,
     ) -> dict[str, Any]:
@@ -249,10 +252,10 @@ class Exchange:
 
     def _explained(self, error: MCPError, remedy: str) -> UpstreamError | None:
         """Say what went wrong with the connection; None for an error that the server itself sent."""
-        if found := fault_of(error, self._link.secret):
+        if found := fault_of(error, self._transport.secret):
             return self._with_output(explained(self._key, *found, remedy))
         if self.closed:
-            return self._fault("lost", f"{self._link.ending()} before it answered", remedy)
+            return self._fault("lost", f"{self._transport.ending()} before it answered", remedy)
         if self._session.is_lost:
             return self._with_output(explained(self._key, "lost", "", remedy))
         return None
@@ -266,7 +269,7 @@ class Exchange:
 
     def _with_output(self, error: UpstreamError) -> UpstreamError:
         if error.kind in {"ended", "lost", "protocol"}:
-            error.output = self._link.tail.lines()
+            error.output = self._transport.tail.lines()
         return error
 
 

@@ -1,36 +1,26 @@
-"""An upstream server over streamable HTTP, such that one broken exchange never takes another with it.
+"""Requests to a server through a library client: for proxies, redirects and credentials that are asked for.
 
-Inside the SDK an exception of one request ends the task group that all requests of the connection share. So this
-transport never lets one out: whatever goes wrong becomes a JSON-RPC error that answers that one request.
+Whatever goes wrong becomes a JSON-RPC error that answers that one request.
 """
 
 from __future__ import annotations
 
-import math
-import os
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-import anyio
 import httpx2
 
-from truename.gateway.protocol.marking import marked_client, transport_fault
-from truename.gateway.questions.origins import RequestOrigins
+from truename.gateway.protocol.marking import transport_fault
 from truename.gateway.upstream.connections import Connections
-from truename.gateway.upstream.link import Link
-from truename.gateway.upstream.posts import Posts
 from truename.gateway.upstream.web import (
     ASKED,
-    CONNECT,
     EMPTY,
     FAILURES,
     MESSAGE,
     SESSION_HEADER,
+    STATUS,
     WholeBody,
     failure,
-    headers_for,
     judged,
     misleading,
     moved,
@@ -42,36 +32,12 @@ from truename.gateway.upstream.web import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from truename.config import ServerConfig
-    from truename.gateway.upstream.outside import Outside
+    from truename.gateway.questions.origins import RequestOrigins
 
-__all__ = ["Contained", "open_http"]
 
-_FOLLOW_PAUSE: Final = 1.0
+__all__ = ["Contained"]
+
 _MOST_MOVES: Final = 5
-# How the handshake is refused by who knows only the old transport.
-_OUTDATED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
-
-
-@asynccontextmanager
-async def open_http(server: ServerConfig, max_body: int, call_timeout: float, outside: Outside) -> AsyncIterator[Link]:
-    """Open a channel to the server's address; nothing is sent yet."""
-    secret, url, origins = os.urandom(8).hex(), server.url or "", RequestOrigins()
-    # Longer than a call may take: the SDK goes on reading an answer that nobody waits for any more.
-    timeout = httpx2.Timeout(CONNECT, read=call_timeout + 60)
-    contained = Contained(outside.transport(server), secret, max_body, origins)
-    async with (
-        httpx2.AsyncClient(
-            transport=contained,
-            timeout=timeout,
-            headers=headers_for(server.headers),
-        ) as client,
-        marked_client(url, client, secret=secret, max_event=max_body) as streams,
-    ):
-        link = Link(
-            streams=streams, secret=secret, origins=origins, outdated=contained.outdated, listens=contained.listens
-        )
-        yield replace(link, carrier=Posts(link, url, client, contained, max_body))
 
 
 class _TooLarge(Exception):
@@ -86,11 +52,8 @@ class Contained(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._secret = secret
         self._max_body = max_body
-        self.outdated, self.listens = anyio.Event(), anyio.Event()
-        self.session: str | None = None
         # The connections themselves, where nothing has to be added to requests.
         self.connections = inner if isinstance(inner, Connections) else None
-        self._follow_at = -math.inf
 
     def watch(self, number: str | int) -> Callable[[bytes], None]:
         """Return what has to see the stream of a request's response."""
@@ -98,30 +61,20 @@ class Contained(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request and return what answers it, in any case."""
-        if request.method == "GET" and ASKED not in request.extensions:
-            await self._rest()
         try:
             response = await self._sent(request)
         except FAILURES as error:
             return self._fault(*failure(error))
         asked = _request_id(request)
         if request.method != "POST":
-            self.listens.set()
             return _streamed(response, None if asked is None else self._origins.watch(asked))
-        if SESSION_HEADER in response.headers and response.is_success and _is_handshake(request):
-            self.session = response.headers[SESSION_HEADER]
         if asked is not None and (fault := _unanswered(response)) is not None:
             await response.aclose()
             return self._fault(*fault)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/event-stream" and response.is_success:
             return _streamed(response, None if asked is None else self._origins.watch(asked))
-        answer = await self._whole(response, kind, asked, request.headers.get(SESSION_HEADER))
-        if response.status_code in _OUTDATED and _is_handshake(request):
-            is_own = answer.status_code == response.status_code and "jsonrpc" in (object_in(answer.content) or {})
-            if not is_own:
-                self.outdated.set()
-        return answer
+        return await self._whole(response, kind, asked, request.headers.get(SESSION_HEADER))
 
     async def _whole(
         self, response: httpx2.Response, kind: str, asked: str | int | None, session: str | None
@@ -138,7 +91,7 @@ class Contained(httpx2.AsyncBaseTransport):
         status = response.status_code
         found = judged(body, status, response.reason_phrase, kind, asked, has_session=session is not None)
         if not isinstance(found, WholeBody):
-            return self._fault(*found)
+            return self._fault(*found, status=status)
         told = {**response.extensions, MESSAGE: found.message}
         return httpx2.Response(status, headers=unframed(response), content=found.body, extensions=told)
 
@@ -155,11 +108,6 @@ class Contained(httpx2.AsyncBaseTransport):
             )
         return await self._inner.handle_async_request(request)
 
-    async def _rest(self) -> None:
-        """Wait before the session's own stream is opened again: a server may end it at once, and ask for no delay."""
-        await anyio.sleep(max(0.0, self._follow_at - anyio.current_time()))
-        self._follow_at = anyio.current_time() + _FOLLOW_PAUSE
-
     async def _body(self, response: httpx2.Response) -> bytes:
         body = bytearray()
         async for chunk in response.aiter_raw():
@@ -168,10 +116,10 @@ class Contained(httpx2.AsyncBaseTransport):
                 raise _TooLarge
         return bytes(body)
 
-    def _fault(self, kind: str, detail: str) -> httpx2.Response:
+    def _fault(self, kind: str, detail: str, *, status: int = HTTPStatus.BAD_GATEWAY) -> httpx2.Response:
         error = {"code": -32000, "message": detail, "data": transport_fault(self._secret, kind, detail)}
         message = {"jsonrpc": "2.0", "id": None, "error": error}
-        return httpx2.Response(HTTPStatus.BAD_GATEWAY, json=message, extensions={MESSAGE: message})
+        return httpx2.Response(HTTPStatus.BAD_GATEWAY, json=message, extensions={MESSAGE: message, STATUS: status})
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -205,10 +153,6 @@ def _streamed(response: httpx2.Response, watch: Callable[[bytes], None] | None =
         stream=_Quiet(response, watch),
         extensions=response.extensions,
     )
-
-
-def _is_handshake(request: httpx2.Request) -> bool:
-    return (object_in(request.content) or {}).get("method") == "initialize"
 
 
 def _request_id(request: httpx2.Request) -> str | int | None:

@@ -1,0 +1,278 @@
+"""The parameters of the requests that clients send, by version and method, and the check of them.
+
+Source: the schemas of MCP 2025-11-25, which has the requests of every handshake version, and of MCP 2026-07-28. What a
+schema leaves open, or does not know, is left open here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from truename.gateway.protocol.specification import is_modern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["METHODS", "has_method", "wrong_params"]
+
+_Object = dict[str, Any]
+_Text = str | None
+_Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    """A JSON object, whose keys are in camelCase."""
+
+
+class _Icon(_Shape):
+    src: str
+    mime_type: _Text = None
+    sizes: list[str] | None = None
+
+
+class _Implementation(_Shape):
+    name: str
+    version: str
+    title: _Text = None
+    description: _Text = None
+    website_url: _Text = None
+    icons: list[_Icon] | None = None
+
+
+class _Modes(_Shape):
+    """The members of ``elicitation`` and ``sampling``."""
+
+    form: _Object | None = None
+    url: _Object | None = None
+    context: _Object | None = None
+    tools: _Object | None = None
+
+
+class _Roots(_Shape):
+    list_changed: bool | None = None
+
+
+class _TaskRequests(_Shape):
+    elicitation: _Object | None = None
+    sampling: _Object | None = None
+
+
+class _Tasks(_Shape):
+    cancel: _Object | None = None
+    list: _Object | None = None
+    requests: _TaskRequests | None = None
+
+
+class _Capabilities(_Shape):
+    elicitation: _Modes | None = None
+    sampling: _Modes | None = None
+    roots: _Roots | None = None
+    experimental: dict[str, _Object] | None = None
+    tasks: _Tasks | None = None
+
+
+class _StatelessCapabilities(_Shape):
+    elicitation: _Modes | None = None
+    sampling: _Modes | None = None
+    roots: _Object | None = None
+    experimental: dict[str, _Object] | None = None
+    extensions: dict[str, _Object] | None = None
+
+
+class _Meta(_Shape):
+    progress_token: str | int | None = None
+
+
+def _in_meta(field: str) -> str:
+    first, *more = field.split("_")
+    name = "".join((first, *(word.capitalize() for word in more)))
+    return name if name == "progressToken" else f"io.modelcontextprotocol/{name}"
+
+
+class _Envelope(_Shape, rename=_in_meta):
+    """What a request of 2026-07-28 says of its sender, in ``_meta``."""
+
+    protocol_version: str
+    client_capabilities: _StatelessCapabilities
+    client_info: _Implementation | None = None
+    log_level: _Level | None = None
+    progress_token: str | int | None = None
+
+
+class _Params(_Shape):
+    meta: _Meta | None = msgspec.field(default=None, name="_meta")
+
+
+class _Page(_Params):
+    cursor: _Text = None
+
+
+class _Named(_Params, kw_only=True):
+    name: str
+
+
+class _Task(_Shape):
+    ttl: int | None = None
+
+
+class _Call(_Named, kw_only=True):
+    arguments: _Object | None = None
+    task: _Task | None = None
+
+
+class _Prompt(_Named, kw_only=True):
+    arguments: dict[str, str] | None = None
+
+
+class _Resource(_Params, kw_only=True):
+    uri: str
+
+
+class _LogLevel(_Params, kw_only=True):
+    level: _Level
+
+
+class _Initialize(_Params, kw_only=True):
+    protocol_version: str
+    capabilities: _Capabilities
+    client_info: _Implementation
+
+
+class _PromptReference(_Shape, tag_field="type", tag="ref/prompt"):
+    name: str
+    title: _Text = None
+
+
+class _ResourceReference(_Shape, tag_field="type", tag="ref/resource"):
+    uri: str
+
+
+class _Argument(_Shape):
+    name: str
+    value: str
+
+
+class _Context(_Shape):
+    arguments: dict[str, str] | None = None
+
+
+class _Completion(_Params, kw_only=True):
+    ref: _PromptReference | _ResourceReference
+    argument: _Argument
+    context: _Context | None = None
+
+
+class _Stateless(_Shape, kw_only=True):
+    meta: _Envelope = msgspec.field(name="_meta")
+
+
+class _StatelessPage(_Stateless, kw_only=True):
+    cursor: _Text = None
+
+
+class _Rounds(_Stateless, kw_only=True):
+    """A request that a server may answer with a question."""
+
+    input_responses: dict[str, _Object] | None = None
+    request_state: _Text = None
+
+
+class _StatelessCall(_Rounds, kw_only=True):
+    name: str
+    arguments: _Object | None = None
+
+
+class _StatelessPrompt(_Rounds, kw_only=True):
+    name: str
+    arguments: dict[str, str] | None = None
+
+
+class _StatelessResource(_Rounds, kw_only=True):
+    uri: str
+
+
+class _StatelessCompletion(_Stateless, kw_only=True):
+    ref: _PromptReference | _ResourceReference
+    argument: _Argument
+    context: _Context | None = None
+
+
+class _Notifications(_Shape):
+    tools_list_changed: bool | None = None
+    prompts_list_changed: bool | None = None
+    resources_list_changed: bool | None = None
+    resource_subscriptions: list[str] | None = None
+
+
+class _Listen(_Stateless, kw_only=True):
+    notifications: _Notifications
+
+
+_HANDSHAKE: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "initialize": _Initialize,
+    "ping": _Params,
+    "tools/list": _Page,
+    "tools/call": _Call,
+    "prompts/list": _Page,
+    "prompts/get": _Prompt,
+    "resources/list": _Page,
+    "resources/templates/list": _Page,
+    "resources/read": _Resource,
+    "resources/subscribe": _Resource,
+    "resources/unsubscribe": _Resource,
+    "completion/complete": _Completion,
+    "logging/setLevel": _LogLevel,
+}
+_STATELESS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "server/discover": _Stateless,
+    "subscriptions/listen": _Listen,
+    "tools/list": _StatelessPage,
+    "tools/call": _StatelessCall,
+    "prompts/list": _StatelessPage,
+    "prompts/get": _StatelessPrompt,
+    "resources/list": _StatelessPage,
+    "resources/templates/list": _StatelessPage,
+    "resources/read": _StatelessResource,
+    "completion/complete": _StatelessCompletion,
+}
+METHODS: Final[frozenset[str]] = frozenset((*_HANDSHAKE, *_STATELESS))
+"""The methods that some version of the protocol has."""
+
+_ACTIONS: Final = ("accept", "decline", "cancel")
+
+
+def has_method(version: str, method: str) -> bool:
+    """Return whether a version has a method for clients.
+
+    >>> has_method("2025-11-25", "ping"), has_method("2026-07-28", "ping")
+    (True, False)
+    """
+    return method in (_STATELESS if is_modern(version) else _HANDSHAKE)
+
+
+def wrong_params(version: str, method: str, params: Mapping[str, Any] | None) -> str | None:
+    """Return what is wrong with the parameters of a request, None if they are as the version's schema has them.
+
+    >>> wrong_params("2025-11-25", "tools/call", {"name": 5})
+    'Expected `str`, got `int` - at `$.name`'
+    """
+    shape, said = (_STATELESS if is_modern(version) else _HANDSHAKE)[method], dict(params or {})
+    if isinstance(said.get("arguments"), msgspec.Raw):
+        # That it is an object was seen when it came.
+        del said["arguments"]
+    try:
+        msgspec.convert(said, shape)
+    except msgspec.ValidationError as problem:
+        return str(problem)
+    answers = said.get("inputResponses") if issubclass(shape, _Rounds) else None
+    wrong = next((key for key, one in (answers or {}).items() if not _is_answer(one)), None)
+    return None if wrong is None else f"Not an answer to a request for input - at `$.inputResponses[{wrong!r}]`"
+
+
+def _is_answer(value: _Object) -> bool:
+    """Return whether an object is the result of elicitation/create, roots/list or sampling/createMessage."""
+    if value.get("action") in _ACTIONS:
+        return isinstance(value.get("content"), dict | None)
+    return isinstance(value.get("roots"), list) or {"role", "model", "content"} <= value.keys()

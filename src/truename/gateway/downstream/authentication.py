@@ -12,16 +12,17 @@ from starlette.responses import JSONResponse, Response
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.gateway.background import background
+from truename.gateway.http.response_stream import ABORT
 from truename.gateway.protocol.callers import let_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from starlette.types import ASGIApp, Scope
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
-__all__ = ["AuthenticationMiddleware"]
+__all__ = ["AuthenticationMiddleware", "OpenRequest"]
 
 CHECK_INTERVAL: Final = 1.0
 _LISTEN: Final = (b"mcp-method", b"subscriptions/listen")
@@ -45,7 +46,7 @@ class AuthenticationMiddleware:
         self._resource = resource
         self._pages = pages
         self._is_page = is_page
-        self._open: set[_OpenRequest] = set()
+        self._open: set[OpenRequest] = set()
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -80,23 +81,31 @@ class AuthenticationMiddleware:
 
     @contextmanager
     def holding(
-        self, admission: Authenticated, scope: Scope, leads_here: Callable[[], bool] = lambda: True
-    ) -> Iterator[None]:
-        """Have a request answered in this block, for as long as whoever sent it is let in.
+        self, admission: Authenticated, scope: Scope, send: Send, leads_here: Callable[[], bool] = lambda: True
+    ) -> Iterator[OpenRequest | None]:
+        """Have a request answered in this block, for as long as whoever sent it is let in; None if that is for ever.
 
         A stream ends, too, when its address leads who opened it elsewhere: what is told there is for others now.
         """
         is_stream = scope["method"] == "GET" or _LISTEN in scope["headers"]
         if admission.is_lasting and not is_stream:
-            yield
+            yield None
             return
         with anyio.CancelScope() as cancel:
-            one = _OpenRequest(admission, cancel, is_stream, leads_here)
+            one = OpenRequest(admission, cancel, is_stream, leads_here, send)
             self._open.add(one)
             try:
-                yield
+                yield one
             finally:
                 self._open.discard(one)
+
+    async def end(self, request: OpenRequest, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request that was broken off; within its response, the connection is closed."""
+        answer = await self.admit(scope)
+        if isinstance(answer, Response) and not request.has_begun:
+            await answer(scope, receive, send)
+        elif ABORT in scope:
+            scope[ABORT]()
 
     async def _watch(self) -> None:
         while True:
@@ -106,16 +115,29 @@ class AuthenticationMiddleware:
                 one.cancel.cancel()
 
 
-@dataclass(frozen=True, eq=False)
-class _OpenRequest:
+@dataclass(eq=False)
+class OpenRequest:
     """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
 
     admission: Authenticated
     cancel: anyio.CancelScope
     is_stream: bool
     leads_here: Callable[[], bool]
+    to_client: Send
+    has_begun: bool = False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response."""
+        self.has_begun = True
+        await self.to_client(message)
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether it ended because whoever sent it is no longer let in."""
+        return self.cancel.cancelled_caught
 
     def is_over(self, now: float) -> bool:
+        """Tell whether whoever sent it is no longer let in."""
         until = self.admission.until
         is_late = self.is_stream and ((until is not None and now >= until) or not self.leads_here())
         return is_late or not self.admission.stands()

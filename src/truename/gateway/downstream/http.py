@@ -124,8 +124,10 @@ class HttpApp:
         registry = self._gateway.registry
         left = answering(scope, registry.drain_tracker, registry.settings.server_name)
         leads_here = partial(self._leads, admission.principal, path, endpoint)
-        with left, self._authentication.holding(admission, scope, leads_here):
-            await self._paths.serve(endpoint, scope, receive, send)
+        with left, self._authentication.holding(admission, scope, send, leads_here) as held:
+            await self._paths.serve(endpoint, scope, receive, send if held is None else held.send)
+        if held is not None and held.is_broken_off:
+            await self._authentication.end(held, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""

@@ -82,6 +82,9 @@ class Audience:
 
     def join(self, connection: ClientConnection) -> None:
         """Have a session told, until it ends."""
+        if connection in self._sessions:
+            # Its client repeats the handshake.
+            return
         self._sessions.add(connection)
         connection.exit_stack.callback(self._sessions.discard, connection)
 

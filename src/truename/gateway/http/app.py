@@ -158,8 +158,10 @@ class HttpApp:
                 await self._endpoints.serve(endpoint, scope, receive, send)
                 return
             leads_here = partial(self._leads, admission.principal, path, endpoint)
-            with self._authentication.holding(admission, scope, leads_here):
-                await self._endpoints.serve(endpoint, scope, receive, send)
+            with self._authentication.holding(admission, scope, send, leads_here) as held:
+                await self._endpoints.serve(endpoint, scope, receive, held.send)
+        if held.is_broken_off:
+            await self._authentication.end(held, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:
         """Tell whether a path still leads somebody to an endpoint: who is in which profile may be said anew."""

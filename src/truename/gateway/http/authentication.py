@@ -12,16 +12,17 @@ from starlette.responses import JSONResponse, Response
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.gateway.background import LoopTurn, background
+from truename.gateway.http.response_stream import ABORT
 from truename.gateway.protocol.callers import header_of, let_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
 
-__all__ = ["AuthenticationMiddleware", "is_stream"]
+__all__ = ["AuthenticationMiddleware", "OpenRequest", "is_stream"]
 
 CHECK_INTERVAL: Final = 1.0
 _METHOD: Final = b"mcp-method"
@@ -35,7 +36,7 @@ class AuthenticationMiddleware:
     def __init__(self, authenticators: Authenticators, resource: ProtectedResource) -> None:
         self._authenticators = authenticators
         self._resource = resource
-        self._open: set[_OpenRequest] = set()
+        self._open: set[OpenRequest] = set()
         self._turn = LoopTurn()
         self._are_open = False
 
@@ -77,19 +78,27 @@ class AuthenticationMiddleware:
 
     @contextmanager
     def holding(
-        self, admission: Authenticated, scope: Scope, leads_here: Callable[[], bool] = lambda: True
-    ) -> Iterator[None]:
+        self, admission: Authenticated, scope: Scope, send: Send, leads_here: Callable[[], bool] = lambda: True
+    ) -> Iterator[OpenRequest]:
         """Have a request answered in this block, for as long as its sender stays authenticated.
 
         A stream ends, too, when its address leads its client elsewhere: what is told there is for others now.
         """
         with anyio.CancelScope() as cancel:
-            one = _OpenRequest(admission, cancel, is_stream(scope), leads_here)
+            one = OpenRequest(admission, cancel, is_stream(scope), leads_here, send)
             self._open.add(one)
             try:
-                yield
+                yield one
             finally:
                 self._open.discard(one)
+
+    async def end(self, request: OpenRequest, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request that was broken off; within its response, the connection is closed."""
+        answer = await self.admit(scope)
+        if isinstance(answer, Response) and not request.has_begun:
+            await answer(scope, receive, send)
+        elif ABORT in scope:
+            scope[ABORT]()
 
     async def _watch(self) -> None:
         while True:
@@ -104,16 +113,29 @@ def is_stream(scope: Scope) -> bool:
     return scope["method"] == "GET" or header_of(scope, _METHOD) == _LISTEN
 
 
-@dataclass(frozen=True, eq=False)
-class _OpenRequest:
+@dataclass(eq=False)
+class OpenRequest:
     """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
 
     admission: Authenticated
     cancel: anyio.CancelScope
     is_stream: bool
     leads_here: Callable[[], bool]
+    to_client: Send
+    has_begun: bool = False
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response."""
+        self.has_begun = True
+        await self.to_client(message)
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether it ended because whoever sent it is no longer let in."""
+        return self.cancel.cancelled_caught
 
     def is_over(self, now: float) -> bool:
+        """Tell whether whoever sent it is no longer let in."""
         until = self.admission.until
         is_late = self.is_stream and ((until is not None and now >= until) or not self.leads_here())
         return is_late or not self.admission.stands()

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_types import InitializeRequestParams
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from truename.auth.vault import decrypt, encrypt
+from truename.gateway.mcp.methods import negotiated
+from truename.gateway.protocol.sdk import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,11 +61,9 @@ def handshake_of(message: Mapping[str, Any]) -> Handshake | None:
     if message.get("method") != "initialize":
         return None
     try:
-        client = InitializeRequestParams.model_validate(message.get("params") or {}, by_name=False)
-    except ValidationError:
+        return Handshake(*negotiated(message.get("params")))
+    except (ValidationError, MCPError):
         return None
-    wanted = client.protocol_version
-    return Handshake(wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION, client)
 
 
 class SessionIds:
@@ -117,7 +117,6 @@ class SessionIds:
 def _plain(handshake: Handshake, now: float, lasts: float) -> Iterator[bytes]:
     """Give what is sealed: all that the client said, then less of who it is, which nothing but reports need."""
     said = handshake.client.model_dump(by_alias=True, mode="json", exclude_none=True)
-    said.pop("_meta", None)
     yield _packed(handshake.version, now, lasts, said)
     info = said.get("clientInfo", {})
     named = {key: info[key] for key in ("name", "version") if key in info}

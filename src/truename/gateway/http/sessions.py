@@ -9,6 +9,7 @@ import asyncio
 import json
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +19,17 @@ from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 from truename.gateway.background import begin
 from truename.gateway.drain import count_on
 from truename.gateway.http.replay import STANDALONE, StoredEvent
-from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
+from truename.gateway.http.response_stream import (
+    ABORT,
+    EventWriter,
+    ResponseStream,
+    send_events,
+    send_json,
+    send_nothing,
+)
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import answer_to, encode, error
+from truename.gateway.mcp.messages import IN_USE, answer_to, encode, error, is_id
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.callers import header_of
 from truename.gateway.quota import whose
@@ -29,10 +37,11 @@ from truename.gateway.quota import whose
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
+    from mcp_types import RequestId
     from starlette.requests import HTTPConnection
     from starlette.types import Receive, Scope, Send
 
-    from truename.gateway.http.replay import Position, Replay
+    from truename.gateway.http.replay import Key, Position, Replay
     from truename.gateway.http.session_ids import Handshake
     from truename.gateway.http.session_record import SessionRecord
     from truename.gateway.quota import Share
@@ -57,7 +66,6 @@ _BITS: Final = 40
 # The code of the SDKs for a request that its client cancelled (MCP has none).
 _REQUEST_CANCELLED: Final = -32800
 _MOST_LOST: Final = 1_000
-_LONGEST_NUMBER: Final = 17
 _ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
 _NOT_FOUND: Final = "Session not found"
 _FULL: Final = "Too many open sessions"
@@ -109,20 +117,23 @@ class Session:
         self.requests = PendingRequests(first)
         self.connection = ClientConnection(Channel(self._tell, self.requests))
         self.events = replay.session(self._is_live)
-        self.streams: dict[str, ResponseStream] = {}
+        # The requests that are being answered; `cancel` and the end of the session break them off.
+        self.running: dict[RequestId, anyio.CancelScope] = {}
+        self.streams: dict[Key, ResponseStream] = {}
+        # The connections that go on with streams, by the number of the stream.
+        self.followers: dict[int, EventWriter] = {}
         # Of another process: requests whose clients were told that they are lost.
-        self.lost: set[str] = set()
+        self.lost: set[RequestId] = set()
         self.on_listening: Callable[[], object] | None = None
         self.open_requests = 0
         self.last_use = 0.0
         # Ends the session when it is not used for long.
         self.expiry: asyncio.TimerHandle | None = None
         self.is_over = False
-        self._running: dict[str, list[anyio.CancelScope]] = {}
         self._listener: tuple[EventWriter, anyio.CancelScope] | None = None
 
-    def _is_live(self, key: str) -> bool:
-        return key in self.streams or (key == STANDALONE and self._listener is not None)
+    def _is_live(self, key: Key) -> bool:
+        return key in self.streams or (key is STANDALONE and self._listener is not None)
 
     @property
     def is_listening(self) -> bool:
@@ -135,23 +146,9 @@ class Session:
         if self._listener is not None:
             await self._listener[0].write(event.text, event.id)
 
-    @contextmanager
-    def running(self, id: object) -> Iterator[anyio.CancelScope]:
-        """Run a request in this block, which `cancel` and the end of the session break off."""
-        key = str(id)
-        with anyio.CancelScope() as scope:
-            scopes = self._running.setdefault(key, [])
-            scopes.append(scope)
-            try:
-                yield scope
-            finally:
-                scopes.remove(scope)
-                if not scopes and self._running.get(key) is scopes:
-                    del self._running[key]
-
     def cancel(self, id: object) -> None:
         """Break off a request that the client cancels."""
-        for scope in self._running.get(str(id), ()):
+        if is_id(id) and (scope := self.running.get(id)) is not None:
             scope.cancel()
 
     @contextmanager
@@ -165,9 +162,9 @@ class Session:
                 if self._listener is own:
                     self._listener = None
 
-    async def detach(self, key: str) -> None:
-        """End the connection on which a stream is sent: another goes on with it."""
-        if key == STANDALONE:
+    async def detach(self, key: Key) -> None:
+        """End the connection on which a stream is sent, without waiting for its client: another goes on with it."""
+        if key is STANDALONE:
             if self._listener is not None:
                 listener, self._listener = self._listener, None
                 listener[1].cancel()
@@ -182,9 +179,8 @@ class Session:
             self.expiry.cancel()
         self.requests.close()
         self.events.close()
-        for scopes in list(self._running.values()):
-            for scope in scopes:
-                scope.cancel()
+        for scope in self.running.values():
+            scope.cancel()
         if self._listener is not None:
             self._listener[1].cancel()
 
@@ -283,7 +279,7 @@ class Sessions:
             elif last := header(scope, _LAST_EVENT):
                 await self._replayed(session, last, scope, receive, send)
             else:
-                await self._listen(session, receive, send)
+                await self._listen(session, scope, receive, send)
 
     async def delete(self, principal: Principal, scope: Scope, send: Send) -> None:
         """End a session for good."""
@@ -410,21 +406,27 @@ class Sessions:
 
     async def _respond(self, session: Session, message: Message, http: HTTPConnection, send: Send) -> bool:
         """Answer a request; return whether the answer was a result."""
-        id, key, params = message["id"], str(message["id"]), message.get("params")
+        id, params = message["id"], message.get("params")
+        if id in session.running:
+            # Under this id the client waits for another answer.
+            await _refuse(send, IN_USE, HTTPStatus.BAD_REQUEST, session)
+            return False
         version = header(http.scope, _VERSION) or session.connection.protocol_version
         stream = ResponseStream(
             send,
             session.headers,
             events=session.events,
-            key=key,
+            key=id,
             tells_place=version >= _RESUMABLE,
-            on_begin=lambda: session.streams.__setitem__(key, stream),
+            on_begin=partial(session.streams.__setitem__, id),
+            abort=http.scope.get(ABORT),
         )
         channel = Channel(stream.write, session.requests, progress_token=progress_token(params))
         request = Request(message["method"], params, id, session.connection, channel, http)
         stream.stream_after(PATIENCE)
         try:
-            with session.running(id) as scope:
+            with anyio.CancelScope() as scope:
+                session.running[id] = scope
                 answer = await answer_to(id, self._answer(request))
             if scope.cancelled_caught:
                 code, text = (
@@ -438,15 +440,16 @@ class Sessions:
         finally:
             channel.close()
             stream.close()
-            if session.streams.get(key) is stream:
-                del session.streams[key]
+            del session.running[id]
+            if session.streams.get(id) is stream:
+                del session.streams[id]
         return "result" in answer
 
-    async def _listen(self, session: Session, receive: Receive, send: Send) -> None:
+    async def _listen(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         if session.is_listening:
             await _refuse(send, _ONE_STREAM, HTTPStatus.CONFLICT, session)
             return
-        writer = EventWriter(send, session.headers)
+        writer = EventWriter(send, session.headers, abort=scope.get(ABORT))
 
         async def following() -> AsyncIterator[StoredEvent]:
             await anyio.sleep_forever()
@@ -462,12 +465,15 @@ class Sessions:
                 tell, session.on_listening = session.on_listening, None
                 tell()
             await send_events(events, receive, writer)
-        await writer.end(comes_back_later=True)
+        await writer.leave(comes_back_later=True)
 
     async def _replayed(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
         position = session.events.after(last)
-        if position is None and session.is_resumed and (key := session.events.elsewhere(last)) is not None:
-            await self._resumed_stream(session, key, last, receive, send)
+        key = session.events.elsewhere(last) if position is None and session.is_resumed else None
+        if key is STANDALONE:
+            await self._listen(session, scope, receive, send)
+        elif key is not None:
+            await _resumed_stream(session, key, last, send)
         elif position is None:
             await _refuse(send, _GONE, HTTPStatus.BAD_REQUEST, session)
         elif session.events.is_done(position):
@@ -480,28 +486,31 @@ class Sessions:
         if (live := session.events.live_key(position)) is not None:
             # The client has lost that connection, though it is not noticed here yet.
             await session.detach(live)
-        writer, events = EventWriter(send, session.headers), session.events.following(position)
-        is_standalone = position.stream.key == STANDALONE
+        writer = EventWriter(send, session.headers, abort=scope.get(ABORT))
+        number, is_standalone = position.stream.number, position.stream.key is STANDALONE
+        before, session.followers[number] = session.followers.get(number), writer
+        if before is not None:
+            await before.leave()
         if not is_standalone:
             count_on(scope)
-        await send_events(events, receive, writer)
-        await writer.end(comes_back_later=is_standalone)
+        try:
+            await send_events(session.events.following(position), receive, writer)
+            await (writer.leave(comes_back_later=True) if is_standalone else writer.end())
+        finally:
+            if session.followers.get(number) is writer:
+                del session.followers[number]
 
-    async def _resumed_stream(self, session: Session, key: str, last: str, receive: Receive, send: Send) -> None:
-        """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
-        if key == STANDALONE:
-            await self._listen(session, receive, send)
-        elif key in session.lost:
-            await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
-        else:
-            if len(session.lost) < _MOST_LOST:
-                session.lost.add(key)
-            # The client's number, if it was one: in a string of digits it is told apart nowhere else.
-            id = int(key) if key.isdecimal() and len(key) < _LONGEST_NUMBER else key
-            writer = EventWriter(send, session.headers)
-            await writer.begin()
-            await writer.write(encode(error(id, INTERNAL_ERROR, _LOST)), last)
-            await writer.end()
+
+async def _resumed_stream(session: Session, key: RequestId, last: str, send: Send) -> None:
+    """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
+    if key in session.lost:
+        await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
+        return
+    if len(session.lost) < _MOST_LOST:
+        session.lost.add(key)
+    writer = EventWriter(send, session.headers)
+    await writer.write(encode(error(key, INTERNAL_ERROR, _LOST)), last)
+    await writer.end()
 
 
 async def _notified(session: Session, method: str, params: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections import deque
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -14,10 +15,13 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from truename.errors import ConfigError
+from truename.gateway.http.response_stream import ABORT
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
+
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     from truename.gateway.http.connection_limits import ConnectionLimits
 
@@ -25,6 +29,7 @@ __all__ = ["WebServer", "bind"]
 
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
+IDLE_SECONDS: Final = 5
 _LONGEST_HEAD: Final = 64 * 1024
 _OF_UPGRADES: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _TOO_MANY: Final = (
@@ -37,8 +42,8 @@ class _BoundedProtocol(HttpToolsProtocol):
     """Uvicorn's protocol over llhttp, with bounds: on the head of a request, and on the time that a request may take.
 
     A connection is closed on which a request was begun and is not sent whole in time: head, or head and body. Bytes
-    that are not HTTP end the request before them too: uvicorn would go on with it, and begin a second response within
-    the first.
+    that are not HTTP end the requests before them too: uvicorn would go on with these, and begin a second response
+    within the first. It knows the newest request alone, so those that are not answered are noted here.
     """
 
     _half_sent: asyncio.TimerHandle | None = None
@@ -52,6 +57,8 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
+        # In the order in which they came: the first is being answered.
+        self._unanswered: deque[RequestResponseCycle] = deque()
         self._then: set[Callable[[], None]] = set()
         self._watch()
         self._limits.opened(self)
@@ -69,7 +76,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     @property
     def is_waiting(self) -> bool:
         """Whether nothing is being answered here, or what is to be answered is not sent whole."""
-        return self._waiting() or not self._has_begun or self.cycle.response_complete
+        return self._waiting() or not self._unanswered
 
     @property
     def unread(self) -> int:
@@ -97,8 +104,10 @@ class _BoundedProtocol(HttpToolsProtocol):
         return not self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log."""
-        self._unset_keepalive_if_required()
+        """Take what the client sends. Nothing of it is logged: whoever can connect could fill the log.
+
+        An empty line is no request (RFC 9112, section 2.2), so the time until the next one goes on.
+        """
         self._has_parsed = False
         rest: bytes | None = data
         while rest is not None:
@@ -111,9 +120,11 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request."""
+        self._unset_keepalive_if_required()
         self._is_reading = self._is_in_head = True
         self._has_parsed = False
         super().on_message_begin()
+        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. Trailers come after the request was judged, so they are dropped (RFC 9110, section 6.5.1)."""
@@ -140,13 +151,16 @@ class _BoundedProtocol(HttpToolsProtocol):
 
         The parser passed over its body. Java's client offers an upgrade with each request.
         """
-        method = self.parser.get_method()
+        method, version = self.parser.get_method(), self.parser.get_http_version()
         self.parser = httptools.HttpRequestParser(self)
+        # As uvicorn's own: what comes behind the last request is not looked at.
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         kept = [b"%s: %s" % pair for pair in self.headers if pair[0] not in _OF_UPGRADES]
         if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
             kept.append(b"connection: close")
         # A tunnel (CONNECT) would be one again.
-        line = b"%s %s HTTP/1.1" % (b"OPTIONS" if method == b"CONNECT" else method, self.url)
+        method = b"OPTIONS" if method == b"CONNECT" else method
+        line = b"%s %s HTTP/%s" % (method, self.url, version.encode("ascii"))
         return b"\r\n".join((line, *kept, b"", b""))
 
     def on_headers_complete(self) -> None:
@@ -154,6 +168,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return
         super().on_headers_complete()
+        self._unanswered.append(self.cycle)
         self._is_in_head, self._has_begun, self._has_parsed = False, True, True
 
     def on_message_complete(self) -> None:
@@ -165,30 +180,40 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the next request."""
+        self._unanswered.popleft()
         super().on_response_complete()
+        if self._is_reading:
+            # The rest of it, or of the one before, has a time of its own.
+            self._unset_keepalive_if_required()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limits.closed(self)
         self._forget()
+        self._give_up_answers()
+        self.pipeline.clear()
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
         for then in list(self._then):
             then()
 
     def send_400_response(self, msg: str) -> None:
-        """Say that it is no HTTP, if nothing was said yet, and have nobody wait for the rest of the request."""
-        is_answering = self._has_begun and not self.cycle.response_complete
+        """Say that it is no HTTP, if no response is open, and have nobody wait for the rest of the request."""
         # In the middle of a body, the last response is the one to this request.
         is_body = self._is_reading and not self._is_in_head
         is_begun = is_body and (self.cycle.response_started or self.cycle.scope["method"] == "HEAD")
-        is_unsaid = not is_begun if is_body else not is_answering
-        if is_answering:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        is_unsaid = not is_begun and all(is_body and one is self.cycle for one in self._unanswered)
+        self._give_up_answers()
         if is_unsaid:
             super().send_400_response(msg)
         else:
             self.transport.close()
+
+    def _give_up_answers(self) -> None:
+        """Have no answer be sent any more, and whoever answers hear that the client has gone."""
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def _watch(self) -> None:
         if not self._waiting():
@@ -231,6 +256,7 @@ class WebServer(uvicorn.Server):
             server_header=False,
             # Whoever asks is who is connected: callers are told apart by it, and a header could say anything.
             proxy_headers=False,
+            timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         config.limits = limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
 import msgspec
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from mcp_types import RequestId
 
 __all__ = [
+    "IN_USE",
     "answer_to",
     "encode",
     "error",
     "is_answer",
     "is_error",
+    "is_id",
     "kind_of",
     "notification",
     "parse",
@@ -54,6 +56,8 @@ _ENCODER: Final = msgspec.json.Encoder()
 _CALL: Final = b'"tools/call"'
 _NO_ARGUMENTS: Final = msgspec.Raw()
 _OBJECT: Final = ord("{")
+IN_USE: Final = "A request with this id is still running; nothing was run. Give each request its own id."
+"""What is answered to a request whose id cannot tell its answer apart from another's."""
 _NOT_A_MESSAGE: Final = "The body is not a single JSON-RPC message; nothing was run."
 _UNWRITABLE: Final = "The response cannot be serialised as JSON."
 
@@ -110,18 +114,19 @@ def kind_of(content: object) -> Kind | None:
         is_one = not content.keys() & {"result", "error"}
         is_whole = is_one and isinstance(content["method"], str) and isinstance(content.get("params"), dict | None)
         is_request = "id" in content
-        if not is_whole or (is_request and not _is_id(content["id"])):
+        if not is_whole or (is_request and not is_id(content["id"])):
             return None
         return "request" if is_request else "notification"
     if "id" not in content:
         return None
     # Only an error can be about a request whose id could not be read.
-    is_result = _is_id(content["id"]) and isinstance(content.get("result"), dict)
-    is_failure = (content["id"] is None or _is_id(content["id"])) and is_error(content.get("error"))
+    is_result = is_id(content["id"]) and isinstance(content.get("result"), dict)
+    is_failure = (content["id"] is None or is_id(content["id"])) and is_error(content.get("error"))
     return "response" if is_result or is_failure else None
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[RequestId]:
+    """Return whether a JSON value can be the id of a request; true is none, though Python takes it for 1."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 

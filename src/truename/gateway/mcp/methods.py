@@ -12,6 +12,7 @@ from mcp_types import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     SERVER_INFO_META_KEY,
+    Implementation,
     InitializeRequestParams,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
@@ -40,6 +41,11 @@ _CACHED: Final = frozenset(
         "server/discover",
     }
 )
+# Kept for as long as the session lasts; real clients say less than 1 KiB.
+_MOST_SAID: Final = 16 * 1024
+_SAYS_TOO_MUCH: Final = (
+    "Name, title, version and capabilities of the client are larger than 16 KiB; no session was begun. Send less."
+)
 _CANNOT_ASK: Final = (
     "This {what} needs to ask the user something, which this client's protocol version does not support; "
     "nothing was done. Use another {what}, or a client that speaks MCP 2026-07-28."
@@ -62,8 +68,20 @@ def _not_found(method: str) -> MCPError:
 
 
 def negotiated(params: Mapping[str, Any] | None) -> tuple[str, InitializeRequestParams]:
-    """Return the version for a session, and what its client says of itself. Raises `pydantic.ValidationError`."""
-    client = InitializeRequestParams.model_validate(params or {}, by_name=False)
+    """Return the version for a session, and what is kept of what its client says of itself.
+
+    Raises `pydantic.ValidationError`, and `MCPError` where that is too much: a cut name could be another client's.
+    What nobody reads (icons, description, address) is dropped without a word.
+    """
+    said = InitializeRequestParams.model_validate(params or {}, by_name=False)
+    info = said.client_info
+    client = InitializeRequestParams(
+        protocol_version=said.protocol_version,
+        capabilities=said.capabilities,
+        client_info=Implementation(name=info.name, version=info.version, title=info.title),
+    )
+    if len(client.model_dump_json(by_alias=True, exclude_none=True)) > _MOST_SAID:
+        raise MCPError(INVALID_PARAMS, _SAYS_TOO_MUCH)
     wanted = client.protocol_version
     return (wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION), client
 

@@ -11,7 +11,7 @@ from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, UNSUPPORTED_PR
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import answer_to, error, kind_of
+from truename.gateway.mcp.messages import answer_to, error, is_id, kind_of
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.sdk import MCPError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 
     from anyio.abc import TaskGroup
+    from mcp_types import RequestId
 
     from truename.gateway.mcp.connection import Write
 
@@ -56,7 +57,7 @@ class _PipeClient:
         self._write = write
         self._answer = answer
         self._is_modern: bool | None = None
-        self._running: dict[str, anyio.CancelScope] = {}
+        self._running: dict[RequestId, anyio.CancelScope] = {}
 
     async def take(self, message: dict[str, Any], tasks: TaskGroup) -> None:
         kind = kind_of(message)
@@ -78,13 +79,14 @@ class _PipeClient:
         if method == "notifications/initialized":
             self.session.is_initialized = True
         elif method == "notifications/cancelled":
-            if (scope := self._running.get(str(params.get("requestId")))) is not None:
+            id = params.get("requestId")
+            if is_id(id) and (scope := self._running.get(id)) is not None:
                 scope.cancel()
         elif method == "notifications/progress":
             await self.requests.progressed(params)
 
     async def _respond(self, message: dict[str, Any]) -> None:
-        key = str(message["id"])
+        key = message["id"]
         with anyio.CancelScope() as scope:
             self._running[key] = scope
             try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx2
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import SocketAttribute, SocketStream
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tests.fuzz.house import Hostile, upstream
@@ -111,6 +111,13 @@ async def rest(stream: SocketStream) -> bytes:
                 return said
 
 
+def connection(stream: SocketStream) -> HttpToolsProtocol:
+    """Return the gateway's side of a connection."""
+    own = stream.extra(SocketAttribute.local_address)
+    (found,) = [one for one in gc.get_objects() if isinstance(one, HttpToolsProtocol) and one.client == own]
+    return found
+
+
 async def stuck(many: int) -> None:
     """Wait until so many clients keep the gateway from writing."""
     with anyio.fail_after(PATIENCE):
@@ -124,7 +131,10 @@ def place(said: bytes) -> str:
     return found[1].decode()
 
 
-async def test_who_stopped_reading_gets_everything_on_another_connection(lab: Lab) -> None:
+async def test_who_stopped_reading_gets_everything_on_another_connection(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
     async with upstream(Chatty(tools=("read",))) as url, lab.serving(lab.at("far", url)) as address:  # noqa: SIM117
         async with reader(address) as client, dialled(address, unread=4_096) as stalled:
             asked = call("read", _meta={"progressToken": "p"})
@@ -143,6 +153,7 @@ async def test_who_stopped_reading_gets_everything_on_another_connection(lab: La
             assert messages[-1]["result"]["content"][0]["text"] == "the answer"
             # What was sent before is read to its end, and nothing comes behind it.
             assert b"the answer" not in await rest(stalled)
+    assert caplog.records == []
 
 
 async def test_a_listener_that_stopped_reading_makes_room_for_who_comes_back(lab: Lab) -> None:
@@ -235,6 +246,45 @@ async def test_a_broken_second_request_is_not_answered_within_the_first_response
         journal.with_suffix(".gate").touch()
 
 
+async def test_many_requests_in_one_piece_are_answered_and_read_piece_by_piece(lab: Lab) -> None:
+    many, deepest = 1_000, 0
+    async with lab.serving(lab.normal("w", "get")) as address, reader(address) as client, dialled(address) as stream:
+        one = request(client, "POST", {"id": 1, "method": "ping", "params": {"_meta": {"x": "x" * 1_000}}})
+        said, there = b"", connection(stream)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.send, one * many)
+            with anyio.fail_after(4 * PATIENCE):
+                while said.count(b"HTTP/1.1 200 ") < many:
+                    said += await stream.receive()
+                    deepest = max(deepest, len(there.pipeline))
+    assert deepest < many / 2
+
+
+async def test_the_end_of_a_session_ends_the_streams_that_nobody_reads(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    async with upstream(Chatty(tools=("read",))) as url, lab.serving(lab.at("far", url)) as address:  # noqa: SIM117
+        async with reader(address) as client:
+            for resumed in (False, True):
+                async with dialled(address, unread=4_096) as stalled, dialled(address, unread=4_096) as again:
+                    asked = call("read", f"{resumed}", _meta={"progressToken": "p"})
+                    await stalled.send(request(client, "POST", asked))
+                    first = place(await until(stalled, b"\nretry: ", 200))
+                    await stuck(1)
+                    if resumed:
+                        await again.send(request(client, "GET", last=first))
+                        await until(again, b"notifications/progress", 2_000)
+                        await stuck(1)
+                    ended = await client.http.delete(client.url, headers=client.headers)
+                    assert ended.status_code == 200
+                    await stuck(0)
+                    assert b"the answer" not in await rest(again if resumed else stalled)
+                del client.headers["mcp-session-id"]
+                await client.open()
+    assert caplog.records == []
+
+
 UPGRADE: Final = b"%s /healthz HTTP/%s\r\nhost: localhost\r\nconnection: %s\r\nupgrade: h2c\r\n\r\n"
 
 
@@ -289,7 +339,7 @@ async def test_a_client_that_says_too_much_of_itself_gets_no_session(lab: Lab) -
         for more in (
             {"clientInfo": {"name": "x" * 100_000, "version": "1"}},
             {"clientInfo": {"name": "x", "version": "1", "title": "x" * 100_000}},
-            {"capabilities": {"experimental": {"x": {"y": "z" * 100_000}}}},
+            {"capabilities": {"sampling": {"context": {"y": "z" * 100_000}}}},
         ):
             refused = await hello(**more)
             assert refused["error"]["code"] == -32602

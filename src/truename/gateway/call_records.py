@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
@@ -20,6 +19,7 @@ from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.protocol.tracing import traceparent_now
 from truename.policy.arguments import is_large, json_digest
 from truename.policy.call import CallEvent, OnCall, Outcome

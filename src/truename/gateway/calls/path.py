@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from mcp_types import INVALID_PARAMS
 
 from truename.errors import InvalidCall, ResolutionError, TruenameError, UnknownTool, excerpt
 from truename.gateway.call_records import current_record, noted
@@ -22,6 +21,7 @@ from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.gateway.trust.approving import Approval, session_of
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.near_names import near_names_ready

@@ -6,15 +6,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from truename.errors import TruenameError
 from truename.gateway.calls.forward import forward
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.routing_headers import decode_value
 from truename.gateway.protocol.sdk import TASKS_EXTENSION, MCPError, declared_by, is_modern
+from truename.gateway.protocol.specification import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    NAME_HEADER,
+    REQUEST_TIMEOUT,
+)
 from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
 
@@ -239,7 +245,7 @@ def _check(request: Request, params: Mapping[str, Any]) -> None:
     if not shapes.follows(declared_by(request)):
         raise shapes.undeclared()
     http = request.http
-    if http is not None and decode_header_value(http.headers.get(MCP_NAME_HEADER)) != params.get(shapes.TASK_ID):
+    if http is not None and decode_value(http.headers.get(NAME_HEADER)) != params.get(shapes.TASK_ID):
         raise shapes.mismatch()
 
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
-
 from truename.config.addresses import MAIN
 from truename.errors import TruenameError
 from truename.gateway.calls.draining import Admission
@@ -21,6 +19,7 @@ from truename.gateway.mcp.methods import announced, check_request, discovered, i
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
 from truename.gateway.upstream.server_pool import own_version

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_types import INVALID_REQUEST
-
 from truename.gateway.mcp.messages import IN_USE, error, is_answer, is_id, kind_of
+from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.policy.arguments import MAX_ENTRIES
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcp_types import RequestId
+    from truename.gateway.mcp.requests import RequestId
 
     Message = dict[str, Any]
 

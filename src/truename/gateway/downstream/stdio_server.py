@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio.lowlevel import current_token
-from mcp_types import INVALID_REQUEST
 
 from truename.gateway.background import background
 from truename.gateway.calls.draining import note_written, piped
@@ -29,6 +28,7 @@ from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.gateway.protocol.writable import unwritable
 
 if TYPE_CHECKING:

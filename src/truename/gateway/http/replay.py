@@ -17,9 +17,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
-from mcp_types import INTERNAL_ERROR
 
 from truename.gateway.mcp.messages import encode, error, is_answer, is_id
+from truename.gateway.protocol.specification import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

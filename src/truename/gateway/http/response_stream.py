@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Abort = Callable[[], object]
     Headers = list[tuple[bytes, bytes]]
 
-__all__ = ["ABORT", "EventWriter", "ResponseStream", "send_events", "send_json", "send_nothing"]
+__all__ = ["ABORT", "RETRY_LATER", "EventWriter", "ResponseStream", "send_events", "send_json", "send_nothing"]
 
 ABORT: Final = "truename.abort"
 """Where a web server that can do so puts a function into the scope that closes the connection, whatever is unsent."""
@@ -32,8 +32,9 @@ PING_SECONDS: Final = 15.0
 _PING: Final = b": ping\r\n\r\n"
 # Milliseconds after which a client comes back for a stream that broke off.
 RETRY: Final = 500
-# After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more.
-_RETRY_LATER: Final = b"retry: 10000\r\n"
+# After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more. It is no
+# event, so a client that does not know the field reads nothing.
+RETRY_LATER: Final = b"retry: 10000\r\n"
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -96,16 +97,12 @@ class EventWriter:
         """Send the last bytes and end the response."""
         await self._put(last, is_last=True)
 
-    async def leave(self, *, comes_back_later: bool = False) -> None:
-        """End the response without waiting for the client: if it does not read, its connection is closed.
-
-        ``comes_back_later`` tells the client when to listen again. That is no event, so a client that does not know
-        the field reads nothing.
-        """
+    async def leave(self, last: bytes = b"") -> None:
+        """Send the last bytes and end the response, without waiting: if the client does not read, it is cut off."""
         is_stuck = self._lock.locked()
         if not (is_stuck or self.is_over):
             with anyio.move_on_after(0) as limit:
-                await self._send_chunk(_RETRY_LATER if comes_back_later else b"", is_last=True)
+                await self._send_chunk(last, is_last=True)
             is_stuck = limit.cancelled_caught
         self.is_over = True
         if is_stuck and self._writing is not None:
@@ -183,14 +180,14 @@ class ResponseStream:
         id, text = self._stored(message)
         await writer.write(text, id)
 
-    async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK) -> None:
-        """Send the answer and end the response."""
+    async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK, *, waits: bool = True) -> None:
+        """Send the answer and end the response; unless it ``waits``, a client that does not read is cut off."""
         self.close()
         if self._writer is None:
             await send_json(self._send, encode(message), self._headers, status)
             return
         id, text = self._stored(message)
-        await self._writer.end(_event(text, id))
+        await (self._writer.end if waits else self._writer.leave)(_event(text, id))
 
     async def detach(self) -> None:
         """End this response at once: what comes is only kept, for another connection."""

@@ -14,13 +14,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 
 from truename.gateway.background import begin
 from truename.gateway.drain import count_on
 from truename.gateway.http.replay import STANDALONE, StoredEvent
 from truename.gateway.http.response_stream import (
     ABORT,
+    RETRY_LATER,
     EventWriter,
     ResponseStream,
     send_events,
@@ -32,18 +32,19 @@ from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRe
 from truename.gateway.mcp.messages import IN_USE, answer_to, encode, error, is_id
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.callers import header_of
+from truename.gateway.protocol.specification import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
-    from mcp_types import RequestId
     from starlette.requests import HTTPConnection
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.http.replay import Key, Position, Replay
     from truename.gateway.http.session_ids import Handshake
     from truename.gateway.http.session_record import SessionRecord
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.quota import Share
     from truename.policy.principal import Principal
 
@@ -183,6 +184,8 @@ class Session:
             scope.cancel()
         if self._listener is not None:
             self._listener[1].cancel()
+        for follower in self.followers.values():
+            begin(follower.leave())
 
 
 class Sessions:
@@ -436,7 +439,7 @@ class Sessions:
                 )
                 answer = error(id, code, text)
             channel.close()
-            await stream.answer(answer)
+            await stream.answer(answer, waits=not session.is_over)
         finally:
             channel.close()
             stream.close()
@@ -465,7 +468,7 @@ class Sessions:
                 tell, session.on_listening = session.on_listening, None
                 tell()
             await send_events(events, receive, writer)
-        await writer.leave(comes_back_later=True)
+        await writer.leave(RETRY_LATER)
 
     async def _replayed(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
         position = session.events.after(last)
@@ -495,7 +498,7 @@ class Sessions:
             count_on(scope)
         try:
             await send_events(session.events.following(position), receive, writer)
-            await (writer.leave(comes_back_later=True) if is_standalone else writer.end())
+            await (writer.leave(RETRY_LATER) if is_standalone else writer.end())
         finally:
             if session.followers.get(number) is writer:
                 del session.followers[number]

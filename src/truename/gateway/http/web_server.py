@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httptools
 import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from truename.errors import ConfigError
@@ -38,6 +39,23 @@ _TOO_MANY: Final = (
 )
 
 
+class _Flow(FlowControl):
+    """Uvicorn's, that reads no further while requests wait: each response would have another piece of them be read.
+
+    One may wait, while it is small: who reads no more does not see that the client goes away.
+    """
+
+    def __init__(self, transport: asyncio.Transport, protocol: HttpToolsProtocol) -> None:
+        super().__init__(transport)
+        self._protocol = protocol
+
+    def resume_reading(self) -> None:
+        """Read on, if there is room for what comes."""
+        waiting = self._protocol.pipeline
+        if not waiting or (len(waiting) == 1 and len(waiting[0][0].body) <= HIGH_WATER_LIMIT):
+            super().resume_reading()
+
+
 class _BoundedProtocol(HttpToolsProtocol):
     """Uvicorn's protocol over llhttp, with bounds: on the head of a request, and on the time that a request may take.
 
@@ -51,12 +69,13 @@ class _BoundedProtocol(HttpToolsProtocol):
     # The head of a request has come.
     _has_begun = False
     _is_in_head = False
-    # Bytes that came since the parser last gave a whole head or a part of a body.
+    # Bytes that came in pieces of which the parser gave neither a whole head nor a part of a body.
     _unparsed = 0
     _has_parsed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
+        self.flow = _Flow(transport, self)
         # In the order in which they came: the first is being answered.
         self._unanswered: deque[RequestResponseCycle] = deque()
         self._then: set[Callable[[], None]] = set()
@@ -98,6 +117,11 @@ class _BoundedProtocol(HttpToolsProtocol):
             self.transport.write(_TOO_MANY)
             self.transport.close()
 
+    def abort(self) -> None:
+        """Close it at once: who answers here has been told, and writes no more."""
+        self._give_up_answers()
+        self.transport.abort()
+
     async def drained(self) -> bool:
         """Wait until answers before this one are read; tells whether the client is still there."""
         await self.flow.drain()
@@ -122,9 +146,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Begin a request."""
         self._unset_keepalive_if_required()
         self._is_reading = self._is_in_head = True
-        self._has_parsed = False
         super().on_message_begin()
-        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        self.scope[ABORT] = self.abort  # type: ignore[typeddict-unknown-key]
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. Trailers come after the request was judged, so they are dropped (RFC 9110, section 6.5.1)."""

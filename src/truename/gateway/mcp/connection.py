@@ -13,23 +13,19 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, ClientCapabilities, Implementation, InitializeRequestParams
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
-from pydantic import BaseModel, ValidationError
 
 from truename.gateway.mcp.messages import notification
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import CONNECTION_CLOSED, HANDSHAKE_VERSIONS, INVALID_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from typing import TypeVar
 
-    from mcp_types import RequestId
-
+    from truename.gateway.mcp.client import ClientDescription
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.protocol.sdk import OnProgress
 
     Write = Callable[[dict[str, Any]], Awaitable[None]]
-    Model = TypeVar("Model", bound=BaseModel)
 
 __all__ = ["Channel", "ClientConnection", "PendingRequests", "Write"]
 
@@ -192,42 +188,26 @@ class ClientConnection:
         self.channel = channel
         # All requests over one pipe share it.
         self.pipe = pipe
-        self.protocol_version = LATEST_HANDSHAKE_VERSION
-        self.client_params: InitializeRequestParams | None = None
-        self.client_capabilities: ClientCapabilities | None = None
+        self.protocol_version = HANDSHAKE_VERSIONS[-1]
+        self.client: ClientDescription | None = None
         self.is_initialized = False
         self.state: dict[str, Any] = {}
 
     @classmethod
-    def of_request(
-        cls,
-        version: str,
-        info: object,
-        capabilities: object,
-        channel: Channel = _NOWHERE,
-        *,
-        pipe: object | None = None,
-    ) -> ClientConnection:
-        """Return the connection that one request of 2026-07-28 is; what it says wrongly of itself counts as unsaid."""
+    def of_request(cls, version: str, channel: Channel = _NOWHERE, *, pipe: object | None = None) -> ClientConnection:
+        """Return the connection that one request of 2026-07-28 is."""
         connection = cls(channel, pipe=pipe)
         connection.protocol_version, connection.is_initialized = version, True
-        connection.client_capabilities = declared = _typed(ClientCapabilities, capabilities) if capabilities else None
-        implementation = None if info is None else _typed(Implementation, info)
-        if implementation is not None:
-            connection.client_params = InitializeRequestParams(
-                protocol_version=version, capabilities=declared or ClientCapabilities(), client_info=implementation
-            )
         return connection
 
-    def agree(self, version: str, client: InitializeRequestParams) -> None:
+    def agree(self, version: str, client: ClientDescription) -> None:
         """Note what the handshake agreed on."""
-        self.protocol_version, self.client_params = version, client
-        self.client_capabilities = client.capabilities
+        self.protocol_version, self.client = version, client
 
     @property
     def may_request(self) -> bool:
         """Whether the client has introduced itself, so that it may send requests other than ping."""
-        return self.is_initialized or self.client_params is not None
+        return self.is_initialized or self.client is not None
 
     @cached_property
     def exit_stack(self) -> AsyncExitStack:
@@ -249,10 +229,3 @@ class ClientConnection:
                 log.exception("the end of a client's connection failed")
         if limit.cancelled_caught:
             log.warning("the end of a client's connection took too long")
-
-
-def _typed(model: type[Model], value: object) -> Model | None:
-    try:
-        return model.model_validate(value, by_name=False)
-    except ValidationError:
-        return None

@@ -7,18 +7,18 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
 import msgspec
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.json_text import is_utf8, members, read_out, whole
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from mcp_types import RequestId
+    from truename.gateway.mcp.requests import RequestId
 
 __all__ = [
     "IN_USE",

@@ -1,24 +1,24 @@
 """The methods of MCP that clients call: which version has which, what their parameters must be, and their results.
 
-Source: MCP 2024-11-05 to 2026-07-28, the schemas of each version (``mcp_types.methods``).
+Source: MCP 2024-11-05 to 2026-07-28, the schemas of each version .
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import (
+from truename.gateway.mcp.client import ClientDescription
+from truename.gateway.mcp.schema import has_method, wrong_params
+from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.specification import (
+    HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
     SERVER_INFO_META_KEY,
-    Implementation,
-    InitializeRequestParams,
 )
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
-
-from truename.gateway.mcp.schema import has_method, wrong_params
-from truename.gateway.protocol.sdk import MCPError, is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,23 +67,19 @@ def _not_found(method: str) -> MCPError:
     return MCPError(METHOD_NOT_FOUND, "Method not found", method)
 
 
-def negotiated(params: Mapping[str, Any] | None) -> tuple[str, InitializeRequestParams]:
+def negotiated(params: Mapping[str, Any] | None) -> tuple[str, ClientDescription]:
     """Return the version for a session, and what is kept of what its client says of itself.
 
-    Raises `pydantic.ValidationError`, and `MCPError` where that is too much: a cut name could be another client's.
-    What nobody reads (icons, description, address) is dropped without a word.
+    Raises `MCPError`: for parameters that are none, and where they are too much, since a cut name could be another
+    client's. What nobody reads (icons, description, address) is dropped without a word.
     """
-    said = InitializeRequestParams.model_validate(params or {}, by_name=False)
-    info = said.client_info
-    client = InitializeRequestParams(
-        protocol_version=said.protocol_version,
-        capabilities=said.capabilities,
-        client_info=Implementation(name=info.name, version=info.version, title=info.title),
-    )
-    if len(client.model_dump_json(by_alias=True, exclude_none=True)) > _MOST_SAID:
+    client = ClientDescription.of(params or {})
+    if client is None:
+        raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
+    if len(json.dumps(client.said())) > _MOST_SAID:
         raise MCPError(INVALID_PARAMS, _SAYS_TOO_MUCH)
     wanted = client.protocol_version
-    return (wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION), client
+    return (wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]), client
 
 
 def initialized(version: str, server: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +89,7 @@ def initialized(version: str, server: Mapping[str, Any], capabilities: Mapping[s
 
 def discovered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     """Build the result of ``server/discover``."""
-    return {"supportedVersions": list(MODERN_PROTOCOL_VERSIONS), "capabilities": capabilities}
+    return {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
 
 
 def announced(version: str, offered: Callable[[str], bool]) -> dict[str, Any]:

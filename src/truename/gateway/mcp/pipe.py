@@ -6,22 +6,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
-from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
 from truename.gateway.mcp.messages import answer_to, error, is_id, kind_of
 from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.mcp.stateless import envelope_of
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import (
+    INVALID_REQUEST,
+    MODERN_VERSIONS,
+    PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 
     from anyio.abc import TaskGroup
-    from mcp_types import RequestId
 
     from truename.gateway.mcp.connection import Write
+    from truename.gateway.mcp.requests import RequestId
 
     Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]
 
@@ -123,20 +127,12 @@ class _PipeClient:
             return self.session
         if method == "initialize":
             wanted = (params or {}).get("protocolVersion")
-            known = {"supported": list(MODERN_PROTOCOL_VERSIONS)}
+            known = {"supported": list(MODERN_VERSIONS)}
             data = {**known, "requested": wanted} if isinstance(wanted, str) else known
             raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, _NO_HANDSHAKE, data)
-        route = classify_inbound_request({"method": method, "params": params})
-        if isinstance(route, InboundLadderRejection):
-            raise MCPError(route.code, route.message, route.data)
+        envelope = envelope_of(method, params)
         beside = Channel.beside_requests(self._write)
-        return ClientConnection.of_request(
-            route.protocol_version or LATEST_MODERN_VERSION,
-            route.client_info,
-            route.client_capabilities,
-            beside,
-            pipe=self,
-        )
+        return ClientConnection.of_request(envelope.version, beside, pipe=self)
 
 
 def _names_version(params: object) -> bool:

@@ -179,6 +179,26 @@ class _Rounds(_Stateless, kw_only=True):
     request_state: _Text = None
 
 
+class _Elicited(_Shape):
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, str | int | float | bool | list[str] | None] | None = None
+
+
+class _Root(_Shape):
+    uri: str
+    name: _Text = None
+
+
+class _Rooted(_Shape):
+    roots: list[_Root]
+
+
+class _Sampled(_Shape):
+    role: Literal["user", "assistant"]
+    model: str
+    content: _Object | list[_Object]
+
+
 class _StatelessCall(_Rounds, kw_only=True):
     name: str
     arguments: _Object | None = None
@@ -240,8 +260,6 @@ _STATELESS: Final[Mapping[str, type[msgspec.Struct]]] = {
 METHODS: Final[frozenset[str]] = frozenset((*_HANDSHAKE, *_STATELESS))
 """The methods that some version of the protocol has."""
 
-_ACTIONS: Final = ("accept", "decline", "cancel")
-
 
 def has_method(version: str, method: str) -> bool:
     """Return whether a version has a method for clients.
@@ -272,7 +290,13 @@ def wrong_params(version: str, method: str, params: Mapping[str, Any] | None) ->
 
 
 def _is_answer(value: _Object) -> bool:
-    """Return whether an object is the result of elicitation/create, roots/list or sampling/createMessage."""
-    if value.get("action") in _ACTIONS:
-        return isinstance(value.get("content"), dict | None)
-    return isinstance(value.get("roots"), list) or {"role", "model", "content"} <= value.keys()
+    """Return whether an object is the result of one of the requests that a server may have for a client."""
+    return any(_fits(value, shape) for shape in (_Elicited, _Rooted, _Sampled))
+
+
+def _fits(value: _Object, shape: type[_Shape]) -> bool:
+    try:
+        msgspec.convert(value, shape)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, SERVER_INFO_META_KEY
-from mcp_types.jsonrpc import URL_ELICITATION_REQUIRED
-from mcp_types.methods import SPEC_CLIENT_METHODS
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from truename.gateway.protocol.specification import (
+    CLIENT_CAPABILITIES_META_KEY,
+    SERVER_INFO_META_KEY,
+    TASKS_EXTENSION,
+    TASKS_VERSION,
+    URL_ELICITATION_REQUIRED,
+    is_modern,
+)
 
 if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
 
 __all__ = [
-    "MODERN_PROTOCOL_VERSIONS",
     "SERVER_INFO_META_KEY",
-    "SPEC_CLIENT_METHODS",
     "TASKS_EXTENSION",
     "TASKS_VERSION",
     "URL_ELICITATION_REQUIRED",
@@ -46,15 +48,6 @@ class MCPError(Exception):
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Gets how far a request is: the progress, the total and a message."""
-
-# The one handshake version, and the extension since, that have tasks.
-TASKS_VERSION: Final = "2025-11-25"
-TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
-
-
-def is_modern(version: str | None) -> bool:
-    """Tell whether a protocol version belongs to the stateless era (2026-07-28 and later)."""
-    return version in MODERN_PROTOCOL_VERSIONS
 
 
 def declared_by(request: Request) -> Mapping[str, Any]:

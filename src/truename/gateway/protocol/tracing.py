@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS
 from opentelemetry.baggage import get_all
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import attach, detach
@@ -31,6 +30,7 @@ from pydantic import ValidationError
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:

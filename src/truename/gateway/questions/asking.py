@@ -41,7 +41,6 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-_ASKABLE: Final = "truename.askable"
 _MOST_AT_ONCE: Final = 32
 _PAUSE: Final = 0.25
 _LAST_WORD: Final = 1.0
@@ -55,16 +54,10 @@ def askable(request: Request) -> Mapping[str, Any]:
         return declared_by(request)
     if not request.channel.can_send_request:
         return {}
-    known, state = request.connection.client_capabilities, request.connection.state
-    before: object
-    found: Mapping[str, Any]
-    before, found = state.get(_ASKABLE, (None, {}))
-    if known is not before:
-        said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
-        # Changes of roots are a notification of the handshake eras.
-        found = {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
-        state[_ASKABLE] = known, found
-    return found
+    client = request.connection.client
+    said = {} if client is None else client.capabilities
+    # Changes of roots are a notification of the handshake eras.
+    return {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
 
 
 def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] | None) -> bool:

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 
 from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.specification import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    REQUEST_TIMEOUT,
+)
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
 from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
 from truename.gateway.questions.attribution import attributed, refusal

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import UNSUPPORTED_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from truename.gateway.faults import UpstreamError

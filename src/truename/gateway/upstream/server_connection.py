@@ -8,12 +8,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp_types import METHOD_NOT_FOUND, Tool
 from pydantic import ValidationError
 
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.marking import fault_of
+from truename.gateway.protocol.routing_headers import mirrored_arguments, wrong_annotation
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.turns import in_slices
@@ -150,10 +150,10 @@ class ServerConnection:
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
                 refused = unusable(tool, Tool) or unreadable(schema)
-                if reason := refused or (find_invalid_x_mcp_header(schema) if self.modern else None):
+                if reason := refused or (wrong_annotation(schema) if self.modern else None):
                     left_out.append((name, reason))
                     continue
-                if self.modern and (found := x_mcp_header_map(schema)):
+                if self.modern and (found := mirrored_arguments(schema)):
                     header_maps[name] = found
             # A name that is none is reported by the catalogue.
             usable.append(tool)

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from anyio.abc import TaskGroup
-    from mcp_types import RequestId
     from typing_extensions import TypeIs
 
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.protocol.sdk import OnProgress
     from truename.gateway.questions.elicitation import ElicitationRouter
     from truename.gateway.upstream.transport import RequestTransport

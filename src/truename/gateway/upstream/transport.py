@@ -15,7 +15,7 @@ from truename.gateway.questions.origins import RequestOrigins
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import RequestId
+    from truename.gateway.mcp.requests import RequestId
 
 __all__ = ["Hearer", "Message", "OpenTransport", "RequestTransport", "Take", "Transport"]
 

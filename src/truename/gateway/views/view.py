@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
-from mcp.shared.inbound import x_mcp_header_map
-
 from truename import dialects
 from truename.config.addresses import MAIN, SERVERS, path_of
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
+from truename.gateway.protocol.routing_headers import mirrored_arguments
 from truename.gateway.views.contexts import unknown_context
 from truename.gateway.views.profiled import Limits
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
@@ -127,7 +126,7 @@ class View:
         """Return a tool's input schema if headers repeat some of its arguments (``x-mcp-header``), else None."""
         if id not in self._mirrored:
             schema = self.table.catalog[id].definition.get("inputSchema")
-            self._mirrored[id] = schema if x_mcp_header_map(schema) else None
+            self._mirrored[id] = schema if mirrored_arguments(schema) else None
         return self._mirrored[id]
 
     @cached_property

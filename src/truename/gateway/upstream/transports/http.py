@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from anyio.abc import TaskGroup
-    from mcp_types import RequestId
 
     from truename.config import ServerConfig
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.protocol.event_stream import SentEvent
     from truename.gateway.upstream.connections import Connections, RawResponse
     from truename.gateway.upstream.outside import Outside

@@ -36,9 +36,8 @@ from truename.gateway.upstream.web import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import RequestId
-
     from truename.config import ServerConfig, Settings
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.outside import Outside
     from truename.gateway.upstream.transport import Hearer, Message, Take

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from anyio.abc import Process
-    from mcp_types import RequestId
 
     from truename.config import ServerConfig
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.transport import Hearer, Take
 

@@ -249,6 +249,8 @@ class Oracle:
     # Names and ids of tools that are hidden from who asks.
     barred: frozenset[str] = frozenset()
     barred_ids: frozenset[str] = frozenset()
+    # Hidden tools that are here, though an operator redirected them to tools that are not hidden.
+    led_on: frozenset[str] = frozenset()
 
     def projected(self, tools: Iterable[ToolRecord], names: Mapping[str, str], *, canonical: bool = False) -> list[str]:
         """Take a table in as it is shown; return what it breaks."""
@@ -347,19 +349,21 @@ class Oracle:
     def _without(self, hidden: frozenset[str]) -> Oracle:
         """Return the rules for somebody from whom these tools are hidden; what was redirected leads on."""
         away = frozenset(id for id in hidden if self._end(id) in hidden)
+        table = {name: id for name, id in self.table.items() if id not in hidden}
         names = {name: ids[-1] for name, ids in self.shown.items()} | self.table | self.moved
         # Of several spellings of a name the operator redirected any may have been the last.
-        led_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
-        barred = (name for name, id in names.items() if self._end(id) in hidden and _plain(name) not in led_on)
+        moved_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
+        barred = {name for name, id in names.items() if self._end(id) in hidden and _plain(name) not in moved_on}
         return replace(
             self,
             known={id: tool for id, tool in self.known.items() if id not in hidden},
             present=self.present - hidden,
-            table={name: id for name, id in self.table.items() if id not in hidden},
+            table=table,
             shown={name: ids for name, ids in self.shown.items() if ids[-1] not in away},
-            first={family: id for family, id in self.first.items() if id not in hidden},
-            barred=frozenset(barred),
+            first={family: id for family, id in self.first.items() if id in away or id not in hidden},
+            barred=frozenset(barred - table.keys()),
             barred_ids=away,
+            led_on=frozenset(self.present & hidden - away),
         )
 
     def _steps(self, text: str) -> Verdict:
@@ -429,7 +433,7 @@ class Oracle:
         if id != end and id in self.present:
             return Verdict(f"{rule}, which was redirected and is here", frozenset({id, end} & self.present))
         if end in self.present:
-            return _must(rule, end)
+            return _must(rule, end, may_fail=id in self.led_on)
         return _stop(f"{rule}, which is absent", *(("unknown_tool", "absent") if end == id else ()))
 
     def _own(self, text: str) -> set[str]:
@@ -437,7 +441,27 @@ class Oracle:
             tool.id
             for tool in self.known.values()
             if text.endswith(tool.name) and text in {tool.name, f"{tool.label}:{tool.name}"}
+            if not self._is_further(tool.id)
         }
+
+    def _is_hidden(self, text: str) -> bool:
+        """Return whether a text names a version, and is in any form the id of a hidden tool."""
+        if "@" not in text or not self.barred_ids:
+            return False
+        hidden = {id: ToolRecord(id, "", "") for id in self.barred_ids}
+        return replace(self, known=hidden, moved_ids={})._referred(text)[1]
+
+    def _is_further(self, id: str) -> bool:
+        """Return whether another version, which is hidden, surely has the spellings of this tool without a number."""
+        return (
+            self.first.get(_family(id)) in self.barred_ids
+            and not self.moved
+            and not self.moved_ids
+            and not self._is_retired(self._family_of(id))
+        )
+
+    def _family_of(self, id: str) -> list[str]:
+        return [one for one in {*self.known, *self.barred_ids} if _family(one) == _family(id)]
 
     def _spelled(self, text: str) -> Verdict | None:
         """Step 4."""
@@ -452,6 +476,8 @@ class Oracle:
             runs = own | ({str(_read(encoded))} if encoded != text else set())
             return Verdict("step 4: its own name, which is another tool's id in other form", self._ends(runs))
         shown = by_clients.shown
+        if own and encoded is not None and self._is_hidden(encoded):
+            return Verdict("step 4: its own name, which is a hidden tool's id in other form", self._ends(shown))
         if len(shown) == 1:
             # What clients showed is a name that was shown: it may come before other spellings, not after.
             (id,) = shown
@@ -488,6 +514,9 @@ class Oracle:
                 found.shown.add(self.table.get(inner) or self.shown[inner][-1])
             else:
                 own, encoded = self._own(inner), _decoded(inner)
+                if own and encoded is not None and self._is_hidden(encoded):
+                    found.others.add("")
+                    continue
                 if own and encoded is not None and self._referred(encoded)[1]:
                     # As without what clients add: another tool's id in other form may be one of both.
                     found.others.add(str(_read(encoded)))
@@ -505,7 +534,7 @@ class Oracle:
         ends: set[str] = set()
         is_soft = False
         for id in found:
-            family = [one for one in self.known if _family(one) == _family(id)]
+            family = self._family_of(id)
             if len(family) > 1 and (self.moved or self._is_retired(family)):
                 is_soft = True
                 ends |= self._ends(set(family))
@@ -543,7 +572,7 @@ class Oracle:
             for tool in self.known.values()
             if tool.name in text and text in _natural_spellings(tool) and not self._others(text, tool.id)
         ]
-        if len(found) != 1 or sum(_family(id) == _family(found[0].id) for id in self.known) > 1:
+        if len(found) != 1 or len(self._family_of(found[0].id)) > 1:
             return None
         return self._settled("step 4: the name that another style gives it", text, {found[0].id})
 
@@ -562,6 +591,9 @@ class Oracle:
         folds = [self._fold_of(form) for form in forms]
         referred, is_known = self._referred(plain)
         exactly = {id for form in forms for id, tool in self.known.items() if _may_be_exactly(tool, form)}
+        # What folds like a hidden tool alone runs none, and no further version of it.
+        alone = {_family(id) for sure, _ in folds for id in sure & self.barred_ids}
+        exactly = {id for id in exactly if not (self._is_further(id) and _family(id) in alone)}
         near = {id for sure, maybe in folds for id in (sure or maybe)} | exactly
         if referred:
             is_one = len(forms) == len(referred) == 1 and near <= referred and not self.moved_ids
@@ -577,7 +609,9 @@ class Oracle:
             return _stop("step 6: no tool that is here has a spelling with this fold")
         ((sure, maybe), *more) = folds
         if not more and len(runs) == len(sure) == 1 and maybe <= sure and "/" not in plain:
-            return Verdict("step 6: one tool has a spelling with this fold", runs, may_fail=False)
+            return Verdict(
+                "step 6: one tool has a spelling with this fold", runs, may_fail=not sure.isdisjoint(self.led_on)
+            )
         others = self._ends({id for found in folds for ids in found for id in ids})
         return Verdict("step 6: at most these have a spelling with this fold", runs, near=others)
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
 from truename.catalog import Catalog, label_of
-from truename.errors import InvalidToolId
 from truename.identity import ToolId, ToolRef, fold
 from truename.naming.suggest import NameSuggester
 from truename.naming.words import snake
@@ -33,7 +32,6 @@ _ONE_SEPARATOR: Final = str.maketrans("-:. ", "____")
 _RUN: Final = re.compile("__+")
 # No style keeps these characters, the syntax of ids and their encodings, in a name.
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
-_VERSIONED: Final = re.compile("@|%40")
 # A name that a table shows. Only this module creates values of the type.
 WireName = NewType("WireName", str)
 
@@ -152,9 +150,10 @@ class SpellingIndex:
         """Yield every spelling with its tool.
 
         Each spelling of a further version ends with the number of its name. It has a spelling without the number only
-        if no other version has or had that spelling. Otherwise the spelling would change its meaning when the other
-        version disappears, or loses its name to a redirect.
+        if no other version, hidden or not, has or had that spelling. Otherwise the spelling would change its meaning
+        when the other version disappears, is hidden, or loses its name to a redirect.
         """
+        whole = self._table.whole
         own = {named.name for named in self._named()}
         numbered: list[_SpelledTool] = []
         unnumbered: defaultdict[Family, set[str]] = defaultdict(set)
@@ -165,12 +164,10 @@ class SpellingIndex:
             for text in self._texts(named, own):
                 unnumbered[named.id.family].add(text)
                 yield text, named.id
-                if _VERSIONED.search(text) and (other := self._read_as_another(text, named.id)) is not None:
-                    yield text, other
         for named in sorted(numbered, key=self._seniority):
             taken = unnumbered[named.id.family]
             for text in list(self._texts(named, own)):
-                if text not in taken:
+                if text not in taken and (whole is self._table or named.id in whole.spellings.exact(text)):
                     taken.add(text)
                     yield text, named.id
                 yield f"{text}_{named.number}", named.id
@@ -186,14 +183,6 @@ class SpellingIndex:
         for text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration)):
             if text not in adapted or text not in own:
                 yield text
-
-    def _read_as_another(self, text: str, id: ToolId) -> ToolId | None:
-        """Return the other known tool whose id a text is (encoded, or in other case); such a text is ambiguous."""
-        try:
-            read = ToolRef.parse(text).complete()
-        except InvalidToolId:
-            return None
-        return read if read != id and (read in self._table or read in self.absent) else None
 
 
 def _index(pairs: Iterable[tuple[str, ToolId]]) -> Index:

@@ -188,6 +188,26 @@ class Session:
             begin(follower.leave())
 
 
+class _Used:
+    """Has a session be in use while the block lasts. Every request enters one, so it is no generator."""
+
+    __slots__ = ("_record", "_session")
+
+    def __init__(self, session: Session, record: SessionRecord) -> None:
+        self._session = session
+        self._record = record
+
+    def __enter__(self) -> None:
+        self._session.open_requests += 1
+        self._record.use(self._session.id)
+
+    def __exit__(self, *_: object) -> None:
+        self._session.open_requests -= 1
+        self._session.last_use = asyncio.get_running_loop().time()
+        if not self._session.is_over:
+            self._record.use(self._session.id)
+
+
 class Sessions:
     """The sessions of one address, bounded over all addresses: ``beside`` are those of the others and these.
 
@@ -261,7 +281,7 @@ class Sessions:
         session = await self._session(principal, http.scope, send)
         if session is None:
             return
-        with self._used(session):
+        with _Used(session, self._record):
             if kind == "request":
                 await self._respond(session, message, http, send)
                 return
@@ -276,7 +296,7 @@ class Sessions:
         session = await self._session(principal, scope, send)
         if session is None:
             return
-        with self._used(session):
+        with _Used(session, self._record):
             if not accepts(scope)[1]:
                 await _refuse(send, _NO_STREAM, HTTPStatus.NOT_ACCEPTABLE, session)
             elif last := header(scope, _LAST_EVENT):
@@ -307,8 +327,10 @@ class Sessions:
             await _refuse(send, _MISSING, HTTPStatus.BAD_REQUEST)
             return None
         session = self._sessions.get(id)
-        if session is not None and _owner(session.principal) == _owner(principal) and not session.is_over:
-            return session
+        if session is not None and not session.is_over:
+            own = session.principal
+            if own is principal or _owner(own) == _owner(principal):
+                return session
         if self._record.issued(self._place(principal), id) is None:
             await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
             return None
@@ -370,18 +392,6 @@ class Sessions:
             session.end()
             begin(session.connection.close())
 
-    @contextmanager
-    def _used(self, session: Session) -> Iterator[None]:
-        session.open_requests += 1
-        self._record.use(session.id)
-        try:
-            yield
-        finally:
-            session.open_requests -= 1
-            session.last_use = asyncio.get_running_loop().time()
-            if not session.is_over:
-                self._record.use(session.id)
-
     def _has_room(self, principal: Principal) -> bool:
         here = (self, *(one for one in self._beside if one is not self))
         held = sum(one.sessions_of(principal) for one in here)
@@ -401,7 +411,7 @@ class Sessions:
         self._register(session)
         is_begun = False
         try:
-            with self._used(session):
+            with _Used(session, self._record):
                 is_begun = await self._respond(session, message, http, send)
         finally:
             if not is_begun:

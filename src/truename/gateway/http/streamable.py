@@ -67,7 +67,7 @@ _NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/js
 _ONE_MESSAGE: Final = "Body must be a single JSON-RPC request or notification object"
 _ALLOWED: Final = (b"allow", b"POST")
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
-_LISTEN: Final = "subscriptions/listen"
+_OF_MCP: Final = b"mcp-"
 
 
 class StreamableHttp:
@@ -170,7 +170,8 @@ class StreamableHttp:
 
     def _envelope(self, message: dict[str, Any], http: HTTPConnection) -> RequestEnvelope:
         """Return what a request says of itself. Raises `MCPError`, also where its headers contradict its body."""
-        pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.scope["headers"]]
+        own = [pair for pair in http.scope["headers"] if pair[0].startswith(_OF_MCP)]
+        pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in own]
         headers = dict(pairs)
         if len(headers) != len(pairs):
             names = [name for name, _ in pairs if name in _ROUTING]

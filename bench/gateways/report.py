@@ -41,7 +41,8 @@ def table(records: Iterable[Mapping[str, Any]]) -> str:
     for setup in tables.setups(figures):
         parts += [_aligned(f"{setup}: ", one) for one in tables.of_setup(figures, setup)]
         parts += [f"not measured: {line}" for line in tables.missing(figures, [setup])]
-    return "\n\n".join([*parts, _aligned("", tables.summary(figures))])
+    summary = tables.summary(figures)
+    return "\n\n".join([*parts, *([_aligned("", summary)] if summary.rows else [])])
 
 
 def _heading(figures: Figures) -> str:
@@ -67,8 +68,9 @@ def markdown(records: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]
     """Return the generated part of the page, and the plots by the names of their files."""
     figures = Figures.of(records)
     drawings = dict(_plots(figures))
-    parts = [f"Measured on {_heading(figures)}.", _piped(_versions(figures)), "### Summary"]
-    parts += [f"{tables.summary(figures).title}:", _piped(tables.summary(figures))]
+    parts = [f"Measured on {_heading(figures)}.", _piped(_versions(figures))]
+    if (summary := tables.summary(figures)).rows:
+        parts += ["### Summary", f"{summary.title}:", _piped(summary)]
     parts += [f"![{title}](benchmarks/{name}.svg)" for name, (title, _) in drawings.items()]
     for setup in tables.setups(figures):
         if setup in _TITLES:

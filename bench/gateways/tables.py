@@ -145,7 +145,8 @@ def of_setup(figures: Figures, setup: str) -> list[Table]:
                 rows.append((title_of(name), (remark,)))
             elif case in figures.measured:
                 rows.append((title_of(name), tuple(column(figures, case) for column in columns.values())))
-        found.append(Table(str(workload), tuple(columns), tuple(rows)))
+        if rows:
+            found.append(Table(str(workload), tuple(columns), tuple(rows)))
     starts = [
         (title_of(name), tuple(column(figures, name, setup) for column in _START.values()))
         for name in figures.gateways()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.gateway.drain import DrainTracker
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["Admission", "Answering", "note_written", "piped"]
+__all__ = ["AdmittedRequest", "Answering", "note_written", "piped"]
 
 # Clients of these versions and later come back for an answer whose stream broke off; so long they are waited for.
 _RESUMABLE: Final = "2025-11-25"
@@ -35,7 +35,7 @@ _FREE: Final = frozenset(
 )
 
 
-class Admission:
+class AdmittedRequest:
     """Admits a request to the gateway while the block lasts, and counts it until its answer has left.
 
     A request that goes on with a suspended call is admitted to the end. Raises `UpstreamError`: busy once the gateway

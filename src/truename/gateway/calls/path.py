@@ -13,7 +13,7 @@ from truename.errors import InvalidCall, ResolutionError, TruenameError, Unknown
 from truename.gateway.call_records import current_record, noted
 from truename.gateway.calls.context import CallContext, ResolvedCall
 from truename.gateway.calls.definition_guard import DefinitionGuard
-from truename.gateway.calls.draining import Admission
+from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.forward import forward
 from truename.gateway.calls.repeats import Repeats
 from truename.gateway.faults import UpstreamError, printable
@@ -80,7 +80,7 @@ class CallPath:
         begun = registry.call_records.begin(request)
         try:
             try:
-                with Admission(request, registry.drain_tracker, registry.settings.server_name):
+                with AdmittedRequest(request, registry.drain_tracker, registry.settings.server_name):
                     result = await self._steps(request)
             except UpstreamError as error:
                 # The gateway is at its end.

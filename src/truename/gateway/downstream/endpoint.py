@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.config.addresses import MAIN
 from truename.errors import TruenameError
-from truename.gateway.calls.draining import Admission
+from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.path import CallPath
 from truename.gateway.calls.tasks import TaskRequests
 from truename.gateway.downstream.audience import Audience
@@ -101,7 +101,7 @@ class Endpoint:
     async def _admitted(self, request: Request) -> Mapping[str, Any]:
         """Answer any request but a call of a tool."""
         try:
-            with Admission(request, self._registry.drain_tracker, self._registry.settings.server_name):
+            with AdmittedRequest(request, self._registry.drain_tracker, self._registry.settings.server_name):
                 return await self._routed(request)
         except UpstreamError as error:
             # The gateway is at its end.

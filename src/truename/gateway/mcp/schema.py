@@ -91,7 +91,7 @@ def _in_meta(field: str) -> str:
     return name if name == "progressToken" else f"io.modelcontextprotocol/{name}"
 
 
-class _Envelope(_Shape, rename=_in_meta):
+class _RequestMeta(_Shape, rename=_in_meta):
     """What a request of 2026-07-28 says of its sender, in ``_meta``."""
 
     protocol_version: str
@@ -117,7 +117,7 @@ class _Task(_Shape):
     ttl: int | None = None
 
 
-class _Call(_Named, kw_only=True):
+class _ToolCall(_Named, kw_only=True):
     arguments: _Object | None = None
     task: _Task | None = None
 
@@ -165,7 +165,7 @@ class _Completion(_Params, kw_only=True):
 
 
 class _Stateless(_Shape, kw_only=True):
-    meta: _Envelope = msgspec.field(name="_meta")
+    meta: _RequestMeta = msgspec.field(name="_meta")
 
 
 class _StatelessPage(_Stateless, kw_only=True):
@@ -234,7 +234,7 @@ _HANDSHAKE: Final[Mapping[str, type[msgspec.Struct]]] = {
     "initialize": _Initialize,
     "ping": _Params,
     "tools/list": _Page,
-    "tools/call": _Call,
+    "tools/call": _ToolCall,
     "prompts/list": _Page,
     "prompts/get": _Prompt,
     "resources/list": _Page,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from truename.gateway.protocol.definitions import Icon, JsonShape
 from truename.gateway.protocol.specification import is_modern
 
 if TYPE_CHECKING:
@@ -22,26 +23,16 @@ _Text = str | None
 _Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
-class _Shape(msgspec.Struct, rename="camel"):
-    """A JSON object, whose keys are in camelCase."""
-
-
-class _Icon(_Shape):
-    src: str
-    mime_type: _Text = None
-    sizes: list[str] | None = None
-
-
-class _Implementation(_Shape):
+class _Implementation(JsonShape):
     name: str
     version: str
     title: _Text = None
     description: _Text = None
     website_url: _Text = None
-    icons: list[_Icon] | None = None
+    icons: list[Icon] | None = None
 
 
-class _Modes(_Shape):
+class _Modes(JsonShape):
     """The members of ``elicitation`` and ``sampling``."""
 
     form: _Object | None = None
@@ -50,22 +41,22 @@ class _Modes(_Shape):
     tools: _Object | None = None
 
 
-class _Roots(_Shape):
+class _Roots(JsonShape):
     list_changed: bool | None = None
 
 
-class _TaskRequests(_Shape):
+class _TaskRequests(JsonShape):
     elicitation: _Object | None = None
     sampling: _Object | None = None
 
 
-class _Tasks(_Shape):
+class _Tasks(JsonShape):
     cancel: _Object | None = None
     list: _Object | None = None
     requests: _TaskRequests | None = None
 
 
-class _Capabilities(_Shape):
+class _Capabilities(JsonShape):
     elicitation: _Modes | None = None
     sampling: _Modes | None = None
     roots: _Roots | None = None
@@ -73,7 +64,7 @@ class _Capabilities(_Shape):
     tasks: _Tasks | None = None
 
 
-class _StatelessCapabilities(_Shape):
+class _StatelessCapabilities(JsonShape):
     elicitation: _Modes | None = None
     sampling: _Modes | None = None
     roots: _Object | None = None
@@ -81,7 +72,7 @@ class _StatelessCapabilities(_Shape):
     extensions: dict[str, _Object] | None = None
 
 
-class _Meta(_Shape):
+class _Meta(JsonShape):
     progress_token: str | int | None = None
 
 
@@ -91,7 +82,7 @@ def _in_meta(field: str) -> str:
     return name if name == "progressToken" else f"io.modelcontextprotocol/{name}"
 
 
-class _RequestMeta(_Shape, rename=_in_meta):
+class _RequestMeta(JsonShape, rename=_in_meta):
     """What a request of 2026-07-28 says of its sender, in ``_meta``."""
 
     protocol_version: str
@@ -101,7 +92,7 @@ class _RequestMeta(_Shape, rename=_in_meta):
     progress_token: str | int | None = None
 
 
-class _Params(_Shape):
+class _Params(JsonShape):
     meta: _Meta | None = msgspec.field(default=None, name="_meta")
 
 
@@ -113,7 +104,7 @@ class _Named(_Params, kw_only=True):
     name: str
 
 
-class _Task(_Shape):
+class _Task(JsonShape):
     ttl: int | None = None
 
 
@@ -140,21 +131,21 @@ class _Initialize(_Params, kw_only=True):
     client_info: _Implementation
 
 
-class _PromptReference(_Shape, tag_field="type", tag="ref/prompt"):
+class _PromptReference(JsonShape, tag_field="type", tag="ref/prompt"):
     name: str
     title: _Text = None
 
 
-class _ResourceReference(_Shape, tag_field="type", tag="ref/resource"):
+class _ResourceReference(JsonShape, tag_field="type", tag="ref/resource"):
     uri: str
 
 
-class _Argument(_Shape):
+class _Argument(JsonShape):
     name: str
     value: str
 
 
-class _Context(_Shape):
+class _Context(JsonShape):
     arguments: dict[str, str] | None = None
 
 
@@ -164,7 +155,7 @@ class _Completion(_Params, kw_only=True):
     context: _Context | None = None
 
 
-class _Stateless(_Shape, kw_only=True):
+class _Stateless(JsonShape, kw_only=True):
     meta: _RequestMeta = msgspec.field(name="_meta")
 
 
@@ -179,21 +170,21 @@ class _Rounds(_Stateless, kw_only=True):
     request_state: _Text = None
 
 
-class _Elicited(_Shape):
+class _Elicited(JsonShape):
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
 
 
-class _Root(_Shape):
+class _Root(JsonShape):
     uri: str
     name: _Text = None
 
 
-class _Rooted(_Shape):
+class _Rooted(JsonShape):
     roots: list[_Root]
 
 
-class _Sampled(_Shape):
+class _Sampled(JsonShape):
     role: Literal["user", "assistant"]
     model: str
     content: _Object | list[_Object]
@@ -219,7 +210,7 @@ class _StatelessCompletion(_Stateless, kw_only=True):
     context: _Context | None = None
 
 
-class _Notifications(_Shape):
+class _Notifications(JsonShape):
     tools_list_changed: bool | None = None
     prompts_list_changed: bool | None = None
     resources_list_changed: bool | None = None
@@ -294,7 +285,7 @@ def _is_answer(value: _Object) -> bool:
     return any(_fits(value, shape) for shape in (_Elicited, _Rooted, _Sampled))
 
 
-def _fits(value: _Object, shape: type[_Shape]) -> bool:
+def _fits(value: _Object, shape: type[JsonShape]) -> bool:
     try:
         msgspec.convert(value, shape)
     except msgspec.ValidationError:

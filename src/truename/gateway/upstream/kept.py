@@ -15,11 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import Tool
-
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
 from truename.gateway.faults import printable
+from truename.gateway.protocol.definitions import ToolDefinition
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
 from truename.gateway.upstream.server_connection import unusable
@@ -139,4 +138,6 @@ def _digest(server: ServerConfig) -> str:
 
 
 def _is_tool(one: Mapping[str, Any]) -> bool:
-    return not isinstance(one.get("name"), str) or not (unusable(one, Tool) or unreadable(one.get("inputSchema")))
+    return not isinstance(one.get("name"), str) or not (
+        unusable(one, ToolDefinition) or unreadable(one.get("inputSchema"))
+    )

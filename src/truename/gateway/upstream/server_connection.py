@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import METHOD_NOT_FOUND, Tool
-from pydantic import ValidationError
 
 from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.protocol.definitions import ToolDefinition, wrong_shape
 from truename.gateway.protocol.marking import fault_of
 from truename.gateway.protocol.routing_headers import mirrored_arguments, wrong_annotation
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import METHOD_NOT_FOUND
 from truename.gateway.protocol.turns import in_slices
 from truename.gateway.protocol.writable import DEEPEST, is_deeper
 from truename.gateway.upstream.explained import explained
@@ -24,9 +24,8 @@ from truename.gateway.upstream.lists import KINDS, Lists
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pydantic import BaseModel
-
     from truename.config import Settings
+    from truename.gateway.protocol.definitions import JsonShape
     from truename.gateway.protocol.sdk import OnProgress
     from truename.gateway.questions.elicitation import Asker
     from truename.gateway.questions.places import Seat
@@ -149,7 +148,7 @@ class ServerConnection:
         async for tool in in_slices(tools):
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
-                refused = unusable(tool, Tool) or unreadable(schema)
+                refused = unusable(tool, ToolDefinition) or unreadable(schema)
                 if reason := refused or (wrong_annotation(schema) if self.modern else None):
                     left_out.append((name, reason))
                     continue
@@ -273,13 +272,8 @@ class ServerConnection:
         return error
 
 
-def unusable(entry: Definition, model: type[BaseModel]) -> str | None:
+def unusable(entry: Definition, shape: type[JsonShape]) -> str | None:
     """Say why clients would not take this definition; nothing is changed in it."""
     if is_deeper(entry, DEEPEST):
         return f"it has more than {DEEPEST} nested levels"
-    try:
-        model.model_validate(entry, by_name=False)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return None
+    return wrong_shape(entry, shape)

@@ -349,19 +349,20 @@ class Oracle:
     def _without(self, hidden: frozenset[str]) -> Oracle:
         """Return the rules for somebody from whom these tools are hidden; what was redirected leads on."""
         away = frozenset(id for id in hidden if self._end(id) in hidden)
-        table = {name: id for name, id in self.table.items() if id not in hidden}
         names = {name: ids[-1] for name, ids in self.shown.items()} | self.table | self.moved
         # Of several spellings of a name the operator redirected any may have been the last.
         moved_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
-        barred = {name for name, id in names.items() if self._end(id) in hidden and _plain(name) not in moved_on}
+        # A tool that is here and visible keeps its names, even if an operator redirected it to a hidden one.
+        led_away = {id for id in names.values() if self._end(id) in hidden} - (self.present - hidden)
+        barred = (name for name, id in names.items() if id in led_away and _plain(name) not in moved_on)
         return replace(
             self,
             known={id: tool for id, tool in self.known.items() if id not in hidden},
             present=self.present - hidden,
-            table=table,
+            table={name: id for name, id in self.table.items() if id not in hidden},
             shown={name: ids for name, ids in self.shown.items() if ids[-1] not in away},
             first={family: id for family, id in self.first.items() if id in away or id not in hidden},
-            barred=frozenset(barred - table.keys()),
+            barred=frozenset(barred),
             barred_ids=away,
             led_on=frozenset(self.present & hidden - away),
         )

@@ -15,7 +15,7 @@ from truename.gateway.protocol.definitions import (
     ResourceDefinition,
     TemplateDefinition,
     ToolDefinition,
-    wrong_shape,
+    unusable,
 )
 
 ICONS = [{"src": "x", "mimeType": "image/png", "sizes": ["1x1"]}]
@@ -54,5 +54,5 @@ def test_entries_are_taken_that_clients_take_and_no_others(shape: Any, model: An
             taken = True
         except ValidationError:
             taken = False
-        found = wrong_shape(given, shape)
+        found = unusable(given, shape)
         assert (found is None) is taken, (seed, given, found)

@@ -21,14 +21,15 @@ from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import Tail, UpstreamError
 from truename.gateway.mcp.messages import error, notification, response
-from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.questions.origins import RequestOrigins
+from truename.gateway.protocol.envelopes import Envelope, read_envelope
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.sparing import Sparing
 from truename.gateway.quota import Share
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.server_connection import ServerConnection
 from truename.gateway.upstream.session import ServerSession
+from truename.gateway.upstream.transport import Receiver, Transport
 from truename.gateway.upstream.watching import Watching
 from truename.gateway.views.view import ViewSpec
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.gateway.conftest import Lab
-    from truename.gateway.upstream.transport import Hearer
 
 pytestmark = pytest.mark.anyio
 
@@ -158,22 +158,27 @@ async def test_a_client_over_stdio_that_asks_without_end_is_refused_and_no_id_is
             await process.wait()
 
 
-class Memory:
-    """A transport in memory: what is sent over it is kept."""
+class Pipe(Transport):
+    """A transport that keeps what is sent."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.sent: list[dict[str, Any]] = []
-        self.asked = anyio.Event()
 
-    def begin(self, hearer: Hearer) -> None:
-        self.session = hearer
+    def begin(self, receiver: Receiver) -> None:
+        """Take nobody: the test says what comes."""
 
-    async def request(self, _: Any, message: bytes, *__: Any) -> None:
+    async def request(self, number: int, message: bytes, headers: bytes) -> None:  # noqa: ARG002 - a `Transport`
         self.sent.append(json.loads(message))
-        self.asked.set()
 
-    async def post(self, message: bytes, _: Any) -> None:
+    async def notify(self, message: bytes, headers: bytes) -> None:  # noqa: ARG002 - a `Transport`
         self.sent.append(json.loads(message))
+
+
+def message(**said: Any) -> Envelope:
+    found = read_envelope(json.dumps({"jsonrpc": "2.0", **said}).encode())
+    assert found is not None
+    return found
 
 
 async def test_a_server_that_floods_its_client_is_not_heard_for_a_while_but_for_its_answers(
@@ -184,27 +189,23 @@ async def test_a_server_that_floods_its_client_is_not_heard_for_a_while_but_for_
     async def never(*_: Any) -> Any:
         await anyio.sleep_forever()
 
-    questions: Any = SimpleNamespace(relayed={"elicitation/create": never}, declares={})
-    transport = Memory()
-    async with ServerSession.over(transport, {"name": "x", "version": "1"}, never, questions) as session:
-        answered = anyio.Event()
+    questions: Any = SimpleNamespace(relay=never, declares={})
+    pipe = Pipe()
+    async with ServerSession.over(pipe, {"name": "t", "version": "1"}, never, questions) as session:
+        answers: list[dict[str, Any]] = []
 
         async def ask() -> None:
-            assert await session.send("ping", {}) == {"ok": True}
-            answered.set()
+            answers.append(await session.send("ping", {}))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            await transport.asked.wait()
-            asked = transport.sent[0]["id"]
+            await anyio.wait_all_tasks_blocked()
             for number in range(50):
-                # Without the number of a call it is about none, and holds none up.
-                await session.hear(notification("notifications/x", {"n": number}))
-                await session.hear({"jsonrpc": "2.0", "id": number, "method": "elicitation/create"})
-            await session.hear(response(asked, {"ok": True}))
-            with anyio.fail_after(5):
-                await answered.wait()
+                session.receive(message(method="notifications/tools/list_changed", params={"n": number}))
+                session.receive(message(id=number, method="elicitation/create"))
+            session.receive(message(id=pipe.sent[0]["id"], result={"ok": True}))
 
+        assert answers == [{"ok": True}]
         assert session.dropped == 80
 
 
@@ -212,7 +213,7 @@ async def test_progress_for_somebody_who_does_not_read_is_dropped() -> None:
     told: list[float] = []
     reads = anyio.Event()
 
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
+    async def tell(progress: float, total: float | None = None, message: str | None = None) -> None:
         await reads.wait()
         told.append(progress)
 
@@ -256,21 +257,6 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
     request: Any = SimpleNamespace(params={"uri": uri}, connection=SimpleNamespace(state={}))
     with pytest.raises(MCPError, match=problem):
         await Subscribing(registry, find, lambda _: ViewSpec("universal")).subscribe(request)
-
-
-def test_questions_under_endless_ids_take_no_room() -> None:
-    origins = RequestOrigins()
-    ids: list[str | int] = ["x" * 100_000, 10**5_000, "short"]
-    for call, id in enumerate(ids):
-        text = json.dumps({"id": f"%{call}", "method": "roots/list"}).replace(f'"%{call}"', _written(id))
-        origins.watch(call)(f"data: {text}\n".encode())
-
-    assert [origins.of(id) for id in ids] == [0, None, 2]
-    assert [origins.of(id) for id in ids] == [None, None, None]
-
-
-def _written(id: str | int) -> str:
-    return json.dumps(id) if isinstance(id, str) else "1" + "0" * 5_000
 
 
 async def test_cursors_count_as_what_a_server_lists() -> None:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from truename.gateway.upstream.breaker import LEASE, Breaker, Permit
+from truename.gateway.upstream.circuit_breaker import LEASE, Admission, CircuitBreaker
 
 MOST = 3
 SECONDS = 60.0
@@ -19,22 +19,22 @@ class Clock:
         return self.now
 
 
-def _breaker(clock: Clock) -> Breaker:
-    return Breaker(failures=MOST, seconds=SECONDS, clock=clock)
+def _breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(failures=MOST, seconds=SECONDS, clock=clock)
 
 
-def _admitted(breaker: Breaker) -> Permit:
-    permit = breaker.admit()
-    assert permit is not None
-    return permit
+def _admitted(breaker: CircuitBreaker) -> Admission:
+    admission = breaker.admit()
+    assert admission is not None
+    return admission
 
 
-def _fail(breaker: Breaker, times: int = MOST) -> None:
+def _fail(breaker: CircuitBreaker, times: int = MOST) -> None:
     for _ in range(times):
         breaker.failed(_admitted(breaker))
 
 
-def _admissions(breaker: Breaker, times: int = 3) -> list[bool]:
+def _admissions(breaker: CircuitBreaker, times: int = 3) -> list[bool]:
     return [breaker.admit() is not None for _ in range(times)]
 
 
@@ -85,10 +85,10 @@ def test_a_call_that_is_no_probe_gives_no_place_away() -> None:
     clock.now = SECONDS
     _admitted(breaker)
 
-    for permit in old:
-        breaker.abandoned(permit)
-        breaker.failed(permit)
-        breaker.succeeded(permit)
+    for admission in old:
+        breaker.abandoned(admission)
+        breaker.failed(admission)
+        breaker.succeeded(admission)
 
     assert (breaker.state, breaker.admit()) == ("half-open", None)
 
@@ -129,8 +129,8 @@ def test_the_answer_to_a_call_from_before_is_a_sign_of_life_and_its_failure_is_n
     _fail(breaker)
 
     states: list[str] = []
-    for said, permit in ((breaker.failed, lost), (breaker.succeeded, answered)):
-        said(permit)
+    for said, admission in ((breaker.failed, lost), (breaker.succeeded, answered)):
+        said(admission)
         states.append(breaker.state)
     breaker.succeeded(_admitted(breaker))
     for _ in range(MOST):
@@ -145,30 +145,30 @@ class Lives(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.breaker = _breaker(self.clock)
-        self.running: list[Permit] = []
-        self.probes: list[tuple[float, Permit]] = []
+        self.running: list[Admission] = []
+        self.probes: list[tuple[float, Admission]] = []
 
     @rule()
     def call(self) -> None:
-        before, permit = self.breaker.state, self.breaker.admit()
-        assert permit is None or before != "open"
-        assert permit is not None or before != "closed"
-        if permit is None:
+        before, admission = self.breaker.state, self.breaker.admit()
+        assert admission is None or before != "open"
+        assert admission is not None or before != "closed"
+        if admission is None:
             return
-        self.running.append(permit)
+        self.running.append(admission)
         if before == "half-open":
-            young = [one for at, one in self.probes if self.clock.now < at + LEASE and one.period == permit.period]
+            young = [one for at, one in self.probes if self.clock.now < at + LEASE and one.period == admission.period]
             assert young == []
-            self.probes.append((self.clock.now, permit))
+            self.probes.append((self.clock.now, admission))
 
     @rule(choose=st.integers(0, 50), how=st.sampled_from(["succeeded", "failed", "abandoned"]))
     def ends(self, choose: int, how: str) -> None:
         if not self.running:
             return
-        permit = self.running.pop(choose % len(self.running))
-        before, is_old = (self.breaker.state, self.breaker.failures), permit.period != self.breaker._period
-        getattr(self.breaker, how)(permit)
-        self.probes = [(at, one) for at, one in self.probes if one != permit]
+        admission = self.running.pop(choose % len(self.running))
+        before, is_old = (self.breaker.state, self.breaker.failures), admission.period != self.breaker._period
+        getattr(self.breaker, how)(admission)
+        self.probes = [(at, one) for at, one in self.probes if one != admission]
         after = (self.breaker.state, self.breaker.failures)
         if is_old and how == "succeeded":
             assert after in {before, ("half-open", before[1])}

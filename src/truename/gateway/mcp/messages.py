@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from truename.gateway.faults import printable
-from truename.gateway.protocol.json_text import is_utf8, members, read_out, whole
+from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_out, whole
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
@@ -89,6 +89,8 @@ def _call_in(text: bytes) -> Message | None:
             return None
         if envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET:
             return None
+        if (line := one_line(text)) is not text:
+            envelope = _ENVELOPE.decode(line)
         params = members(envelope.params)
         arguments = params.pop("arguments", _NO_ARGUMENTS)
         found = whole(params)

@@ -5,23 +5,25 @@ Source: the schemas of MCP 2025-11-25 and 2026-07-28.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from truename.gateway.protocol.writable import DEEPEST, is_deeper
 
 __all__ = [
+    "Definition",
     "Icon",
     "JsonShape",
     "PromptDefinition",
     "ResourceDefinition",
     "TemplateDefinition",
     "ToolDefinition",
-    "wrong_shape",
+    "unusable",
 ]
 
+Definition = Mapping[str, Any]
 _Text = str | None
 _Object = dict[str, Any]
 
@@ -103,12 +105,15 @@ class ResourceDefinition(_Listed, kw_only=True):
     annotations: _ContentHints | None = None
 
 
-def wrong_shape(entry: Mapping[str, Any], shape: type[JsonShape]) -> str | None:
+def unusable(entry: Definition, shape: type[JsonShape]) -> str | None:
     """Return why clients would not take an entry of a list, None if they would. They take ``"true"`` for true.
 
-    >>> wrong_shape({"name": "x", "inputSchema": None}, ToolDefinition)
+    >>> unusable({"name": "get", "inputSchema": {}}, ToolDefinition)
+    >>> unusable({"name": "get", "inputSchema": None}, ToolDefinition)
     'Expected `object`, got `null` - at `$.inputSchema`'
     """
+    if is_deeper(entry, DEEPEST):
+        return f"it has more than {DEEPEST} nested levels"
     try:
         msgspec.convert(entry, shape, strict=False)
     except msgspec.ValidationError as problem:

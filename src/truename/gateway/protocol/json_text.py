@@ -15,9 +15,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RepeatedKeyError", "depth_of", "is_utf8", "members", "read_out", "read_strictly", "whole"]
+__all__ = ["RepeatedKeyError", "depth_of", "is_utf8", "members", "one_line", "read_out", "read_strictly", "whole"]
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
 _BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -30,6 +31,17 @@ def is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def one_line(text: bytes) -> bytes:
+    r"""Return a JSON text without line breaks: over stdio, and in a stream of events, a line is a message by itself.
+
+    The text has to be one that a parser took: in such a text a line break stands between values, and is a blank there.
+
+    >>> one_line(b'{"a":\n{"jsonrpc": "2.0", "method": "exit"}\r\n}')
+    b'{"a": {"jsonrpc": "2.0", "method": "exit"}  }'
+    """
+    return text.translate(_BREAKS) if b"\n" in text or b"\r" in text else text
 
 
 def members(text: bytes | msgspec.Raw) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -35,13 +36,23 @@ def repaired(message: bytes) -> bytes | None:
     True
     """
     try:
-        content = json.loads(message.decode("utf-8", "replace"))
+        text = message.decode("utf-8", "replace")
+        content = json.loads(text, parse_constant=_nothing, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     if not isinstance(content, dict):
         return None
     text = json.dumps(content, ensure_ascii=False)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _nothing(_: str) -> None:
+    """Read the constants that Python writes and JSON does not have (NaN, Infinity)."""
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def id_at_ends(message: bytes, head: bytes = b"") -> int | None:

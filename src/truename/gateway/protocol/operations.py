@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
 
 if TYPE_CHECKING:

@@ -1,10 +1,12 @@
-"""Words of the protocol that all parts of the gateway share: versions, errors, capabilities."""
+"""Names of the protocol under which the rest of the gateway knows them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.progress import ReportProgress as OnProgress
 from truename.gateway.protocol.specification import (
     CLIENT_CAPABILITIES_META_KEY,
     SERVER_INFO_META_KEY,
@@ -27,27 +29,6 @@ __all__ = [
     "declared_by",
     "is_modern",
 ]
-
-
-class MCPError(Exception):
-    """A JSON-RPC error: what answers a request in place of a result (JSON-RPC 2.0, section 5.1).
-
-    >>> str(MCPError(-32601, "Method not found", "x/y"))
-    'Method not found'
-    """
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(code, message, data)
-        self.code = code
-        self.message = message
-        self.data = data
-
-    def __str__(self) -> str:
-        return self.message
-
-
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Gets how far a request is: the progress, the total and a message."""
 
 
 def declared_by(request: Request) -> Mapping[str, Any]:

@@ -9,11 +9,14 @@ Source: OpenTelemetry's semantic conventions for MCP and GenAI (Development), SE
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 
+from opentelemetry import trace
 from opentelemetry.baggage import get_all
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import attach, detach
+from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.trace import (
     ProxyTracerProvider,
@@ -29,19 +32,21 @@ from pydantic import ValidationError
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.envelopes import content_of
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.envelopes import Envelope
 
-__all__ = ["RequestSpan", "ServerSpan", "is_traced", "request_span", "server_span", "traceparent_now"]
+__all__ = ["RequestSpan", "is_traced", "request_span", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -52,6 +57,7 @@ _BAGGAGE: Final = W3CBaggagePropagator()
 _W3C: Final = CompositePropagator([TraceContextTextMapPropagator(), _BAGGAGE])
 _LONGEST: Final = 8_192
 _NAME: Final = 100
+_BY_ENVIRONMENT: Final = OTEL_PYTHON_TRACER_PROVIDER in os.environ
 
 
 class _Tracing:
@@ -70,7 +76,9 @@ def _tracer() -> Tracer:
 
 def is_traced() -> bool:
     """Tell whether anybody takes spans."""
-    # It is asked several times in each call, and of an abstract class `isinstance` takes its time.
+    # It is asked several times in each call, and where there is no provider the library looks into the environment.
+    if trace._TRACER_PROVIDER is None and not _BY_ENVIRONMENT:  # noqa: SLF001 - the one place where it stands
+        return False
     return type(get_tracer_provider()) is not ProxyTracerProvider
 
 
@@ -154,40 +162,36 @@ def _asked(method: str, request: Request) -> dict[str, str]:
 def _code(error: Exception) -> tuple[bool, str]:
     if isinstance(error, ValidationError):
         return True, str(INVALID_PARAMS)
-    return (True, str(error.code)) if isinstance(error, MCPError) else (False, type(error).__qualname__)
+    if isinstance(error, MCPError):
+        return True, str(error.code)
+    return False, str(getattr(error, "kind", type(error).__qualname__))
 
 
-class ServerSpan:
-    """The span of one request to a server; ``message`` is the request with the span's context in it."""
-
-    def __init__(self, message: dict[str, Any]) -> None:
-        params = message.get("params") or {}
-        self._method = method = printable(message["method"], _NAME)
-        said = {"mcp.method.name": method, "jsonrpc.request.id": str(message["id"])}
-        name = params.get("name")
-        target = printable(name, _NAME) if isinstance(name, str) else ""
-        if method == _CALL:
-            said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
-        # Nothing below it begins another span, so it need not be the current one.
-        self._span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
+async def traced(
+    method: str, number: int, params: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[Envelope]]
+) -> Envelope:
+    """Send a request to a server within a span, which it is told of; what belongs to no client's request has none."""
+    if not get_current_span().get_span_context().is_valid:
+        return await send(params)
+    shown = printable(method, _NAME)
+    said = {"mcp.method.name": shown, "jsonrpc.request.id": str(number)}
+    name = params.get("name")
+    target = printable(name, _NAME) if isinstance(name, str) else ""
+    if method == _CALL:
+        said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
+    span = _tracer().start_span(f"{shown} {target}".strip(), None, SpanKind.CLIENT, said)
+    # Nothing below it begins another span, so it need not be the current one.
+    try:
         meta = dict(params.get("_meta") or {})
-        _hand_on(self._span, meta)
-        self.message = {**message, "params": {**params, "_meta": meta}}
-
-    def answered(self, answer: Mapping[str, Any]) -> None:
-        """Record the answer, a response with a result or an error."""
-        if (problem := answer.get("error")) is not None:
-            record_error(self._span, str(problem["code"]), is_status=True)
-        elif self._method == _CALL and answer["result"].get("isError") is True:
-            record_error(self._span, "tool_error")
-
-    def end(self) -> None:
-        """End the span."""
-        self._span.end()
-
-
-def server_span(message: dict[str, Any]) -> ServerSpan | None:
-    """Begin the span of a request to a server; None for one that belongs to no client's request."""
-    if not is_traced() or not get_current_span().get_span_context().is_valid:
-        return None
-    return ServerSpan(message)
+        _hand_on(span, meta)
+        found = await send({**params, "_meta": meta})
+        if method == _CALL and content_of(found).get("isError") is True:
+            record_error(span, "tool_error")
+    except Exception as error:
+        is_status, code = _code(error)
+        record_error(span, code, is_status=is_status)
+        raise
+    else:
+        return found
+    finally:
+        span.end()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.protocol.sdk import OnProgress
+    from truename.gateway.protocol.progress import ReportProgress
 
 __all__ = [
     "INPUT_REQUIRED",
@@ -67,7 +67,7 @@ def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] |
 
 
 async def put(
-    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: OnProgress | None = None
+    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: ReportProgress | None = None
 ) -> dict[str, Any]:
     """Send a question to the client of a request, on the request's stream while that lasts. Raises `MCPError`.
 

@@ -6,21 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import (
-    INTERNAL_ERROR,
-    REQUEST_TIMEOUT,
-)
 
 from truename.gateway.background import background
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.upstream.logs import is_log_message, relayed
+from truename.gateway.protocol.specification import INTERNAL_ERROR, LOG_LEVELS, REQUEST_TIMEOUT
+from truename.gateway.upstream.logs import relayed
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from truename.gateway.faults import UpstreamError
-    from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream.session import Notification, ServerSession
 
 __all__ = ["Follower"]
 
@@ -30,7 +27,12 @@ _EARS_OPEN: Final = 2.0
 # More log messages than this wait for no client: what comes then is dropped.
 _MOST_UNSENT: Final = 100
 _MOST_UNWATCHED: Final = 1_000
-_CHANGES: Final = frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
+_CHANGES: Final = frozenset(
+    {
+        *("notifications/tools/list_changed", "notifications/prompts/list_changed"),
+        "notifications/resources/list_changed",
+    }
+)
 
 
 class Follower:
@@ -52,7 +54,7 @@ class Follower:
         self._opening: list[tuple[str, anyio.Event]] = []
         self._said: set[str] = set()
         self._listens: anyio.Event | None = None
-        self._explain: Callable[[MCPError], UpstreamError | None] = _as_it_is
+        self._explain: Callable[[TransportFault], Exception] = _as_it_is
         self._unwatched: dict[str, None] = {}
         self._unsaid: dict[str, None] = {}
         self._unsent = 0
@@ -60,12 +62,12 @@ class Follower:
     def begin(
         self,
         session: ServerSession,
-        explain: Callable[[MCPError], UpstreamError | None],
+        explain: Callable[[TransportFault], Exception],
         listens: anyio.Event | None = None,
     ) -> None:
         """Take a new connection, before anybody hears of it; ``listens`` is set when it can tell what is not asked.
 
-        ``explain`` says what an error means that is none of the server's own.
+        ``explain`` says what went wrong with the connection.
         """
         self._session, self._explain, self._listens = session, explain, listens
         # A new session has no subscriptions to end, and is told of all that there are.
@@ -147,10 +149,8 @@ class Follower:
                     await opened.wait()
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, f"The server did not confirm the subscription to {uri!r}.") from error
-        except MCPError as error:
-            if (fault := self._explain(error)) is not None:
-                raise MCPError(INTERNAL_ERROR, str(fault)) from error
-            raise
+        except TransportFault as fault:
+            raise MCPError(INTERNAL_ERROR, str(self._explain(fault))) from fault
         finally:
             self._opening = [one for one in self._opening if one[1] is not opened]
 
@@ -182,22 +182,23 @@ class Follower:
                 self._unwatched[uri] = None
             self._rewatch.set()
 
-    async def heard(self, method: str, params: Mapping[str, Any], session: ServerSession | None) -> None:
-        """Take a notification of the server; one that the protocol does not know is passed over."""
+    async def heard(self, told: Notification, session: ServerSession | None) -> None:
+        """Take a notification of the server; one that is not as the protocol has it is passed over."""
+        method, params = told.method, told.params
         if method in _CHANGES:
             self._changed()
         elif session is None:
             return
         elif method == "notifications/resources/updated":
             # In the stateless era the stream that asked for it tells it too.
-            if not session.modern and isinstance(params.get("uri"), str):
-                await self._tell(params["uri"])
+            if not session.modern and isinstance(uri := params.get("uri"), str):
+                await self._tell(uri)
         elif method == "notifications/message":
-            asker = session.questions.whose_log(params)
-            if asker is not None and is_log_message(params):
+            asker = session.questions.whose_log(told.call) if params.get("level") in LOG_LEVELS else None
+            if asker is not None and "data" in params:
                 await self._unless_many(relayed(asker.request, params))
         elif method == "notifications/tasks/status" and self.on_task is not None:
-            await self._unless_many(self.on_task(self._key, without_own_meta(dict(params))))
+            await self._unless_many(self.on_task(self._key, without_own_meta(params)))
 
     async def _unless_many(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell a client, unless too much waits already for clients that are slow to read."""
@@ -218,9 +219,9 @@ class Follower:
         try:
             with anyio.move_on_after(SUBSCRIBE_TIMEOUT):
                 await session.send(method, params)
-        except MCPError:
+        except (MCPError, TransportFault):
             return
 
 
-def _as_it_is(_: MCPError) -> None:
-    return None
+def _as_it_is(fault: TransportFault) -> Exception:
+    return fault

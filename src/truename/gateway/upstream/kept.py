@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
 from truename.gateway.faults import printable
-from truename.gateway.protocol.definitions import ToolDefinition
+from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
-from truename.gateway.upstream.server_connection import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from truename.config import ServerConfig
-    from truename.gateway.upstream.server_connection import Definition
+    from truename.gateway.protocol.definitions import Definition
 
 __all__ = ["ListCache", "Remembered"]
 
@@ -90,7 +89,7 @@ class ListCache:
     def _others(self, entries: object, name: str) -> tuple[Definition, ...]:
         kind = KINDS[name]
         listed = entries if isinstance(entries, list) else []
-        usable = (one for one in listed if isinstance(one, dict) and unusable(one, kind.model) is None)
+        usable = (one for one in listed if isinstance(one, dict) and unusable(one, kind.shape) is None)
         return tuple({str(one.get(kind.key)): one for one in usable}.values())[: self._most]
 
     def write(self, server: ServerConfig, said: Remembered) -> None:

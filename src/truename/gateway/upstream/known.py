@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.faults import UpstreamError
+    from truename.gateway.protocol.definitions import Definition
     from truename.gateway.upstream.kept import Remembered
-    from truename.gateway.upstream.server_connection import Definition, ServerConnection
+    from truename.gateway.upstream.server_connection import ServerConnection
     from truename.gateway.upstream.session import ServerSession
 
 __all__ = ["Before", "Known", "KnownServer", "State"]

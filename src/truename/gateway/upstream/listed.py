@@ -10,15 +10,16 @@ from truename.gateway.events import EventKind, GatewayEvent, OnEvent
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.announced import Announced
+from truename.gateway.upstream.backoff import Calm
 from truename.gateway.upstream.lazy import Lazy
-from truename.gateway.upstream.patience import Calm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truename.config import ServerConfig, Settings
+    from truename.gateway.protocol.definitions import Definition
     from truename.gateway.upstream.lists import Lists
-    from truename.gateway.upstream.server_connection import Definition, ServerConnection
+    from truename.gateway.upstream.server_connection import ServerConnection
 
 __all__ = ["Listed"]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.gateway.protocol.definitions import PromptDefinition, ResourceDefinition, TemplateDefinition
 
 if TYPE_CHECKING:
-    from truename.gateway.protocol.definitions import JsonShape
+    from collections.abc import Mapping
+
+    from truename.gateway.protocol.definitions import Definition, JsonShape
 
 __all__ = ["KINDS", "NOTHING", "Kind", "Lists"]
-
-Definition = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
@@ -22,7 +21,7 @@ class Kind(NamedTuple):
     capability: str
     method: str
     field: str
-    model: type[JsonShape]
+    shape: type[JsonShape]
     key: str
     words: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import UNSUPPORTED_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Negotiation:
         self._probes = handshake == "last"
 
     async def agree(self, session: ServerSession, transport: Transport) -> None:
-        """Negotiate the version of a new connection. Raises `MCPError`, `RuntimeError` or `ValueError`."""
+        """Negotiate the version of a new connection. Raises `MCPError`, `TransportFault` or `InvalidGreeting`."""
         await session.negotiate(probe=self._probes and not transport.is_old)
 
     def agreed(self, session: ServerSession) -> None:

@@ -34,10 +34,7 @@ def open_transport(
     if server.type == "sse":
         return open_sse(server, settings, news, outside)
     if server.url is not None:
-        longest = (
-            max((server.timeout or settings.call_timeout, *server.tool_timeouts.values())) + settings.answer_timeout
-        )
-        return open_http(server, settings.max_result, longest, outside)
+        return open_http(server, settings, news, outside)
     return open_stdio(server, settings.max_result, news)
 
 
@@ -59,7 +56,7 @@ class Opening:
     def transport(
         self, server: ServerConfig, settings: Settings, news: RateLimitedLog
     ) -> AbstractAsyncContextManager[Transport]:
-        """Return the channel for the next attempt; entering it raises as that of `open_transport` does."""
+        """Return the next transport. Entering it raises `UpstreamError` as `open_transport` does."""
         refusal, self._refusal = self._refusal, None
         if refusal is None:
             return open_transport(server, settings, news, self._outside)

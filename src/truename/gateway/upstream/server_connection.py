@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.gateway.deadline import Deadline
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.definitions import ToolDefinition, wrong_shape
-from truename.gateway.protocol.marking import fault_of
+from truename.gateway.protocol.definitions import ToolDefinition, unusable
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.routing_headers import mirrored_arguments, wrong_annotation
 from truename.gateway.protocol.schemas import unreadable
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import METHOD_NOT_FOUND
 from truename.gateway.protocol.turns import in_slices
-from truename.gateway.protocol.writable import DEEPEST, is_deeper
+from truename.gateway.protocol.writable import DEEPEST
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.lists import KINDS, Lists
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
 
     from truename.config import Settings
-    from truename.gateway.protocol.definitions import JsonShape
-    from truename.gateway.protocol.sdk import OnProgress
+    from truename.gateway.protocol.definitions import Definition
+    from truename.gateway.protocol.progress import ReportProgress
     from truename.gateway.questions.elicitation import Asker
-    from truename.gateway.questions.places import Seat
+    from truename.gateway.questions.semaphore import Permit
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.lists import Kind
     from truename.gateway.upstream.session import ServerSession
     from truename.gateway.upstream.transport import Transport
 
-__all__ = ["Definition", "ServerConnection", "unusable"]
-
-Definition = Mapping[str, Any]
+__all__ = ["ServerConnection"]
 
 _MAX_PAGES: Final = 500
 _HEALTH_TIMEOUT: Final = 10.0
 _UNSURE: Final = "Whether the call took effect is unknown; check before you repeat it."
 _SEE: Final = "Start it by hand to see why."
+_NOBODY: Final = nullcontext()
 
 
 class ServerConnection:
@@ -76,9 +75,11 @@ class ServerConnection:
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND and not self._session.offers("tools"):
                 return ()
-            raise self._explained(error, _SEE) or self.protocol_fault(
+            raise self.protocol_fault(
                 f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
             ) from error
+        except TransportFault as fault:
+            raise self.explain(fault, _SEE) from fault
         return await self._usable(tools)
 
     async def list_all(self, before: Lists) -> tuple[tuple[Definition, ...], Lists]:
@@ -96,11 +97,12 @@ class ServerConnection:
             # Of the time that a server has to start, tools get the most.
             with anyio.fail_after(self._others_timeout):
                 entries = await self._pages(kind.method, kind.field)
-        except (MCPError, UpstreamError, TimeoutError) as error:
+        except (MCPError, TransportFault, UpstreamError, TimeoutError) as error:
             # Who has resources need not have templates.
             if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
                 return ()
-            said = printable(str(error), 200) or "it took too long"
+            what = self.explain(error, _SEE) if isinstance(error, TransportFault) else error
+            said = printable(str(what), 200) or "it took too long"
             text = f"server {printable(self._key)!r}: its {kind.words} cannot be listed: {said}"
             self._log.tell(("others", kind.words), text)
             return before
@@ -108,7 +110,7 @@ class ServerConnection:
         left_out: list[tuple[str, str]] = []
         async for entry in in_slices(entries):
             key = str(entry.get(kind.key))
-            if reason := unusable(entry, kind.model):
+            if reason := unusable(entry, kind.shape):
                 left_out.append((key, reason))
             else:
                 usable.setdefault(key, entry)
@@ -175,26 +177,33 @@ class ServerConnection:
         *,
         timeout: float,
         capabilities: Mapping[str, Any],
-        on_progress: OnProgress | None,
+        on_progress: ReportProgress | None,
         asker: Asker | None = None,
-        seat: Seat | None = None,
+        permit: Permit | None = None,
+        raw: bool = False,
     ) -> dict[str, Any]:
-        """Forward one request and return the raw result; what the server asks meanwhile, ``asker`` is asked.
+        """Forward one request and return its result; what the server asks meanwhile, ``asker`` is asked.
 
-        ``seat`` is its place at the server, which it leaves while it asks. Raises `MCPError` as the server sent it, and
-        `UpstreamError` (timeout, lost, unreachable, refused, too_large).
-        It is never sent twice: a tool may have effects.
+        ``permit`` is given back while it asks. Values of ``params`` may be `msgspec.Raw`: they pass as they came; with
+        ``raw`` the values of the result are. Raises `MCPError` as the server sent it, and `UpstreamError` (timeout,
+        lost, unreachable, refused, too_large, protocol). It is never sent twice: a tool may have effects.
         """
+        session = self._session
+        number = session.next_number()
         try:
-            number = self._session.next_number()
-            with anyio.fail_after(timeout) as limit, self._asking(number, asker, limit, seat):
-                result = await self._session.send(
+            with (
+                Deadline(timeout) as deadline,
+                _NOBODY if asker is None else session.questions.during(number, asker, deadline, permit),
+            ):
+                return await session.send(
                     method,
                     params,
-                    header_map=self._header_maps.get(str(params.get("name"))),
+                    header_map=self._header_maps.get(str(params.get("name"))) if self._header_maps else None,
                     capabilities=capabilities,
                     on_progress=on_progress,
                     number=number,
+                    raw=raw,
+                    deepest=DEEPEST,
                 )
         except TimeoutError as error:
             raise UpstreamError(
@@ -203,61 +212,44 @@ class ServerConnection:
                 problem=f"did not answer within {timeout:g} seconds, so the call was cancelled",
                 remedy=_UNSURE,
             ) from error
-        except MCPError as error:
-            if (explained := self._explained(error, _UNSURE)) is not None:
-                raise explained from error
-            raise
-        if is_deeper(result, DEEPEST):
-            problem = f"returned a result of more than {DEEPEST} nested levels, which clients cannot read"
-            raise self._fault("too_large", problem, "Ask for less.")
-        return result
-
-    def _asking(
-        self, number: int | str, asker: Asker | None, limit: anyio.CancelScope, seat: Seat | None
-    ) -> AbstractContextManager[None]:
-        return nullcontext() if asker is None else self._session.questions.during(number, asker, limit, seat)
+        except TransportFault as fault:
+            raise self.explain(fault, _UNSURE) from fault
 
     async def alive(self) -> bool:
         """Ask for a sign of life. A slow answer counts as one: a server may be busy with a long call."""
-        method = "server/discover" if self.modern else "ping"
         try:
             with anyio.move_on_after(_HEALTH_TIMEOUT):
-                await self._session.send(method, {})
-        except MCPError as error:
-            return self._explained(error, _SEE) is None
+                await self._ask()
+        except TransportFault:
+            return False
         return True
 
     async def answers(self, within: float) -> bool:
         """Tell whether it answers in this time, and be it with an error."""
         try:
             with anyio.fail_after(within):
-                await self._session.send("server/discover" if self.modern else "ping", {})
-        except MCPError as error:
-            return self._explained(error, _SEE) is None
-        except TimeoutError:
+                await self._ask()
+        except (TransportFault, TimeoutError):
             return False
         return True
 
-    def explain(self, error: MCPError) -> UpstreamError | None:
-        """Say what went wrong with the connection; None for an error that the server itself sent."""
-        return self._explained(error, "Try again later.")
+    async def _ask(self) -> None:
+        """Ask what every server answers, and be it with an error. Raises `TransportFault`."""
+        with suppress(MCPError):
+            await self._session.send("server/discover" if self.modern else "ping", {})
 
-    def explain_start(self, error: MCPError) -> UpstreamError:
+    def explain_start(self, error: MCPError | TransportFault) -> UpstreamError:
         """Say why the server could not be greeted."""
-        if explained := self._explained(error, _SEE):
-            return explained
+        if isinstance(error, TransportFault):
+            return self.explain(error, _SEE)
         said = printable(error.message, 200)
         return self.protocol_fault(f"refuses the connection with error {error.code}: {said}")
 
-    def _explained(self, error: MCPError, remedy: str) -> UpstreamError | None:
-        """Say what went wrong with the connection; None for an error that the server itself sent."""
-        if found := fault_of(error, self._transport.secret):
-            return self._with_output(explained(self._key, *found, remedy))
-        if self.closed:
+    def explain(self, fault: TransportFault, remedy: str = "Try again later.") -> UpstreamError:
+        """Say what went wrong with the connection."""
+        if fault.kind == "lost" and not fault.detail and self.closed:
             return self._fault("lost", f"{self._transport.ending()} before it answered", remedy)
-        if self._session.is_lost:
-            return self._with_output(explained(self._key, "lost", "", remedy))
-        return None
+        return self._with_output(explained(self._key, fault.kind, fault.detail, remedy))
 
     def protocol_fault(self, problem: str) -> UpstreamError:
         """Build the error for a server that does not keep to the protocol."""
@@ -270,10 +262,3 @@ class ServerConnection:
         if error.kind in {"ended", "lost", "protocol"}:
             error.output = self._transport.tail.lines()
         return error
-
-
-def unusable(entry: Definition, shape: type[JsonShape]) -> str | None:
-    """Say why clients would not take this definition; nothing is changed in it."""
-    if is_deeper(entry, DEEPEST):
-        return f"it has more than {DEEPEST} nested levels"
-    return wrong_shape(entry, shape)

@@ -1,478 +1,637 @@
-"""Our session with one server: the versions are negotiated, requests are sent, what the server asks and tells is taken.
+"""Our side of a connection to a server: JSON-RPC, the protocol version, and what belongs to one connection.
 
-Source: MCP 2025-11-25, basic/lifecycle and basic/utilities; MCP 2026-07-28, server/discover and subscriptions/listen.
+A request passes through it as bytes: of a result no more is read than its envelope, unless more is asked for.
+
+Source: MCP 2024-11-05 to 2026-07-28: basic/lifecycle, basic/transports, basic/utilities, client, server/discover,
+subscriptions/listen.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager, suppress
-from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 import msgspec
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    PROTOCOL_VERSION_META_KEY,
-    UNSUPPORTED_PROTOCOL_VERSION,
-)
-from mcp_types.version import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    LATEST_HANDSHAKE_VERSION,
-    LATEST_MODERN_VERSION,
-    MODERN_PROTOCOL_VERSIONS,
-)
 
 from truename.gateway.background import background
-from truename.gateway.mcp.messages import encode, error, notification, response
+from truename.gateway.deadline import Deadline
+from truename.gateway.protocol.envelopes import (
+    ABSENT,
+    content_of,
+    may_have_own_meta,
+    members_of,
+)
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.json_text import RepeatedKeyError, depth_of, read_strictly
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.routing_headers import VERSION_HEADER, routing_headers
-from truename.gateway.protocol.sdk import TASKS_EXTENSION, TASKS_VERSION, MCPError, is_modern
-from truename.gateway.protocol.tracing import server_span
+from truename.gateway.protocol.routing_headers import routing_headers
+from truename.gateway.protocol.specification import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HANDSHAKE_VERSIONS,
+    INTERNAL_ERROR,
+    METHOD_HEADER,
+    METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
+    PROTOCOL_VERSION_META_KEY,
+    REQUEST_TIMEOUT,
+    SUBSCRIPTION_META_KEY,
+    TASKS_EXTENSION,
+    TASKS_VERSION,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    VERSION_HEADER,
+    is_modern,
+)
+from truename.gateway.protocol.tracing import is_traced, traced
+from truename.gateway.questions.asking import QUESTIONS
 from truename.gateway.questions.elicitation import ServerRequest
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from anyio.abc import TaskGroup
-    from typing_extensions import TypeIs
 
-    from truename.gateway.mcp.requests import RequestId
-    from truename.gateway.protocol.sdk import OnProgress
+    from truename.gateway.protocol.envelopes import Envelope
+    from truename.gateway.protocol.progress import ReportProgress
     from truename.gateway.questions.elicitation import ElicitationRouter
-    from truename.gateway.upstream.transport import RequestTransport
+    from truename.gateway.upstream.transport import Transport
 
-    Message = dict[str, Any]
-    Raw = dict[str, Any]
-    OnNotification = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-
-__all__ = ["MOST_AT_ONCE", "ServerSession"]
+__all__ = ["MOST_AT_ONCE", "InvalidGreeting", "Notification", "ServerSession"]
 
 log: Final = logging.getLogger("truename.gateway")
 
-# What one server sends unasked and is not dealt with yet: progress, log messages, changes, questions.
+# What one server says unasked and is not dealt with yet: progress, log messages, changes, questions.
 MOST_AT_ONCE: Final = 1_000
-# How long the end of the handshake may take to be taken.
-_TAKEN: Final = 15.0
-_GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
-_LISTED: Final = ("tools", "prompts", "resources")
-_ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-_SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
-# What a server tells of a call comes before the call's answer.
-_BEFORE_ANSWERS: Final = frozenset({"notifications/progress", "notifications/message"})
+_DISCOVER_SECONDS: Final = 10.0
 # What belongs to one connection and is written anew for the next one.
-_OF_CONNECTION: Final = frozenset(
+_CONNECTION_META: Final = frozenset(
     {
-        PROTOCOL_VERSION_META_KEY,
-        CLIENT_INFO_META_KEY,
-        CLIENT_CAPABILITIES_META_KEY,
-        "progressToken",
-        "progress_token",
+        *(PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY),
+        *("progressToken", "progress_token"),
     }
 )
+_UNCANCELLED: Final = frozenset({"initialize", "server/discover"})
+# Who is told of a call before it is answered is told in order.
+_IN_ORDER: Final = frozenset({"notifications/progress", "notifications/message"})
+_LISTS: Final = ("tools", "prompts", "resources")
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class InvalidGreeting(ValueError):
+    """A server answered the handshake with something that is no answer to it."""
+
+
+class Notification(NamedTuple):
+    """What a server tells unasked, as it sent it; ``call`` is the call in whose stream it came, if that is known."""
+
+    method: str
+    params: Mapping[str, Any]
+    call: int | None = None
 
 
 class _Pending:
-    """A request that waits for its answer, which waits for what the server told of the call before it."""
+    """A request that is not answered. Its answer is held while somebody is told of what came before it."""
 
-    __slots__ = ("_held", "_untold", "answer", "on_progress")
+    __slots__ = ("_held", "_untold", "outcome", "report_progress")
 
-    def __init__(self, on_progress: OnProgress | None) -> None:
-        self.answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self.on_progress = on_progress
+    def __init__(self, report_progress: ReportProgress | None) -> None:
+        self.report_progress = report_progress
+        self.outcome: asyncio.Future[Envelope] | None = None
         self._untold = 0
-        self._held: Message | None = None
+        self._held: Envelope | TransportFault | None = None
 
-    def settle(self, message: Message) -> None:
-        """Take the answer."""
-        if self._untold:
-            self._held = message
-        elif not self.answer.done():
-            self.answer.set_result(message)
+    def wait(self) -> asyncio.Future[Envelope]:
+        self.outcome = asyncio.get_running_loop().create_future()
+        if not self._untold and self._held is not None:
+            self._settle(self._held)
+        return self.outcome
 
-    def begin_telling(self) -> None:
+    def resolve(self, outcome: Envelope | TransportFault) -> None:
+        if self._untold or self.outcome is None:
+            self._held = self._held or outcome
+        else:
+            self._settle(outcome)
+
+    def _settle(self, outcome: Envelope | TransportFault) -> None:
+        if self.outcome is None or self.outcome.done():
+            return
+        if isinstance(outcome, TransportFault):
+            self.outcome.set_exception(outcome)
+        else:
+            self.outcome.set_result(outcome)
+
+    def hold(self) -> None:
+        """Let no answer through before what is told of the call now."""
         self._untold += 1
 
-    def end_telling(self) -> None:
+    def let_go(self) -> None:
+        """Let an answer through that waits for nothing any more."""
         self._untold -= 1
         if not self._untold and self._held is not None:
-            self.settle(self._held)
+            self.resolve(self._held)
 
-    def release(self, message: Message) -> None:
-        """Take the answer at once: the connection is gone."""
+    def lose(self) -> None:
+        """Wait for nothing any more: the connection is gone."""
         self._untold = 0
-        self.settle(message)
+        self.resolve(self._held or TransportFault("lost"))
+
+
+class _Subscription:
+    """A ``subscriptions/listen`` that runs: what was told on it and is not passed on, and whether it has ended."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.takes_resources = False
+        self.has_ended = False
+        self.updated: dict[str, None] = {}
+        self.news = anyio.Event()
+
+    def open(self, honoured: Mapping[str, Any]) -> None:
+        if self.is_open:
+            return
+        self.is_open = True
+        self.takes_resources = bool(honoured.get("resourceSubscriptions"))
+        self.news.set()
+
+    def update(self, uri: str) -> None:
+        # The server may tell of resources within those that were asked for.
+        if not self.takes_resources or len(self.updated) >= MOST_AT_ONCE:
+            return
+        self.updated[uri] = None
+        self.news.set()
+
+    def end(self) -> None:
+        self.has_ended = True
+        self.news.set()
 
 
 class ServerSession:
-    """A session over one transport. Results and definitions pass as the server sent them.
-
-    ``on_notification`` gets what the server tells beside the progress of calls: the method and the parameters.
-    """
+    """A session with one server. `negotiate` comes first; then `send` sends requests until the connection ends."""
 
     def __init__(
         self,
-        transport: RequestTransport,
+        transport: Transport,
         identity: Mapping[str, Any],
-        on_notification: OnNotification,
+        on_message: Callable[[Notification], Awaitable[None]],
         questions: ElicitationRouter,
         tasks: TaskGroup,
     ) -> None:
         self.questions = questions
         # Who measures is given the method and what is waited for, and gives that back.
-        self.timed: Callable[[str, Awaitable[Raw]], Awaitable[Raw]] | None = None
-        self.version = ""
-        self.instructions = ""
+        self.timed: Callable[[str, Awaitable[dict[str, Any]]], Awaitable[dict[str, Any]]] | None = None
         self.dropped = 0
-        self._capabilities: Mapping[str, Any] = {}
+        self.version = ""
+        self.modern = False
+        self.capabilities: Mapping[str, Any] = {}
+        self.instructions = ""
         self._transport = transport
         self._identity = identity
-        self._on_notification = on_notification
+        self._written_identity = msgspec.Raw(_encode(dict(identity)))
+        self._on_message = on_message
         self._tasks = tasks
-        self._numbers = count(1)
-        self._pending: dict[RequestId, _Pending] = {}
-        self._answering: dict[RequestId, anyio.CancelScope] = {}
-        self._subscriptions: dict[str, Callable[[str, Mapping[str, Any]], Awaitable[None]]] = {}
+        self._last = 0
+        self._lines = b""
         self._unfinished = 0
-        self.is_lost = False
+        self._is_lost = False
+        self._pending: dict[int, _Pending] = {}
+        self._answering: dict[int | str, tuple[anyio.CancelScope, object]] = {}
+        self._subscriptions: dict[int, _Subscription] = {}
 
     @classmethod
     @asynccontextmanager
     async def over(
         cls,
-        transport: RequestTransport,
+        transport: Transport,
         identity: Mapping[str, Any],
-        on_notification: OnNotification,
+        on_message: Callable[[Notification], Awaitable[None]],
         questions: ElicitationRouter,
     ) -> AsyncIterator[ServerSession]:
-        """Run a session over a transport until the block ends."""
+        """Run a session over a transport until the block ends (in one task, as anyio demands)."""
         async with background() as tasks:
-            session = cls(transport, identity, on_notification, questions, tasks)
+            session = cls(transport, identity, on_message, questions, tasks)
             transport.begin(session)
+            tasks.start_soon(session._until_closed)
             try:
                 yield session
             finally:
-                session.lost()
+                session._lose()
+
+    async def _until_closed(self) -> None:
+        await self._transport.closed.wait()
+        self._lose()
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        for pending in tuple(self._pending.values()):
+            pending.lose()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no answer can come any more."""
+        return self._is_lost
 
     # Negotiation
 
     async def negotiate(self, *, probe: bool) -> None:
-        """Agree on a protocol version: by the probe of the stateless versions, or by the handshake at once.
+        """Agree on a protocol: the newest, or without the probe the handshake at once.
 
-        Whatever does not show that the server speaks a stateless version leads to the handshake. Raises `MCPError`, and
-        `ValueError` for a result that is none.
+        Whoever does not answer the probe as a server of the stateless era would is greeted with the handshake. Raises
+        `MCPError`, `TransportFault` and `InvalidGreeting`.
         """
-        version = LATEST_MODERN_VERSION
-        for attempt in range(2) if probe else ():
+        version = MODERN_VERSIONS[-1]
+        for attempt in range(2 if probe else 0):
             try:
-                found = await self._discover(version)
-            except MCPError as problem:
-                mutual, supported = _versions_in(problem)
-                if mutual and attempt == 0:
-                    version = mutual
+                if await self._discover(version):
+                    return
+            except MCPError as error:
+                refused, common = _refused(error)
+                if common and attempt == 0:
+                    version = common
                     continue
-                if supported is not None and not set(supported) & set(HANDSHAKE_PROTOCOL_VERSIONS):
+                if refused is not None and not any(one in HANDSHAKE_VERSIONS for one in refused):
                     raise
-                found = None
-            if found is not None and self._adopt_discovered(found):
-                return
+            except TransportFault:
+                # Many servers of earlier versions refuse what is no handshake in a way of their own.
+                pass
             try:
                 await self._initialize()
-            except MCPError as problem:
-                # A probe that came late may have settled that the server speaks a stateless version.
-                mutual, _ = _versions_in(problem)
-                if not mutual or attempt:
+            except MCPError as error:
+                # The probe came in too late, but the server has settled on its era by it.
+                _, common = _refused(error)
+                if not common or attempt > 0:
                     raise
-                version = mutual
+                version = common
             else:
                 return
         await self._initialize()
 
-    async def _discover(self, version: str) -> Raw:
-        params = {"_meta": self._stamp(version, self.questions.declares)}
-        headers = {VERSION_HEADER: version, **routing_headers("server/discover", params, {})}
-        return await self._sent("server/discover", params, number=self.next_number(), headers=headers)
-
-    def _adopt_discovered(self, found: Raw) -> bool:
-        supported, capabilities = found.get("supportedVersions"), found.get("capabilities")
-        if not isinstance(supported, list) or not isinstance(capabilities, dict):
+    async def _discover(self, version: str) -> bool:
+        """Ask what the server speaks; False if that is nothing of the stateless era."""
+        meta = {
+            PROTOCOL_VERSION_META_KEY: version,
+            CLIENT_INFO_META_KEY: self._identity,
+            CLIENT_CAPABILITIES_META_KEY: self.questions.declares,
+        }
+        lines = _line(VERSION_HEADER, version) + _line(METHOD_HEADER, "server/discover")
+        number = self.next_number()
+        message = _request(number, "server/discover", {"_meta": meta})
+        try:
+            with Deadline(_DISCOVER_SECONDS):
+                found = content_of(await self._exchange(number, "server/discover", message, lines, None))
+        except TimeoutError as error:
+            raise MCPError(REQUEST_TIMEOUT, "Request 'server/discover' timed out") from error
+        spoken = found.get("supportedVersions")
+        if not isinstance(spoken, list) or not _are_texts(spoken) or not isinstance(found.get("capabilities"), dict):
             return False
-        mutual = [version for version in MODERN_PROTOCOL_VERSIONS if version in supported]
-        if mutual:
-            self._adopt(mutual[-1], found)
-        return bool(mutual)
+        common = [one for one in MODERN_VERSIONS if one in spoken]
+        if not common:
+            return False
+        self._agree(common[-1], found)
+        return True
 
     async def _initialize(self) -> None:
+        """Greet the server (basic/lifecycle)."""
         params = {
-            "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            "capabilities": dict(self.questions.declares),
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
+            "capabilities": self.questions.declares,
             "clientInfo": self._identity,
         }
-        found = await self._sent("initialize", params, number=self.next_number(), headers={})
-        version = found.get("protocolVersion")
-        if not isinstance(version, str):
-            message = "protocolVersion: Input should be a valid string"
-            raise ValueError(message)  # noqa: TRY004 - as for every other part of it
-        if version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            message = f"Unsupported protocol version from the server: {version}"
-            raise ValueError(message)
-        if problem := _wrong_result(found):
-            raise ValueError(problem)
-        self._adopt(version, found)
-        with anyio.move_on_after(_TAKEN):
-            await self._notify("notifications/initialized", None)
+        number = self.next_number()
+        message = _request(number, "initialize", params)
+        found = content_of(await self._exchange(number, "initialize", message, b"", None))
+        version, server = found.get("protocolVersion"), found.get("serverInfo")
+        if not isinstance(version, str) or not isinstance(found.get("capabilities"), dict):
+            what = "protocolVersion is no text" if not isinstance(version, str) else "capabilities is no object"
+            raise InvalidGreeting(what)
+        if not isinstance(server, dict) or not all(isinstance(server.get(key), str) for key in ("name", "version")):
+            what = "serverInfo has no name and version"
+            raise InvalidGreeting(what)
+        if version not in HANDSHAKE_VERSIONS:
+            what = f"Unsupported protocol version from the server: {version}"
+            raise InvalidGreeting(what)
+        self._agree(version, found)
+        await self._transport.greeted(_notification("notifications/initialized", {}), self._lines)
 
-    def _adopt(self, version: str, found: Raw) -> None:
-        self.version = version
-        self._capabilities = found["capabilities"]
+    def _agree(self, version: str, found: Mapping[str, Any]) -> None:
+        self.version, self.modern = version, is_modern(version)
+        self.capabilities = found["capabilities"]
         instructions = found.get("instructions")
         self.instructions = instructions if isinstance(instructions, str) else ""
-
-    @property
-    def modern(self) -> bool:
-        """Whether the server speaks a stateless version."""
-        return is_modern(self.version)
+        self._lines = _line(VERSION_HEADER, version)
 
     def offers(self, capability: str) -> bool:
         """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...)."""
-        return self._capabilities.get(capability) is not None
+        return isinstance(self.capabilities.get(capability), dict)
 
     @property
     def tasks(self) -> Mapping[str, Any] | None:
-        """What the server says of tasks, in the way of its version; None if it has none."""
+        """What the server says of tasks, in the way of its era; None if it has none."""
         if self.modern:
-            said = _object(self._capabilities.get("extensions")).get(TASKS_EXTENSION)
+            extensions = self.capabilities.get("extensions")
+            found = extensions.get(TASKS_EXTENSION) if isinstance(extensions, dict) else None
         else:
-            said = self._capabilities.get("tasks") if self.version == TASKS_VERSION else None
-        return said if isinstance(said, dict) else None
+            found = self.capabilities.get("tasks") if self.version == TASKS_VERSION else None
+        return found if isinstance(found, dict) else None
 
     @property
     def announces_changes(self) -> bool:
         """Whether the server says that it tells when one of its lists changes."""
-        return any(_object(self._capabilities.get(kind)).get("listChanged") for kind in _LISTED)
+        offered = (self.capabilities.get(kind) for kind in _LISTS)
+        return any(isinstance(one, dict) and one.get("listChanged") is True for one in offered)
 
-    # Requests to the server
+    # Requests
 
     def next_number(self) -> int:
         """Return the id for a request that is sent next, for who has to know it before (``number`` of `send`)."""
-        return next(self._numbers)
+        self._last += 1
+        return self._last
 
-    async def send(
+    def send(
         self,
         method: str,
         params: Mapping[str, Any],
         *,
         header_map: Mapping[tuple[str, ...], str] | None = None,
         capabilities: Mapping[str, Any] | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: ReportProgress | None = None,
         number: int | None = None,
-    ) -> Raw:
-        """Send one request as it is, but for what belongs to the connection. Raises `MCPError`.
+        raw: bool = False,
+        deepest: int | None = None,
+    ) -> Awaitable[dict[str, Any]]:
+        """Send one request as it is, but for what belongs to the connection, and await its result.
+
+        Raises `MCPError` and `TransportFault`.
 
         ``capabilities`` are those of the client on whose behalf it is sent; ``header_map`` says which arguments are
-        mirrored in HTTP headers.
+        mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and with ``raw`` those of the result are.
+        A result of more than ``deepest`` levels is a fault.
         """
-        body = dict(params)
-        meta = {key: value for key, value in (body.pop("_meta", None) or {}).items() if key not in _OF_CONNECTION}
-        headers = {VERSION_HEADER: self.version}
-        if self.modern:
-            meta |= self._stamp(self.version, capabilities or {})
-            headers |= routing_headers(method, body, header_map or {})
-        if number is None:
-            number = self.next_number()
-        if on_progress is not None:
-            meta["progressToken"] = number
-        if meta:
-            body["_meta"] = meta
-        sent = self._sent(method, body, number=number, headers=headers, on_progress=on_progress)
-        try:
-            result = await (sent if self.timed is None else self.timed(method, sent))
-        except MCPError as problem:
-            if without_own_meta(problem.data) is problem.data:
-                raise
-            raise MCPError(problem.code, problem.message, without_own_meta(problem.data)) from problem
-        # What a server says of its tools there is read, before it is left out of what clients are shown.
-        return result if method == "tools/list" else without_own_meta(result)
-
-    def _stamp(self, version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a request of a stateless version says of its sender."""
-        return {
-            PROTOCOL_VERSION_META_KEY: version,
-            CLIENT_INFO_META_KEY: self._identity,
-            CLIENT_CAPABILITIES_META_KEY: dict(capabilities),
-        }
+        own = self.next_number() if number is None else number
+        sent = self._sent(
+            own,
+            method,
+            params,
+            header_map=header_map,
+            capabilities=capabilities,
+            on_progress=on_progress,
+            is_raw=raw,
+            deepest=deepest,
+        )
+        return sent if self.timed is None else self.timed(method, sent)
 
     async def _sent(
         self,
+        number: int,
         method: str,
         params: Mapping[str, Any],
         *,
-        number: RequestId,
-        headers: Mapping[str, str],
-        on_progress: OnProgress | None = None,
-    ) -> Raw:
-        """Send a request and return its result. Raises `MCPError`: the server's, or CONNECTION_CLOSED."""
-        message: Message = {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
-        span = server_span(message)
-        if span is not None:
-            message = span.message
+        header_map: Mapping[tuple[str, ...], str] | None,
+        capabilities: Mapping[str, Any] | None,
+        on_progress: ReportProgress | None,
+        is_raw: bool,
+        deepest: int | None,
+    ) -> dict[str, Any]:
+        body = dict(params)
+        given = body.pop("_meta", None)
+        meta = {key: one for key, one in _decoded(given).items() if key not in _CONNECTION_META} if given else {}
+        if on_progress is not None:
+            meta["progressToken"] = number
+        lines = self._lines
+        if self.modern:
+            meta[PROTOCOL_VERSION_META_KEY] = self.version
+            meta[CLIENT_INFO_META_KEY] = self._written_identity
+            meta[CLIENT_CAPABILITIES_META_KEY] = dict(capabilities or {})
+            if self._transport.has_headers:
+                arguments = body.get("arguments")
+                if header_map and isinstance(arguments, msgspec.Raw):
+                    # What a header repeats is what is sent: nobody may read another value of the same name.
+                    body["arguments"] = read_strictly(arguments)
+                routing = routing_headers(method, body, header_map or {})
+                lines += b"".join(_line(name, value) for name, value in routing.items())
+        if meta:
+            body["_meta"] = meta
+        if is_traced():
+            found = await self._traced(number, method, body, lines, on_progress)
+        else:
+            found = await self._exchange(number, method, _request(number, method, body), lines, on_progress)
+        # Brackets come in pairs.
+        if deepest is not None and len(found.text) > 2 * deepest and depth_of(found.result, deepest) > deepest:
+            raise TransportFault("too_deep")
+        if not is_raw:
+            content = content_of(found)
+            # What a server says of its tools there is read, before it is left out of what clients are shown.
+            return without_own_meta(content) if method != "tools/list" and may_have_own_meta(found) else content
         try:
-            answer = await self._answer(message, number, headers, on_progress)
-            if span is not None:
-                span.answered(answer)
-        finally:
-            if span is not None:
-                span.end()
-        if (problem := answer.get("error")) is not None:
-            raise MCPError(problem["code"], problem["message"], problem.get("data"))
-        result: Raw = answer["result"]
-        return result
+            return members_of(found)
+        except RepeatedKeyError as error:
+            raise TransportFault("protocol", f"a result in which {error}") from error
 
-    async def _answer(
-        self, message: Message, number: RequestId, headers: Mapping[str, str], on_progress: OnProgress | None
-    ) -> Message:
-        if self.is_lost:
-            return _closed()
+    async def _traced(
+        self, number: int, method: str, body: dict[str, Any], lines: bytes, on_progress: ReportProgress | None
+    ) -> Envelope:
+        """Send a request within a span, which the server is told of."""
+
+        async def send(params: dict[str, Any]) -> Envelope:
+            return await self._exchange(number, method, _request(number, method, params), lines, on_progress)
+
+        return await traced(method, number, body, send)
+
+    async def _exchange(
+        self, number: int, method: str, message: bytes, lines: bytes, on_progress: ReportProgress | None
+    ) -> Envelope:
+        """Send a request and wait for its response. Raises `MCPError` and `TransportFault`."""
+        if self._is_lost:
+            raise TransportFault("lost")
         pending = self._pending[number] = _Pending(on_progress)
         try:
-            found = await self._transport.request(number, msgspec.json.encode(message), headers, self._take)
-            return await pending.answer if found is None else found
-        except _GONE:
-            self.is_lost = True
-            return _closed()
-        except anyio.get_cancelled_exc_class():
-            # Nobody waits for an answer any more (basic/utilities/cancellation).
-            reason = {"requestId": number, "reason": "caller cancelled"}
-            self._begin(self._notify("notifications/cancelled", reason))
+            if method == "initialize":
+                found = await self._transport.greet(number, message)
+            else:
+                found = await self._transport.request(number, message, lines)
+            if found is None:
+                found = await pending.wait()
+        except asyncio.CancelledError:
+            if method not in _UNCANCELLED:
+                self._take_back(number)
             raise
         finally:
             del self._pending[number]
+        if found.error is ABSENT:
+            return found
+        error = found.failure()
+        raise MCPError(error.code, error.message, without_own_meta(error.data))
 
-    async def _notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        await self._post(notification(method, params))
+    def _take_back(self, number: int) -> None:
+        """Tell the server that nobody waits for this any more (basic/utilities/cancellation)."""
+        if self._is_lost or (self.modern and self._transport.ends_calls_by_closing):
+            return
+        params = {"requestId": number, "reason": "caller cancelled"}
+        self._tasks.start_soon(self._notify, "notifications/cancelled", params)
 
-    async def _post(self, message: Message) -> None:
-        """Send a message that is not answered; nothing is raised where the server is gone."""
-        headers = {VERSION_HEADER: self.version} if self.version else {}
-        with suppress(*_GONE):
-            await self._transport.post(encode(message), headers)
+    async def _notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await self._transport.notify(_notification(method, params), self._lines)
 
     # What the server sends
 
-    async def hear(self, message: Message) -> None:
-        """Take a message that came outside of a request's own stream, in the order of their coming."""
-        method = message.get("method")
-        if method is None:
-            if (pending := self._waiting(message.get("id"))) is not None:
-                pending.settle(message)
-        elif self._unfinished >= MOST_AT_ONCE:
+    def receive(self, found: Envelope) -> None:
+        """Take a message that came on no request's own stream, in the order of their coming."""
+        if found.is_response:
+            self._resolve(found.id, found)
+        elif not self._is_lost:
+            self._hear(found, None)
+
+    async def take(self, found: Envelope, call: int) -> None:
+        """Take what came on a request's own stream before its response."""
+        if found.is_response:
+            self._resolve(found.id, found)
+        elif found.method in _IN_ORDER and not found.is_request:
+            notification = Notification(found.method, found.arguments() or {}, call)
+            await self._progressed(notification, self._pending.get(call))
+            await self._told(notification)
+        else:
+            self._hear(found, call)
+
+    def fail(self, number: int, fault: TransportFault) -> None:
+        """Take it that a request has no answer."""
+        self._resolve(number, fault)
+
+    def _resolve(self, number: object, outcome: Envelope | TransportFault) -> None:
+        pending = self._pending.get(_own_number(number))
+        if pending is not None:
+            pending.resolve(outcome)
+
+    def _hear(self, found: Envelope, call: int | None) -> None:
+        """Deal with a request or a notification in a task of its own, unless too many are being dealt with."""
+        if not found.is_request and self._settled_at_once(found):
+            return
+        if self._unfinished >= MOST_AT_ONCE:
             self.dropped += 1
-        elif "id" in message:
-            self._begin(self._answer_server(message))
-        elif method == "notifications/cancelled":
-            self._cancelled((message.get("params") or {}).get("requestId"))
-        else:
-            self._begin_telling(method, message.get("params") or {})
+            return
+        self._unfinished += 1
+        if found.is_request:
+            self._tasks.start_soon(self._answer, found, call)
+            return
+        notification = Notification(found.method, found.arguments() or {}, call)
+        waiting = self._about(notification)
+        for pending in waiting:
+            pending.hold()
+        self._tasks.start_soon(self._deal, notification, waiting)
 
-    async def _take(self, message: Message) -> None:
-        """Take what came on a request's own stream: what is told of a call comes before its answer, one by one."""
-        method = message.get("method")
-        if method in _BEFORE_ANSWERS and "id" not in message:
-            await self._tell(method, message.get("params") or {})
-        else:
-            await self.hear(message)
+    def _settled_at_once(self, found: Envelope) -> bool:
+        """Deal with what must not be overtaken: the end of a request of the server, the course of a subscription."""
+        if found.method == "notifications/cancelled":
+            self._withdraw(found.arguments() or {})
+            return True
+        if not self._subscriptions:
+            return False
+        params = found.arguments() or {}
+        meta = params.get("_meta")
+        stamp = meta.get(SUBSCRIPTION_META_KEY) if isinstance(meta, dict) else None
+        subscription = self._subscriptions.get(_own_number(stamp))
+        if subscription is None:
+            return False
+        if found.method == "notifications/subscriptions/acknowledged":
+            honoured = params.get("notifications")
+            if isinstance(honoured, dict):
+                subscription.open(honoured)
+            return True
+        if found.method == "notifications/resources/updated" and isinstance(uri := params.get("uri"), str):
+            subscription.update(uri)
+        return False
 
-    def _begin_telling(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell something in a task of its own; answers that must not overtake it wait."""
-        held = self._held_by(method, params)
-        for pending in held:
-            pending.begin_telling()
+    def _withdraw(self, params: Mapping[str, Any]) -> None:
+        id = params.get("requestId")
+        if not isinstance(id, str | int):
+            return
+        if (subscription := self._subscriptions.get(_own_number(id))) is not None:
+            subscription.end()
+        elif (answering := self._answering.get(id)) is not None:
+            answering[0].cancel()
 
-        async def telling() -> None:
-            try:
-                await self._tell(method, params)
-            finally:
-                for pending in held:
-                    pending.end_telling()
-
-        self._begin(telling())
-
-    def _held_by(self, method: str, params: Mapping[str, Any]) -> Iterable[_Pending]:
-        """Return the requests whose answers must not overtake a notification.
+    def _about(self, notification: Notification) -> tuple[_Pending, ...]:
+        """Return who waits for the answers that must not overtake a notification.
 
         A log message does not say which call it is about: it is relayed only if all calls are of one session.
         """
-        if method == "notifications/message":
-            return list(self._pending.values())
-        pending = self._waiting(params.get("progressToken")) if method == "notifications/progress" else None
-        return [] if pending is None else [pending]
+        if notification.method == "notifications/message":
+            return tuple(self._pending.values())
+        pending = self._progressing(notification)
+        return () if pending is None else (pending,)
 
-    async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
-        if method == "notifications/progress":
-            await self._progressed(params)
-            return
-        subscription = _object(params.get("_meta")).get(_SUBSCRIPTION_KEY)
-        listener = self._subscriptions.get(subscription) if isinstance(subscription, str) else None
+    def _progressing(self, notification: Notification) -> _Pending | None:
+        if notification.method != "notifications/progress":
+            return None
+        return self._pending.get(_own_number(notification.params.get("progressToken")))
+
+    async def _deal(self, notification: Notification, waiting: tuple[_Pending, ...]) -> None:
         try:
-            await (self._on_notification(method, params) if listener is None else listener(method, params))
-        except Exception:
-            log.debug("a notification of a server", exc_info=True)
-
-    async def _progressed(self, params: Mapping[str, Any]) -> None:
-        pending = self._waiting(params.get("progressToken"))
-        progress, total, message = (params.get(name) for name in ("progress", "total", "message"))
-        if pending is None or pending.on_progress is None or not _is_number(progress):
-            return
-        known = total if _is_number(total) else None
-        try:
-            await pending.on_progress(progress, known, message if isinstance(message, str) else None)
-        except Exception:
-            log.debug("the progress of a call", exc_info=True)
-
-    def _waiting(self, id: object) -> _Pending | None:
-        """Return the request of an id; some servers give a number back as a text."""
-        if isinstance(id, str) and id not in self._pending and id.isascii() and id.isdigit():
-            id = int(id[:20])
-        return self._pending.get(id) if isinstance(id, int | str) and not isinstance(id, bool) else None
-
-    async def _answer_server(self, message: Message) -> None:
-        """Answer a request of the server."""
-        id, method, params = message["id"], message["method"], message.get("params")
-        scope = self._answering[id] = anyio.CancelScope()
-        answer: Message | None = None
-        try:
-            with scope:
-                answer = await self._answer_to(ServerRequest(id, self._report(params)), method, params)
+            await self._progressed(notification, self._progressing(notification))
+            await self._told(notification)
         finally:
-            if self._answering.get(id) is scope:
-                del self._answering[id]
-        # A request that its sender cancelled is not answered.
-        if answer is not None:
-            await self._post(answer)
+            self._unfinished -= 1
+            for pending in waiting:
+                pending.let_go()
 
-    async def _answer_to(self, asked: ServerRequest, method: str, params: Mapping[str, Any] | None) -> Message:
-        if method == "ping":
-            return response(asked.id, {})
-        relay = self.questions.relayed.get(method)
-        if relay is None:
-            return error(asked.id, METHOD_NOT_FOUND, "Method not found", method)
+    async def _progressed(self, notification: Notification, pending: _Pending | None) -> None:
+        if notification.method != "notifications/progress" or pending is None or pending.report_progress is None:
+            return
+        params = notification.params
+        done, message = _number(params.get("progress")), params.get("message")
+        if _own_number(params.get("progressToken")) not in self._pending or done is None:
+            return
         try:
-            return response(asked.id, await relay(asked, method, params))
-        except MCPError as problem:
-            return error(asked.id, problem.code, problem.message, problem.data)
+            await pending.report_progress(
+                done, _number(params.get("total")), message if isinstance(message, str) else None
+            )
         except Exception:
-            log.exception("a request of a server failed")
-            return error(asked.id, INTERNAL_ERROR, "Internal error")
+            log.exception("the progress of a request could not be told")
 
-    def _report(self, params: Mapping[str, Any] | None) -> OnProgress:
-        """Return what tells a server how far its request has got, if it wants to know."""
-        token = _object((params or {}).get("_meta")).get("progressToken")
+    async def _told(self, notification: Notification) -> None:
+        try:
+            await self._on_message(notification)
+        except Exception:
+            log.exception("a notification %r could not be dealt with", notification.method)
+
+    async def _answer(self, found: Envelope, call: int | None) -> None:
+        """Answer a request of the server, unless it takes it back meanwhile."""
+        id, mark = found.id, object()
+        try:
+            with anyio.CancelScope() as scope:
+                self._answering[id] = scope, mark
+                try:
+                    answer = {"result": await self._answered(found, call)}
+                except MCPError as error:
+                    answer = {"error": _failure(error)}
+                except Exception as error:
+                    log.exception("a request of a server could not be answered")
+                    answer = {"error": _failure(MCPError(INTERNAL_ERROR, str(error)))}
+                self._forget(id, mark)
+                await self._transport.notify(_response(id, answer), self._lines)
+        finally:
+            self._forget(id, mark)
+            self._unfinished -= 1
+
+    def _forget(self, id: int | str, mark: object) -> None:
+        # A server may give one id to a second request before the first is answered.
+        if (entry := self._answering.get(id)) is not None and entry[1] is mark:
+            del self._answering[id]
+
+    async def _answered(self, found: Envelope, call: int | None) -> Mapping[str, Any]:
+        params = found.arguments()
+        if found.method in QUESTIONS:
+            return await self.questions.relay(ServerRequest(found.method, params, call, self._reporting(params)))
+        if found.method == "ping" and not self.modern:
+            return {}
+        raise MCPError(METHOD_NOT_FOUND, "Method not found", found.method)
+
+    def _reporting(self, params: Mapping[str, Any] | None) -> ReportProgress:
+        meta = (params or {}).get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
 
         async def report(progress: float, total: float | None = None, message: str | None = None) -> None:
             if token is None:
@@ -482,98 +641,127 @@ class ServerSession:
 
         return report
 
-    def _cancelled(self, id: object) -> None:
-        scope = self._answering.get(id) if isinstance(id, int | str) else None
-        if scope is not None:
-            scope.cancel()
+    # Subscriptions of the stateless era
 
-    def _begin(self, work: Any) -> None:
-        self._unfinished += 1
+    async def listen(self, on_open: Callable[[], None]) -> None:
+        """Follow the changes of the lists until the server's stream ends; they come as notifications.
 
-        async def counted() -> None:
-            try:
-                await work
-            finally:
-                self._unfinished -= 1
-
-        self._tasks.start_soon(counted)
-
-    def lost(self) -> None:
-        """Answer all that waits with CONNECTION_CLOSED: the connection is gone."""
-        self.is_lost = True
-        for pending in list(self._pending.values()):
-            pending.release(_closed())
-
-    # Subscriptions (2026-07-28)
-
-    async def listen(self, on_event: Callable[[], None]) -> None:
-        """Follow the changes of the lists until the server's stream ends.
-
-        ``on_event`` is called when the stream is open, and at every change.
+        ``on_open`` is called when the server has confirmed it: what changed before is not told.
         """
-
-        async def heard(_: str, __: Mapping[str, Any]) -> None:
-            on_event()
-
-        wanted = {f"{kind}ListChanged": True for kind in _LISTED if self.offers(kind)}
-        await self._listen(wanted, heard)
+        wanted = {f"{kind}ListChanged": True for kind in _LISTS if self.offers(kind)}
+        async with self._subscribed(wanted) as subscription:
+            await _opened(subscription, on_open)
+            while not subscription.has_ended:
+                await _heard(subscription)
 
     async def listen_to(
         self, uris: tuple[str, ...], on_open: Callable[[], None], on_update: Callable[[str], Awaitable[None]]
     ) -> None:
         """Follow the changes of single resources until the server's stream ends."""
+        async with self._subscribed({"resourceSubscriptions": list(uris)}) as subscription:
+            await _opened(subscription, on_open)
+            while subscription.updated or not subscription.has_ended:
+                while subscription.updated:
+                    uri = next(iter(subscription.updated))
+                    await on_update(uri)
+                    subscription.updated.pop(uri, None)
+                if not subscription.has_ended:
+                    await _heard(subscription)
 
-        async def heard(method: str, params: Mapping[str, Any]) -> None:
-            if method == _ACKNOWLEDGED:
-                on_open()
-            elif method == "notifications/resources/updated" and isinstance(params.get("uri"), str):
-                await on_update(params["uri"])
-
-        await self._listen({"resourceSubscriptions": list(uris)}, heard)
-
-    async def _listen(
-        self, wanted: Mapping[str, Any], heard: Callable[[str, Mapping[str, Any]], Awaitable[None]]
-    ) -> None:
-        number = f"listen-{self.next_number()}"
-        self._subscriptions[number] = heard
-        params = {"notifications": wanted, "_meta": self._stamp(self.version, self.questions.declares)}
-        headers = {VERSION_HEADER: self.version, **routing_headers("subscriptions/listen", params, {})}
+    @asynccontextmanager
+    async def _subscribed(self, wanted: Mapping[str, Any]) -> AsyncIterator[_Subscription]:
+        number, subscription = self.next_number(), _Subscription()
+        self._subscriptions[number] = subscription
         try:
-            await self._sent("subscriptions/listen", params, number=number, headers=headers)
-        except MCPError:
-            return
+            async with background() as tasks:
+                tasks.start_soon(self._subscribe, number, wanted, subscription)
+                yield subscription
         finally:
             del self._subscriptions[number]
 
+    async def _subscribe(self, number: int, wanted: Mapping[str, Any], subscription: _Subscription) -> None:
+        """Keep a subscription until the server ends it, in order or not."""
+        try:
+            await self.send(
+                "subscriptions/listen",
+                {"notifications": wanted},
+                capabilities=self.questions.declares,
+                number=number,
+            )
+            # A result is the end in order, also where nothing came before it.
+            subscription.open({})
+        except (MCPError, TransportFault):
+            return
+        finally:
+            subscription.end()
 
-def _closed() -> Message:
-    return {"error": {"code": CONNECTION_CLOSED, "message": "Connection closed"}}
+
+async def _opened(subscription: _Subscription, on_open: Callable[[], None]) -> None:
+    while not (subscription.is_open or subscription.has_ended):
+        await _heard(subscription)
+    if subscription.is_open:
+        on_open()
 
 
-def _object(value: object) -> dict[str, Any]:
-    """Return a JSON object; for any other value an empty one."""
-    return value if isinstance(value, dict) else {}
+async def _heard(subscription: _Subscription) -> None:
+    await subscription.news.wait()
+    subscription.news = anyio.Event()
 
 
-def _is_number(value: object) -> TypeIs[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _request(number: int, method: str, params: Mapping[str, Any]) -> bytes:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+    if params:
+        message["params"] = params
+    return _encode(message)
 
 
-def _versions_in(problem: MCPError) -> tuple[str | None, list[str] | None]:
-    """Return the version to try next, and all that a server names in its refusal of a version."""
-    data = problem.data
-    found = data.get("supported") if isinstance(data, dict) and problem.code == UNSUPPORTED_PROTOCOL_VERSION else None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+def _notification(method: str, params: Mapping[str, Any]) -> bytes:
+    return _encode({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
+
+
+def _response(id: int | str, answer: Mapping[str, Any]) -> bytes:
+    try:
+        return _encode({"jsonrpc": "2.0", "id": id, **answer})
+    except (ValueError, TypeError, RecursionError):
+        # A client may answer with half of a character.
+        error = _failure(MCPError(INTERNAL_ERROR, "The answer cannot be serialised as JSON."))
+        return _encode({"jsonrpc": "2.0", "id": id, "error": error})
+
+
+def _failure(error: MCPError) -> dict[str, Any]:
+    found = {"code": error.code, "message": error.message}
+    return found if error.data is None else {**found, "data": error.data}
+
+
+def _refused(error: MCPError) -> tuple[list[str] | None, str | None]:
+    """Return which versions a server speaks that refuses ours, and the newest of them that we speak too."""
+    data = error.data if error.code == UNSUPPORTED_PROTOCOL_VERSION else None
+    spoken = data.get("supported") if isinstance(data, dict) else None
+    if not isinstance(spoken, list) or not _are_texts(spoken):
         return None, None
-    return next((one for one in reversed(MODERN_PROTOCOL_VERSIONS) if one in found), None), found
+    common = [one for one in MODERN_VERSIONS if one in spoken]
+    return spoken, common[-1] if common else None
 
 
-def _wrong_result(found: Raw) -> str | None:
-    """Return what is wrong with the result of a handshake, None if it is one."""
-    if not isinstance(found.get("capabilities"), dict):
-        return "capabilities: Input should be a valid dictionary"
-    server = found.get("serverInfo")
-    if not isinstance(server, dict):
-        return "serverInfo: Input should be a valid dictionary"
-    wrong = next((name for name in ("name", "version") if not isinstance(server.get(name), str)), None)
-    return None if wrong is None else f"serverInfo.{wrong}: Input should be a valid string"
+def _line(name: str, value: str) -> bytes:
+    return f"{name}: {value}\r\n".encode("ascii")
+
+
+def _decoded(value: object) -> dict[str, Any]:
+    found = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+    return found if isinstance(found, dict) else {}
+
+
+def _own_number(value: object) -> int:
+    """Return the number that an id of ours stands for, also where a server made a text of it; 0 for none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and len(value) < 18 and value.isascii() and value.isdigit() else 0
+
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(isinstance(one, str) for one in value)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

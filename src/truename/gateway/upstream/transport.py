@@ -1,82 +1,97 @@
-"""An open channel to a server: how messages are sent over it, to whom it gives what comes, and word of its end."""
+"""What every transport to an upstream server gives: a way for requests and messages, and word of its end."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 from truename.gateway.faults import Tail, UpstreamError
-from truename.gateway.questions.origins import RequestOrigins
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable
 
-    from truename.gateway.mcp.requests import RequestId
+    from truename.gateway.protocol.envelopes import Envelope
 
-__all__ = ["Hearer", "Message", "OpenTransport", "RequestTransport", "Take", "Transport"]
-
-Message = dict[str, Any]
-Take = Callable[[Message], Awaitable[None]]
+__all__ = ["OpenTransport", "Receiver", "Transport", "TransportFault"]
 
 
-class Hearer(Protocol):
-    """Who gets what a server sends: the session."""
+class TransportFault(Exception):
+    """A request was not answered, or not by what answers it. ``kind`` is one of the rows of `explained`.
 
-    async def hear(self, message: Message) -> None:
-        """Take a message that came outside of a request's own stream."""
+    No server can make one: what it sends is a result or an `MCPError`.
+    """
 
-    def lost(self) -> None:
-        """Learn that the connection is gone."""
-
-
-class RequestTransport(Protocol):
-    """The way of messages to a server."""
-
-    def begin(self, hearer: Hearer) -> None:
-        """Learn to whom the connection's messages are given."""
-
-    async def request(
-        self, number: RequestId, message: bytes, headers: Mapping[str, str], take: Take, /
-    ) -> Message | None:
-        """Send a request and return its answer; None if that comes among the connection's messages.
-
-        ``take`` is given what comes before it on a stream of its own. Raises `OSError` or anyio's errors of a resource
-        that is gone.
-        """
-
-    async def post(self, message: bytes, headers: Mapping[str, str], /) -> None:
-        """Send a message that is not answered: a notification, or our own answer. Raises as `request` does."""
+    def __init__(self, kind: str, detail: str = "") -> None:
+        super().__init__(kind, detail)
+        self.kind = kind
+        self.detail = detail
 
 
-@dataclass(frozen=True, kw_only=True)
+class Receiver(Protocol):
+    """Who is given what a server sends: the session."""
+
+    def receive(self, found: Envelope) -> None:
+        """Take a message that came on no request's own stream."""
+        ...
+
+    async def take(self, found: Envelope, call: int) -> None:
+        """Take what came on a request's own stream before its response; what is told of a call is told in order."""
+        ...
+
+    def fail(self, number: int, fault: TransportFault) -> None:
+        """Take it that a request has no answer."""
+        ...
+
+
 class Transport:
     """An open channel to a server.
 
-    ``requests`` is the way of messages. ``closed`` is set before who waits for an answer is told that it is lost, so
-    that they can tell that from an error that the server sent. ``secret`` marks the errors that the transport itself
-    makes up (`marking`), ``origins`` knows on which call's stream a request of the server came, where there are
-    such streams. ``is_old`` is one that carries versions with a handshake only; ``outdated`` is set where a server
-    refuses the handshake as one would that knows no other transport than that. ``listens`` is set once the stream is
-    open, or is refused, on which the server tells what it is not asked.
+    ``closed`` is set when it is no more. ``is_old`` is one that carries versions with a handshake only; ``outdated`` is
+    set where a server refuses the handshake as one would that knows no other transport than that. ``listens`` is set
+    once the stream is open, or is refused, on which the server tells what it is not asked; None where all streams do.
+    ``ends_calls_by_closing`` is whether, in versions without a handshake, who closes the stream of a request takes the
+    request back by that; ``has_headers`` whether requests have any.
     """
 
-    requests: RequestTransport
-    closed: anyio.Event = field(default_factory=anyio.Event)
-    tail: Tail = field(default_factory=Tail)
-    secret: str = ""
-    origins: RequestOrigins = field(default_factory=RequestOrigins)
-    is_old: bool = False
-    outdated: anyio.Event = field(default_factory=anyio.Event)
+    is_old = False
+    has_headers = False
+    ends_calls_by_closing = False
     listens: anyio.Event | None = None
+
+    def __init__(self) -> None:
+        self.closed = anyio.Event()
+        self.outdated = anyio.Event()
+        self.tail = Tail()
 
     async def watch(self, lost: anyio.Event) -> None:
         """Set ``lost`` when it is closed."""
         await self.closed.wait()
         lost.set()
+
+    def begin(self, receiver: Receiver) -> None:
+        """Give to this receiver what comes from now on, and what came until now."""
+        raise NotImplementedError
+
+    async def greet(self, number: int, message: bytes) -> Envelope | None:
+        """Send ``initialize``, as `request` does; its response begins a session where a transport has such."""
+        return await self.request(number, message, b"")
+
+    async def greeted(self, message: bytes, headers: bytes) -> None:
+        """Send ``notifications/initialized``; it arrives before any request that is sent from now on."""
+        await self.notify(message, headers)
+
+    def request(self, number: int, message: bytes, headers: bytes) -> Awaitable[Envelope | None]:
+        """Send a request, and await its response; None if that will come to the receiver.
+
+        Raises `TransportFault`, and `MCPError` for an answer without a message.
+        """
+        raise NotImplementedError
+
+    async def notify(self, message: bytes, headers: bytes) -> None:
+        """Send a message that is not answered. Whether it arrived is not known."""
+        raise NotImplementedError
 
     def ending(self) -> str:
         """Say how it ended, as far as is known."""

@@ -10,7 +10,7 @@ import anyio
 
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unset, unusable
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.following import Follower
@@ -20,16 +20,18 @@ from truename.gateway.upstream.negotiating import Negotiation
 from truename.gateway.upstream.opening import Opening
 from truename.gateway.upstream.replacing import limits_of
 from truename.gateway.upstream.server_connection import ServerConnection
-from truename.gateway.upstream.session import ServerSession
+from truename.gateway.upstream.session import InvalidGreeting, Notification, ServerSession
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.events import OnEvent
-    from truename.gateway.protocol.sdk import OnProgress
+    from truename.gateway.protocol.definitions import Definition
+    from truename.gateway.protocol.progress import ReportProgress
     from truename.gateway.questions.elicitation import Asker, User
-    from truename.gateway.questions.places import Seat
+    from truename.gateway.questions.semaphore import Permit
     from truename.gateway.questions.suspended_calls import SuspendedCalls
     from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.lists import Lists
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.outside import Outside
-    from truename.gateway.upstream.server_connection import Definition
     from truename.gateway.upstream.transport import Transport
 
 __all__ = ["Upstream"]
@@ -94,7 +95,7 @@ class Upstream(Listed):
             self._calls = Calls(config, settings, self._reached, self._doubt)
         self._reloaded.set()
         if not self.is_lazy:
-            self.rest.wake()
+            self.idle_shutdown.wake()
 
     async def request(
         self,
@@ -102,9 +103,10 @@ class Upstream(Listed):
         params: Mapping[str, Any],
         *,
         capabilities: Mapping[str, Any],
-        on_progress: OnProgress | None,
+        on_progress: ReportProgress | None,
         asker: Asker | None = None,
         before: Before | None = None,
+        raw: bool = False,
     ) -> dict[str, Any]:
         """Forward a request, waiting a moment for a server that is just being restarted.
 
@@ -114,7 +116,7 @@ class Upstream(Listed):
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
 
-        async def once(connection: ServerConnection, timeout: float, seat: Seat) -> dict[str, Any]:
+        async def once(connection: ServerConnection, timeout: float, permit: Permit) -> dict[str, Any]:
             if before is not None:
                 await before(self)
             return await connection.request(
@@ -124,7 +126,8 @@ class Upstream(Listed):
                 capabilities=capabilities,
                 on_progress=on_progress,
                 asker=asker,
-                seat=seat,
+                permit=permit,
+                raw=raw,
             )
 
         return await self._calls.send(method, params, once, None if asker is None else asker.repeatable)
@@ -133,7 +136,7 @@ class Upstream(Listed):
         if self._connection is not None and self._connection.closed:
             self._withdraw()
         if self._connection is None:
-            self._patience.hurry()
+            self._backoff.hurry()
             with anyio.move_on_after(0 if self.config.unset or needs_login(self.problem) else CALL_WAIT):
                 await self._up.wait()
         if self._connection is not None:
@@ -155,13 +158,13 @@ class Upstream(Listed):
         while True:
             # One that cannot be started is not tried again before somebody wants it.
             if self.may_rest:
-                await self.rest.over()
-            self.rest.is_on = False
-            self._patience.begin()
+                await self.idle_shutdown.over()
+            self.idle_shutdown.is_on = False
+            self._backoff.begin()
             self._greet_anew = False
             await self._connect()
-            if not self._greet_anew and not self.rest.is_on:
-                await self._patience.pause(self.problem)
+            if not self._greet_anew and not self.idle_shutdown.is_on:
+                await self._backoff.pause(self.problem)
 
     async def _connect(self) -> None:
         """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
@@ -169,10 +172,7 @@ class Upstream(Listed):
             async with (
                 self._opening.transport(self.config, self.settings, self._log) as transport,
                 ServerSession.over(
-                    transport.requests,
-                    self._identity,
-                    self._on_notification,
-                    ElicitationRouter(transport.origins, self._owner),
+                    transport, self._identity, self._on_message, ElicitationRouter(self._owner)
                 ) as session,
             ):
                 self._opening.measure(session, self.key)
@@ -195,7 +195,7 @@ class Upstream(Listed):
             with anyio.fail_after(limit):
                 greeting = self._negotiation.agree(session, transport)
                 # A program may take its time to start, and another one would take as long.
-                await (greeting if self.config.url is None else self._patience.answered(greeting))
+                await (greeting if self.config.url is None else self._backoff.answered(greeting))
                 self._announced = Announced()
                 async with self._announced.reading():
                     tools, lists = await connection.list_all(self.lists)
@@ -203,8 +203,8 @@ class Upstream(Listed):
             return transport.silent(self.key, error.args[0] if error.args else limit)
         except UpstreamError as error:
             return error
-        except (MCPError, RuntimeError, ValueError) as error:
-            refusal = connection.explain_start(error) if isinstance(error, MCPError) else None
+        except (MCPError, TransportFault, InvalidGreeting) as error:
+            refusal = None if isinstance(error, InvalidGreeting) else connection.explain_start(error)
             self._greet_anew = self._negotiation.changes(error, transport, refusal)
             if refusal is not None:
                 self._greet_anew |= self._opening.falls_back(transport, refusal)
@@ -220,24 +220,24 @@ class Upstream(Listed):
 
     def _ready(self, connection: ServerConnection, tools: tuple[Definition, ...], lists: Lists) -> None:
         self._connection, self.problem = connection, None
-        self.seconds = self._patience.seconds
+        self.seconds = self._backoff.seconds
         self._suspect = anyio.Event()
         self._up.set()
         self._calls.breaker.revive()
         self._admit(tools, lists)
-        self.rest.tried()
+        self.idle_shutdown.tried()
         self._tell("ready", tools=len(tools), seconds=self.seconds)
         self.settled.set()
 
     def _down(self, problem: UpstreamError) -> None:
         self._withdraw()
-        if self._greet_anew or self.rest.is_on:
+        if self._greet_anew or self.idle_shutdown.is_on:
             return
-        self.rest.tried()
+        self.idle_shutdown.tried()
         known, was_ready = self.problem, self.problem is None and self.session is not None
         self.problem = problem
         if not was_ready:
-            self.seconds = self._patience.seconds
+            self.seconds = self._backoff.seconds
         if known is None or known.problem != problem.problem:
             # Most servers of one era alone refuse the other, and nothing is lost by that.
             log.log(logging.DEBUG if self._negotiation.handshake == "only" else logging.WARNING, "%s", problem)
@@ -260,7 +260,7 @@ class Upstream(Listed):
             self._reloaded = anyio.Event()
             async with background() as tasks:
                 tasks.start_soon(self._calls.look_after, connection)
-                tasks.start_soon(self._rest_when_idle, self.follower, lost)
+                tasks.start_soon(self._shut_down_when_idle, self.follower, lost)
                 await self._reloaded.wait()
 
     async def _watch_health(self, connection: ServerConnection, lost: anyio.Event) -> None:
@@ -273,9 +273,9 @@ class Upstream(Listed):
             if not await connection.alive():
                 lost.set()
 
-    async def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        await self.follower.heard(method, params, self.session)
+    async def _on_message(self, message: Notification) -> None:
+        await self.follower.heard(message, self.session)
 
     def _doubt(self) -> None:
         self._suspect.set()
-        self._patience.hurry()
+        self._backoff.hurry()

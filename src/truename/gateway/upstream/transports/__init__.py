@@ -1,1 +1,1 @@
-"""The transports to servers: streamable HTTP, HTTP with SSE, standard input and output."""
+"""The transports by which an upstream server is reached."""

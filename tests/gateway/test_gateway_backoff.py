@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from truename.gateway.faults import UpstreamError
-from truename.gateway.upstream.patience import Patience
+from truename.gateway.upstream.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,8 @@ class Slept:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
         self.clock = clock
-        monkeypatch.setattr("truename.gateway.upstream.patience.anyio.sleep", self.sleep)
-        monkeypatch.setattr("truename.gateway.upstream.patience.anyio.move_on_after", self.move_on_after)
+        monkeypatch.setattr("truename.gateway.upstream.backoff.anyio.sleep", self.sleep)
+        monkeypatch.setattr("truename.gateway.upstream.backoff.anyio.move_on_after", self.move_on_after)
 
     async def sleep(self, seconds: float) -> None:
         self.clock.now += seconds
@@ -57,7 +57,7 @@ def slept(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Slept:
 
 @pytest.mark.usefixtures("slept")
 async def test_while_a_call_wants_the_server_it_is_tried_again_within_half_a_second(clock: Clock) -> None:
-    patience = Patience(clock)
+    patience = Backoff(clock)
     broken = UpstreamError(server="s", kind="missing", problem="", remedy="")
     for _ in range(20):
         patience.begin()
@@ -76,8 +76,8 @@ async def test_while_a_call_wants_the_server_it_is_tried_again_within_half_a_sec
 async def test_a_call_that_waits_since_the_last_attempt_is_not_forgotten_at_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience.FIRST_ATTEMPT", 0.01)
-    patience = Patience()
+    monkeypatch.setattr("truename.gateway.upstream.backoff.FIRST_ATTEMPT", 0.01)
+    patience = Backoff()
     patience.hurry()
     patience.begin()
 
@@ -88,8 +88,8 @@ async def test_a_call_that_waits_since_the_last_attempt_is_not_forgotten_at_the_
 async def test_an_attempt_has_some_times_what_the_last_good_one_took_and_more_after_some_that_were_cut_off(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience.SHORTEST_ATTEMPT", 0.005)
-    patience = Patience(clock)
+    monkeypatch.setattr("truename.gateway.upstream.backoff.SHORTEST_ATTEMPT", 0.005)
+    patience = Backoff(clock)
 
     async def good(seconds: float) -> None:
         clock.now += seconds
@@ -120,7 +120,7 @@ class BlackHole:
 async def test_a_server_that_answers_nothing_is_asked_anew_while_a_call_waits(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., Any], said: Callable[[Any], str]
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.patience.FIRST_ATTEMPT", 0.05)
+    monkeypatch.setattr("truename.gateway.upstream.backoff.FIRST_ATTEMPT", 0.05)
     hole = BlackHole()
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(anyio.abc.SocketAttribute.local_port)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.gateway_asking import Person
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
-from truename.gateway.questions.places import Places, Seat
+from truename.gateway.questions.semaphore import Permit, Semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,82 +77,82 @@ async def test_a_held_call_that_nobody_comes_for_keeps_no_place(
 
 
 async def test_who_comes_back_goes_before_who_comes() -> None:
-    places = Places(1)
+    semaphore = Semaphore(1)
     order: list[str] = []
     back = anyio.Event()
 
-    async def away(seat: Seat) -> None:
-        async with seat.away():
+    async def away(permit: Permit) -> None:
+        async with permit.away():
             await back.wait()
         order.append("back")
-        seat.leave()
+        permit.leave()
 
     async def come(name: str) -> None:
-        seat = await places.take()
+        permit = await semaphore.take()
         order.append(name)
-        seat.leave()
+        permit.leave()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(away, await places.take())
+        tasks.start_soon(away, await semaphore.take())
         await checkpoint()
-        other = await places.take()
+        other = await semaphore.take()
         tasks.start_soon(come, "one")
         tasks.start_soon(come, "two")
         await checkpoint()
-        assert (places.free, places.waiting) == (0, 2)
+        assert (semaphore.free, semaphore.waiting) == (0, 2)
         back.set()
         for _ in range(3):
             await checkpoint()
         other.leave()
     assert order == ["back", "one", "two"]
-    assert places.free == 1
+    assert semaphore.free == 1
 
 
 async def test_a_call_that_ends_while_it_is_away_leaves_nothing_behind() -> None:
-    places = Places(1)
-    seat = await places.take()
-    async with seat.away(), seat.away():
-        assert places.free == 1
-        seat.leave()
-        other = await places.take()
-    assert places.free == 0
-    async with seat.away():
-        assert places.free == 0
+    semaphore = Semaphore(1)
+    permit = await semaphore.take()
+    async with permit.away(), permit.away():
+        assert semaphore.free == 1
+        permit.leave()
+        other = await semaphore.take()
+    assert semaphore.free == 0
+    async with permit.away():
+        assert semaphore.free == 0
     other.leave()
-    assert places.free == 1
+    assert semaphore.free == 1
 
 
 async def test_who_is_cancelled_away_has_its_place_without_waiting() -> None:
-    places = Places(1)
-    seat = await places.take()
+    semaphore = Semaphore(1)
+    permit = await semaphore.take()
     with anyio.CancelScope() as question:
-        async with seat.away():
-            other = await places.take()
+        async with permit.away():
+            other = await semaphore.take()
             question.cancel()
             await checkpoint()
-    assert places.free == 0
+    assert semaphore.free == 0
     other.leave()
     # Two were in, and there is one place.
-    assert places.free == 0
-    seat.leave()
-    assert places.free == 1
+    assert semaphore.free == 0
+    permit.leave()
+    assert semaphore.free == 1
 
 
 @given(st.data())
 def test_no_more_are_in_than_there_are_places_and_none_is_lost(data: st.DataObject) -> None:
     most = data.draw(st.integers(1, 3))
-    places = Places(most)
+    semaphore = Semaphore(most)
     inside, worst = 0, 0
 
     async def call(pauses: list[int], is_given_up: bool) -> None:
         nonlocal inside, worst
         with anyio.CancelScope() as scope:
-            seat = await places.take()
+            permit = await semaphore.take()
             try:
                 inside, worst = inside + 1, max(worst, inside + 1)
                 for pause in pauses:
                     inside -= 1
-                    async with seat.away():
+                    async with permit.away():
                         for _ in range(pause):
                             await checkpoint()
                     inside, worst = inside + 1, max(worst, inside + 1)
@@ -161,7 +161,7 @@ def test_no_more_are_in_than_there_are_places_and_none_is_lost(data: st.DataObje
                     await checkpoint()
             finally:
                 inside -= 1
-                seat.leave()
+                permit.leave()
 
     async def run() -> None:
         async with anyio.create_task_group() as tasks:
@@ -171,4 +171,4 @@ def test_no_more_are_in_than_there_are_places_and_none_is_lost(data: st.DataObje
 
     anyio.run(run)
     assert worst <= most
-    assert (places.free, places.waiting) == (most, 0)
+    assert (semaphore.free, semaphore.waiting) == (most, 0)

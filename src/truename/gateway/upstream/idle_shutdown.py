@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.counter import ActiveCounter
     from truename.gateway.upstream.following import Follower
 
-__all__ = ["Rest"]
+__all__ = ["IdleShutdown"]
 
 
-class Rest:
+class IdleShutdown:
     """The rest of one server: ``is_on`` while it is not to run. ``running`` counts the requests to it."""
 
     def __init__(self, running: ActiveCounter) -> None:
@@ -28,7 +28,7 @@ class Rest:
         return self._wanted.is_set() or self._running.count > 0
 
     async def over(self) -> None:
-        """Rest until somebody wants the server."""
+        """IdleShutdown until somebody wants the server."""
         self.is_on = True
         await self._wanted.wait()
         self.is_on = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.faults import UpstreamError
 
-__all__ = ["Calm", "Patience"]
+__all__ = ["Backoff", "Calm"]
 
 _FIRST: Final = 0.2
 _LONGEST: Final = 30.0
@@ -39,7 +39,7 @@ _SETTLE: Final = 0.05
 _QUIET: Final = 1.0
 
 
-class Patience:
+class Backoff:
     """Counts the attempts of one server."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

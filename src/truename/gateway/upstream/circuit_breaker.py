@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEASE", "Breaker", "Permit"]
+__all__ = ["LEASE", "Admission", "CircuitBreaker"]
 
 State = Literal["closed", "open", "half-open"]
 
@@ -17,21 +17,21 @@ State = Literal["closed", "open", "half-open"]
 LEASE: Final = 1.0
 
 
-class Permit(NamedTuple):
+class Admission(NamedTuple):
     """Leave to send one call. ``period`` is the time between two changes of the breaker in which it was given."""
 
     number: int
     period: int
 
 
-class Breaker:
+class CircuitBreaker:
     """Counts failures in a row; after ``failures`` of them it is open, for at most ``seconds``.
 
     Half-open it lets one call through at a time, the probe, whose outcome decides; a sign of life makes it half-open
     before the time is over. What a call of an earlier period brings decides nothing: an answer is a sign of life, a
     failure is old news.
 
-    >>> breaker = Breaker(failures=1, seconds=60)
+    >>> breaker = CircuitBreaker(failures=1, seconds=60)
     >>> first, second = breaker.admit(), breaker.admit()
     >>> breaker.failed(first), breaker.state, breaker.admit()
     (None, 'open', None)
@@ -49,7 +49,7 @@ class Breaker:
         self._until = -math.inf
         self._period = 0
         self._given = 0
-        self._probe: Permit | None = None
+        self._probe: Admission | None = None
         self._leased = -math.inf
 
     @property
@@ -64,38 +64,41 @@ class Breaker:
         """How many failures there were in a row."""
         return self._failures
 
-    def admit(self) -> Permit | None:
+    def admit(self) -> Admission | None:
         """Return the leave to send a call, None where there is none; half-open, that takes the place of the probe."""
+        if self._failures < self._most:
+            self._given += 1
+            return Admission(self._given, self._period)
         state, now = self.state, self._clock()
         if state == "open" or (state == "half-open" and self._probe is not None and now < self._leased):
             return None
         self._given += 1
-        permit = Permit(self._given, self._period)
+        admission = Admission(self._given, self._period)
         if state == "half-open":
-            self._probe, self._leased = permit, now + LEASE
-        return permit
+            self._probe, self._leased = admission, now + LEASE
+        return admission
 
-    def succeeded(self, permit: Permit) -> None:
+    def succeeded(self, admission: Admission) -> None:
         """Note that the server answered this call."""
-        if permit.period != self._period:
+        if admission.period != self._period:
             self.revive()
             return
         if self._failures >= self._most:
             self._turn()
         self._failures = 0
 
-    def failed(self, permit: Permit) -> None:
+    def failed(self, admission: Admission) -> None:
         """Note that it did not."""
-        if permit.period != self._period:
+        if admission.period != self._period:
             return
         self._failures += 1
         if self._failures >= self._most:
             self._turn()
             self._until = self._clock() + self._seconds
 
-    def abandoned(self, permit: Permit) -> None:
+    def abandoned(self, admission: Admission) -> None:
         """Note that a call ended without saying anything of the server: its client gave it up."""
-        if permit == self._probe:
+        if admission == self._probe:
             self._probe = None
 
     def revive(self) -> None:

@@ -1,4 +1,4 @@
-"""The places of calls at one server: a call that waits for a person leaves its own to others."""
+"""How many calls may run at one server: a call that waits for a person lends its permit to others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["Places", "Seat"]
+__all__ = ["Permit", "Semaphore"]
 
 
-class Places:
-    """So many calls at a time. Who waits is let in in the order of coming, who was in before goes first."""
+class Semaphore:
+    """So many permits at a time. Who waits is let in in the order of coming, who was in before goes first."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -32,10 +32,17 @@ class Places:
         """How many wait to begin."""
         return len(self._coming)
 
-    async def take(self) -> Seat:
+    def take_at_once(self) -> Permit | None:
+        """Take a permit if one is free."""
+        if self._free <= 0:
+            return None
+        self._free -= 1
+        return Permit(self)
+
+    async def take(self) -> Permit:
         """Take a place; where none is free, wait for one."""
         await self.enter(self._coming)
-        return Seat(self)
+        return Permit(self)
 
     async def enter(self, queue: deque[anyio.Event] | None = None) -> None:
         """Take a place in a queue, by default before all who have not begun yet."""
@@ -66,11 +73,11 @@ class Places:
             self._free += 1
 
 
-class Seat:
+class Permit:
     """The place of one call, which it can be away from. `leave` ends it, also while it is away."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, semaphore: Semaphore) -> None:
+        self._semaphore = semaphore
         self._away = 0
         self._is_over = False
 
@@ -82,13 +89,13 @@ class Seat:
         """
         self._away += 1
         if self._away == 1 and not self._is_over:
-            self._places.leave()
+            self._semaphore.leave()
         try:
             yield
         except BaseException:
             # Whoever gave up waiting must not begin to wait for this.
             if self._came_back():
-                self._places.enter_at_once()
+                self._semaphore.enter_at_once()
             raise
         if self._came_back():
             await self._enter()
@@ -100,16 +107,16 @@ class Seat:
     async def _enter(self) -> None:
         self._away += 1
         try:
-            await self._places.enter()
+            await self._semaphore.enter()
         except BaseException:
             if self._came_back():
-                self._places.enter_at_once()
+                self._semaphore.enter_at_once()
             raise
         if not self._came_back():
-            self._places.leave()
+            self._semaphore.leave()
 
     def leave(self) -> None:
         """End it."""
         if not self._away and not self._is_over:
-            self._places.leave()
+            self._semaphore.leave()
         self._is_over = True

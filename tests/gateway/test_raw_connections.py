@@ -257,7 +257,7 @@ async def test_many_requests_in_one_piece_are_answered_and_read_piece_by_piece(l
                 while said.count(b"HTTP/1.1 200 ") < many:
                     said += await stream.receive()
                     deepest = max(deepest, len(there.pipeline))
-    assert deepest < many / 2
+    assert 0 < deepest < 50
 
 
 async def test_the_end_of_a_session_ends_the_streams_that_nobody_reads(

@@ -105,9 +105,19 @@ class EventWriter:
                 await self._send_chunk(last, is_last=True)
             is_stuck = limit.cancelled_caught
         self.is_over = True
-        if is_stuck and self._writing is not None:
+        if is_stuck:
+            self._cut_off()
+
+    def release(self) -> None:
+        """Cut off a client that keeps a write waiting; one that reads goes on."""
+        if self._lock.locked():
+            self._cut_off()
+
+    def _cut_off(self) -> None:
+        self.is_over = True
+        if self._writing is not None:
             self._writing.cancel()
-        if is_stuck and self._abort is not None:
+        if self._abort is not None:
             self._abort()
 
     async def _put(self, chunk: bytes, *, is_last: bool = False) -> None:

@@ -185,7 +185,7 @@ class Session:
         if self._listener is not None:
             self._listener[1].cancel()
         for follower in self.followers.values():
-            begin(follower.leave())
+            follower.release()
 
 
 class _Used:
@@ -508,7 +508,10 @@ class Sessions:
             count_on(scope)
         try:
             await send_events(session.events.following(position), receive, writer)
-            await (writer.leave(RETRY_LATER) if is_standalone else writer.end())
+            if is_standalone or session.is_over:
+                await writer.leave(RETRY_LATER if is_standalone else b"")
+            else:
+                await writer.end()
         finally:
             if session.followers.get(number) is writer:
                 del session.followers[number]

@@ -32,6 +32,9 @@ _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
 IDLE_SECONDS: Final = 5
 _LONGEST_HEAD: Final = 64 * 1024
+# Bytes in which hundreds of requests fit, and so many of these may wait: more would be made of what came in one piece.
+_PIECE: Final = 16 * 1024
+_MOST_WAITING: Final = 16
 _OF_UPGRADES: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n"
@@ -45,14 +48,15 @@ class _Flow(FlowControl):
     One may wait, while it is small: who reads no more does not see that the client goes away.
     """
 
-    def __init__(self, transport: asyncio.Transport, protocol: HttpToolsProtocol) -> None:
+    def __init__(self, transport: asyncio.Transport, protocol: _BoundedProtocol) -> None:
         super().__init__(transport)
         self._protocol = protocol
 
     def resume_reading(self) -> None:
         """Read on, if there is room for what comes."""
         waiting = self._protocol.pipeline
-        if not waiting or (len(waiting) == 1 and len(waiting[0][0].body) <= HIGH_WATER_LIMIT):
+        is_small = not waiting or (len(waiting) == 1 and len(waiting[0][0].body) <= HIGH_WATER_LIMIT)
+        if is_small and not self._protocol.pieces:
             super().resume_reading()
 
 
@@ -76,6 +80,8 @@ class _BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
         self.flow = _Flow(transport, self)
+        # What came and was not looked at: requests enough wait already.
+        self.pieces: deque[bytes] = deque()
         # In the order in which they came: the first is being answered.
         self._unanswered: deque[RequestResponseCycle] = deque()
         self._then: set[Callable[[], None]] = set()
@@ -112,7 +118,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def drop(self) -> None:
         """Close it at once; who has not sent the head of a request yet reads that there are too many."""
         if self._has_begun or self.transport.is_closing():
-            self.transport.abort()
+            self.abort()
         else:
             self.transport.write(_TOO_MANY)
             self.transport.close()
@@ -132,14 +138,22 @@ class _BoundedProtocol(HttpToolsProtocol):
 
         An empty line is no request (RFC 9112, section 2.2), so the time until the next one goes on.
         """
-        self._has_parsed = False
-        rest: bytes | None = data
-        while rest is not None:
-            rest = self._fed(rest)
-        # A header that is not whole yet is in the parser, which has no bound; so is a trailer.
-        self._unparsed = self._unparsed + len(data) if self._is_reading and not self._has_parsed else 0
-        if self._unparsed > _LONGEST_HEAD:
-            self.send_400_response("The head of the request is too large.")
+        self.pieces.extend(data[begin : begin + _PIECE] for begin in range(0, len(data), _PIECE))
+        self._read_on()
+
+    def _read_on(self) -> None:
+        while self.pieces and len(self.pipeline) < _MOST_WAITING and not self.transport.is_closing():
+            piece = self.pieces.popleft()
+            self._has_parsed = False
+            try:
+                self._feed(piece)
+            except httptools.HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+            # A header that is not whole yet is in the parser, which has no bound; so is a trailer.
+            is_unparsed = self._is_reading and not self._has_parsed
+            self._unparsed = self._unparsed + len(piece) if is_unparsed else 0
+            if self._unparsed > _LONGEST_HEAD:
+                self.send_400_response("The head of the request is too large.")
         self._watch()
 
     def on_message_begin(self) -> None:
@@ -159,15 +173,22 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._has_parsed = True
         super().on_body(body)
 
-    def _fed(self, data: bytes) -> bytes | None:
-        """Feed the parser. Returns the bytes to feed again after a declined upgrade, None otherwise."""
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            return self._without_upgrade() + data[upgrade.args[0] :]
-        except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
-        return None
+    def _feed(self, data: bytes) -> None:
+        """Feed the parser, and again what comes behind the head of a request that offers an upgrade, which is declined.
+
+        Raises `HttpParserError`.
+        """
+        # Many of them in one piece would each have the rest of it be copied.
+        rest = memoryview(data)
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+                head = self._without_upgrade()
+                self.parser.feed_data(head)
+            else:
+                return
 
     def _without_upgrade(self) -> bytes:
         """Return the head of a request as if it offered no upgrade (RFC 9110, section 7.8).
@@ -208,13 +229,14 @@ class _BoundedProtocol(HttpToolsProtocol):
         if self._is_reading:
             # The rest of it, or of the one before, has a time of its own.
             self._unset_keepalive_if_required()
-        self._watch()
+        self._read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limits.closed(self)
         self._forget()
         self._give_up_answers()
         self.pipeline.clear()
+        self.pieces.clear()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
         for then in list(self._then):
@@ -246,7 +268,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def _waiting(self) -> bool:
         """Tell whether the client owes us the rest of a request, or its first."""
-        return self._is_reading or not self._has_begun
+        return (self._is_reading and not self.pieces) or not self._has_begun
 
     def _forget(self) -> None:
         if self._half_sent is not None:
@@ -256,6 +278,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._half_sent = None
         if self._waiting():
+            self._give_up_answers()
             self.transport.close()
 
 

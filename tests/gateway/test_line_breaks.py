@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from truename.gateway.mcp.messages import encode, parse
-from truename.gateway.protocol.envelopes import members_of, read_envelope
+from truename.gateway.protocol.envelopes import read_envelope, result_of_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_arguments_and_results_that_came_in_several_lines_are_passed_on_in_one(l
     found = read_envelope(f'{{"jsonrpc": "2.0",{line_break}"id": 1, "result": {{"content": {value}}}}}'.encode())
     assert found is not None
 
-    for written in (encode(message), msgspec.json.encode({"result": members_of(found)})):
+    for written in (encode(message), msgspec.json.encode({"result": result_of_call(found)})):
         assert not {b"\n", b"\r"} & {bytes([one]) for one in written}
         assert b'"\\n\\r"' in written
 

@@ -249,6 +249,7 @@ class Oracle:
     # Names and ids of tools that are hidden from who asks.
     barred: frozenset[str] = frozenset()
     barred_ids: frozenset[str] = frozenset()
+    hidden: dict[str, ToolRecord] = field(default_factory=dict)
     # Hidden tools that are here, though an operator redirected them to tools that are not hidden.
     led_on: frozenset[str] = frozenset()
 
@@ -354,7 +355,12 @@ class Oracle:
         moved_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
         # A tool that is here and visible keeps its names, even if an operator redirected it to a hidden one.
         led_away = {id for id in names.values() if self._end(id) in hidden} - (self.present - hidden)
-        barred = (name for name, id in names.items() if id in led_away and _plain(name) not in moved_on)
+        barred = (
+            name
+            for name, id in names.items()
+            # Whoever may see a tool is told that its name was retired.
+            if id in led_away and _plain(name) not in moved_on and not (name in self.retired and id not in hidden)
+        )
         return replace(
             self,
             known={id: tool for id, tool in self.known.items() if id not in hidden},
@@ -364,6 +370,7 @@ class Oracle:
             first={family: id for family, id in self.first.items() if id in away or id not in hidden},
             barred=frozenset(barred),
             barred_ids=away,
+            hidden={id: tool for id, tool in self.known.items() if id in away},
             led_on=frozenset(self.present & hidden - away),
         )
 
@@ -442,24 +449,21 @@ class Oracle:
             tool.id
             for tool in self.known.values()
             if text.endswith(tool.name) and text in {tool.name, f"{tool.label}:{tool.name}"}
-            if not self._is_further(tool.id)
+            if text not in self._led_by(tool.id)
         }
 
     def _is_hidden(self, text: str) -> bool:
         """Return whether a text names a version, and is in any form the id of a hidden tool."""
         if "@" not in text or not self.barred_ids:
             return False
-        hidden = {id: ToolRecord(id, "", "") for id in self.barred_ids}
-        return replace(self, known=hidden, moved_ids={})._referred(text)[1]
+        return replace(self, known=self.hidden, moved_ids={})._referred(text)[1]
 
-    def _is_further(self, id: str) -> bool:
-        """Return whether another version, which is hidden, surely has the spellings of this tool without a number."""
-        return (
-            self.first.get(_family(id)) in self.barred_ids
-            and not self.moved
-            and not self.moved_ids
-            and not self._is_retired(self._family_of(id))
-        )
+    def _led_by(self, id: str) -> frozenset[str]:
+        """Return the spellings without a number that surely the first version of a tool has, if that is hidden."""
+        first = self.hidden.get(self.first.get(_family(id), ""))
+        if first is None or self.moved or self.moved_ids or self._is_retired(self._family_of(id)):
+            return frozenset()
+        return frozenset({first.name, f"{first.label}:{first.name}"})
 
     def _family_of(self, id: str) -> list[str]:
         return [one for one in {*self.known, *self.barred_ids} if _family(one) == _family(id)]
@@ -536,7 +540,8 @@ class Oracle:
         is_soft = False
         for id in found:
             family = self._family_of(id)
-            if len(family) > 1 and (self.moved or self._is_retired(family)):
+            is_in_part = not self.barred_ids.isdisjoint(family)
+            if len(family) > 1 and (self.moved or is_in_part or self._is_retired(family)):
                 is_soft = True
                 ends |= self._ends(set(family))
             elif len(family) > 1 and not found & {self.first.get(_family(id), min(family, key=_versions))}:
@@ -592,9 +597,15 @@ class Oracle:
         folds = [self._fold_of(form) for form in forms]
         referred, is_known = self._referred(plain)
         exactly = {id for form in forms for id, tool in self.known.items() if _may_be_exactly(tool, form)}
-        # What folds like a hidden tool alone runs none, and no further version of it.
-        alone = {_family(id) for sure, _ in folds for id in sure & self.barred_ids}
-        exactly = {id for id in exactly if not (self._is_further(id) and _family(id) in alone)}
+        # What folds like a hidden tool does not run a further version of it; for another tool, it is not there.
+        led = {_family(id) for sure, _ in folds for id in sure & self.barred_ids}
+        further = {
+            id
+            for id, tool in self.known.items()
+            if _family(id) in led and {tool.name, f"{tool.label}:{tool.name}"} <= self._led_by(id)
+        }
+        folds = [(sure - self.barred_ids - further, maybe - further) for sure, maybe in folds]
+        exactly -= further
         near = {id for sure, maybe in folds for id in (sure or maybe)} | exactly
         if referred:
             is_one = len(forms) == len(referred) == 1 and near <= referred and not self.moved_ids

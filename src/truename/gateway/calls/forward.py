@@ -125,7 +125,6 @@ class _Sending:
         """Send it once. A suspended call goes on when the client's request is over, so it is counted by itself."""
         asker, target = self._asker, self._target
         wants_progress = "progressToken" in (params.get("_meta") or {})
-        is_call = self._method == "tools/call"
         with self._upstream.running, target.running:
             result = await target.request(
                 self._method,
@@ -134,10 +133,7 @@ class _Sending:
                 on_progress=asker.report_progress if wants_progress else None,
                 asker=asker,
                 before=self._before,
-                raw=is_call,
             )
-        if is_call:
-            result = {key: value if key in PAYLOAD else read_out(value) for key, value in result.items()}
         return attributed_questions(self._upstream.key, result) if self._is_stateless else result
 
 

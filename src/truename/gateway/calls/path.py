@@ -19,7 +19,7 @@ from truename.gateway.calls.repeats import Repeats
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly
+from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly, whole
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.gateway.trust.approving import Approval, session_of
@@ -251,6 +251,9 @@ class CallPath:
         outcome = call.shown.texts.outcome(upstream.key, sent, outcome)
         access.recording.write(call.judged, call.view, sent, outcome)
         if screening.is_on:
+            if not isinstance(outcome, Exception):
+                # The client reads what was looked at.
+                outcome = whole(outcome)
             await screening.look(upstream.key, outcome)
         if isinstance(outcome, Exception):
             raise outcome

@@ -9,28 +9,31 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import nullcontext
 from typing import Any, Final
 
 import msgspec
-from pydantic_core import from_json
 
 from truename.gateway.heap import still
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, one_line
+from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, one_line, read_out
 from truename.gateway.protocol.lines import repaired
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 
 __all__ = [
     "ABSENT",
+    "PAYLOAD",
     "Envelope",
     "content_of",
     "may_have_own_meta",
-    "members_of",
     "read_envelope",
     "read_object",
+    "result_of_call",
 ]
 
 ABSENT: Final = msgspec.Raw(b"")
+PAYLOAD: Final = frozenset({"content", "structuredContent"})
+"""What a tool returns to its caller; the other members of the result are for who passes it on, too."""
 _OBJECT: Final = ord("{")
 _LONG: Final = 64 * 1024
 _OWN: Final = OWN_PREFIX.encode()
@@ -69,7 +72,8 @@ class Envelope(msgspec.Struct, gc=False):
 
     def arguments(self) -> dict[str, Any] | None:
         """Return the parameters of a request or a notification; None where it has none."""
-        return None if self.params is ABSENT else _whole(self.params)
+        content: dict[str, Any] | None = None if self.params is ABSENT else read_out(self.params)
+        return content
 
     def failure(self) -> MCPError:
         """Return the error that it is a response with, where it is one."""
@@ -177,35 +181,29 @@ def _may_have_half(text: bytes) -> bool:
     return b"\\ud" in left or b"\\uD" in left
 
 
-def members_of(found: Envelope) -> dict[str, msgspec.Raw]:
-    """Return the members of a result, each as it came, without the gateway's own keys. Raises `RepeatedKeyError`."""
+def result_of_call(found: Envelope) -> dict[str, Any]:
+    """Return a result of tools/call, of which the `PAYLOAD` stays the bytes that came; without the gateway's own keys.
+
+    Raises `RepeatedKeyError`.
+    """
     pairs = _pairs.decode(found.result)
     members = {key.name: value for key, value in pairs.items()}
     if len(members) < len(pairs):
         raise RepeatedKeyError(Counter(key.name for key in pairs).most_common(1)[0][0])
-    if not may_have_own_meta(found):
-        return members
-    content = content_of(found)
-    clean = without_own_meta(content)
-    if clean is content:
-        return members
-    return {name: msgspec.Raw(msgspec.json.encode(one)) for name, one in clean.items()}
+    if may_have_own_meta(found):
+        content = content_of(found)
+        clean = without_own_meta(content)
+        if clean is not content:
+            return clean
+    return {name: value if name in PAYLOAD else read_out(value) for name, value in members.items()}
 
 
 def content_of(found: Envelope) -> dict[str, Any]:
     """Return a result, read whole."""
-    if len(found.text) < _LONG:
-        return _whole(found.result)
-    with still():
-        return _whole(found.result)
-
-
-def _whole(content: msgspec.Raw) -> dict[str, Any]:
-    try:
-        return _contents.decode(content)  # type: ignore[no-any-return]
-    except msgspec.MsgspecError:
-        # A number beyond all numbers (1e999): clients get none in its place.
-        return from_json(bytes(content))  # type: ignore[no-any-return]
+    content: dict[str, Any]
+    with still() if len(found.text) >= _LONG else nullcontext():
+        content = read_out(found.result)
+    return content
 
 
 def may_have_own_meta(found: Envelope) -> bool:

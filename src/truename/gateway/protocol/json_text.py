@@ -61,14 +61,18 @@ def members(text: bytes | msgspec.Raw) -> dict[str, Any]:
 def read_out(value: object) -> Any:
     """Return a value of `members` read out; any other value as it is. Raises `ValueError`.
 
-    >>> read_out(members(b'{"a": {"b": [1.0]}}')["a"]), read_out(5)
-    ({'b': [1.0]}, 5)
+    A number beyond all numbers is infinite, as Python reads it.
+
+    >>> read_out(members(b'{"a": {"b": [1.0, 1e999]}}')["a"]), read_out(5)
+    ({'b': [1.0, inf]}, 5)
     """
     if not isinstance(value, msgspec.Raw):
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except msgspec.MsgspecError:
+        return json.loads(bytes(value))
+    except RecursionError as error:
         raise ValueError(str(error)) from error
 
 

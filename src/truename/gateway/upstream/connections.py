@@ -131,7 +131,7 @@ class Connections:
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
         # The last target that was looked at: nearly all requests have the same.
-        self._checked = b""
+        self._checked: bytes | None = None
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:

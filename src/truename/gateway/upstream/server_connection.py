@@ -180,12 +180,11 @@ class ServerConnection:
         on_progress: ReportProgress | None,
         asker: Asker | None = None,
         permit: Permit | None = None,
-        raw: bool = False,
     ) -> dict[str, Any]:
         """Forward one request and return its result; what the server asks meanwhile, ``asker`` is asked.
 
-        ``permit`` is given back while it asks. Values of ``params`` may be `msgspec.Raw`: they pass as they came; with
-        ``raw`` the values of the result are. Raises `MCPError` as the server sent it, and `UpstreamError` (timeout,
+        ``permit`` is given back while it asks. Values of ``params`` may be `msgspec.Raw`: they pass as they came, and
+        so does the payload of a call's result. Raises `MCPError` as the server sent it, and `UpstreamError` (timeout,
         lost, unreachable, refused, too_large, protocol). It is never sent twice: a tool may have effects.
         """
         session = self._session
@@ -202,7 +201,6 @@ class ServerConnection:
                     capabilities=capabilities,
                     on_progress=on_progress,
                     number=number,
-                    raw=raw,
                     deepest=DEEPEST,
                 )
         except TimeoutError as error:

@@ -22,7 +22,7 @@ from truename.gateway.protocol.envelopes import (
     ABSENT,
     content_of,
     may_have_own_meta,
-    members_of,
+    result_of_call,
 )
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, depth_of, read_strictly
@@ -360,7 +360,6 @@ class ServerSession:
         capabilities: Mapping[str, Any] | None = None,
         on_progress: ReportProgress | None = None,
         number: int | None = None,
-        raw: bool = False,
         deepest: int | None = None,
     ) -> Awaitable[dict[str, Any]]:
         """Send one request as it is, but for what belongs to the connection, and await its result.
@@ -368,7 +367,7 @@ class ServerSession:
         Raises `MCPError` and `TransportFault`.
 
         ``capabilities`` are those of the client on whose behalf it is sent; ``header_map`` says which arguments are
-        mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and with ``raw`` those of the result are.
+        mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and the `PAYLOAD` of a call's result is.
         A result of more than ``deepest`` levels is a fault.
         """
         own = self.next_number() if number is None else number
@@ -379,7 +378,6 @@ class ServerSession:
             header_map=header_map,
             capabilities=capabilities,
             on_progress=on_progress,
-            is_raw=raw,
             deepest=deepest,
         )
         return sent if self.timed is None else self.timed(method, sent)
@@ -393,7 +391,6 @@ class ServerSession:
         header_map: Mapping[tuple[str, ...], str] | None,
         capabilities: Mapping[str, Any] | None,
         on_progress: ReportProgress | None,
-        is_raw: bool,
         deepest: int | None,
     ) -> dict[str, Any]:
         body = dict(params)
@@ -422,14 +419,14 @@ class ServerSession:
         # Brackets come in pairs.
         if deepest is not None and len(found.text) > 2 * deepest and depth_of(found.result, deepest) > deepest:
             raise TransportFault("too_deep")
-        if not is_raw:
-            content = content_of(found)
-            # What a server says of its tools there is read, before it is left out of what clients are shown.
-            return without_own_meta(content) if method != "tools/list" and may_have_own_meta(found) else content
-        try:
-            return members_of(found)
-        except RepeatedKeyError as error:
-            raise TransportFault("protocol", f"a result in which {error}") from error
+        if method == "tools/call":
+            try:
+                return result_of_call(found)
+            except RepeatedKeyError as error:
+                raise TransportFault("protocol", f"a result in which {error}") from error
+        content = content_of(found)
+        # What a server says of its tools there is read, before it is left out of what clients are shown.
+        return without_own_meta(content) if method != "tools/list" and may_have_own_meta(found) else content
 
     async def _traced(
         self, number: int, method: str, body: dict[str, Any], lines: bytes, on_progress: ReportProgress | None

@@ -106,7 +106,6 @@ class Upstream(Listed):
         on_progress: ReportProgress | None,
         asker: Asker | None = None,
         before: Before | None = None,
-        raw: bool = False,
     ) -> dict[str, Any]:
         """Forward a request, waiting a moment for a server that is just being restarted.
 
@@ -127,7 +126,6 @@ class Upstream(Listed):
                 on_progress=on_progress,
                 asker=asker,
                 permit=permit,
-                raw=raw,
             )
 
         return await self._calls.send(method, params, once, None if asker is None else asker.repeatable)

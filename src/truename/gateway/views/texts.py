@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.tool import overlaid
-from truename.gateway.protocol.json_text import read_out
+from truename.gateway.protocol.json_text import read_out, whole
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
@@ -106,7 +106,8 @@ class ServerTexts:
             return self._refusal(server, params, outcome)
         if isinstance(outcome, Exception) or outcome.get("isError") is not True:
             return outcome
-        return {**outcome, **_AnswerReader(self._of(server), params).blocks(outcome, "content")}
+        read = whole(outcome)
+        return {**read, **_AnswerReader(self._of(server), params).blocks(read, "content")}
 
     async def prompt(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
         """Return the answer to prompts/get with the texts of its messages as the client reads them; see `outcome`."""

@@ -9,7 +9,7 @@ import mcp_types
 import pytest
 from pydantic import ValidationError
 
-from tests.gateway.test_schema import changed
+from tests.support.changed_values import changed
 from truename.gateway.protocol.definitions import (
     PromptDefinition,
     ResourceDefinition,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS, validate_client_request
 from pydantic import ValidationError
 
+from tests.support.changed_values import changed
 from truename.gateway.mcp.schema import METHODS, has_method, wrong_params
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -47,31 +44,6 @@ PARAMS: dict[str, dict[str, Any]] = {
     "logging/setLevel": {"level": "info"},
     "subscriptions/listen": {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["x"]}},
 }
-# Not true: Python takes it for the number 1, and the SDK with it.
-VALUES: list[Any] = [None, 5, "x", [], {}, {"a": 1}, ["a"], 1.5, "ref/resource", {"name": "x"}]
-
-
-def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield (*above, key)
-        yield from places(one, (*above, key))
-
-
-def changed(chance: random.Random, params: dict[str, Any]) -> dict[str, Any]:
-    found = copy.deepcopy(params)
-    for _ in range(chance.randrange(3)):
-        if not (there := list(places(found))):
-            break
-        *above, last = chance.choice(there)
-        inside: Any = found
-        for key in above:
-            inside = inside[key]
-        if isinstance(inside, dict) and chance.random() < 0.4:
-            del inside[last]
-        else:
-            inside[last] = copy.deepcopy(chance.choice(VALUES))
-    return found
 
 
 def test_the_versions_have_the_methods_that_their_schemas_have() -> None:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from truename.gateway.upstream.circuit_breaker import LEASE, Admission, CircuitBreaker
+from truename.gateway.upstream.circuit_breaker import LEASE, BreakerPermit, CircuitBreaker
 
 MOST = 3
 SECONDS = 60.0
@@ -23,10 +23,10 @@ def _breaker(clock: Clock) -> CircuitBreaker:
     return CircuitBreaker(failures=MOST, seconds=SECONDS, clock=clock)
 
 
-def _admitted(breaker: CircuitBreaker) -> Admission:
-    admission = breaker.admit()
-    assert admission is not None
-    return admission
+def _admitted(breaker: CircuitBreaker) -> BreakerPermit:
+    permit = breaker.admit()
+    assert permit is not None
+    return permit
 
 
 def _fail(breaker: CircuitBreaker, times: int = MOST) -> None:
@@ -85,10 +85,10 @@ def test_a_call_that_is_no_probe_gives_no_place_away() -> None:
     clock.now = SECONDS
     _admitted(breaker)
 
-    for admission in old:
-        breaker.abandoned(admission)
-        breaker.failed(admission)
-        breaker.succeeded(admission)
+    for permit in old:
+        breaker.abandoned(permit)
+        breaker.failed(permit)
+        breaker.succeeded(permit)
 
     assert (breaker.state, breaker.admit()) == ("half-open", None)
 
@@ -129,8 +129,8 @@ def test_the_answer_to_a_call_from_before_is_a_sign_of_life_and_its_failure_is_n
     _fail(breaker)
 
     states: list[str] = []
-    for said, admission in ((breaker.failed, lost), (breaker.succeeded, answered)):
-        said(admission)
+    for said, permit in ((breaker.failed, lost), (breaker.succeeded, answered)):
+        said(permit)
         states.append(breaker.state)
     breaker.succeeded(_admitted(breaker))
     for _ in range(MOST):
@@ -145,30 +145,30 @@ class Lives(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.breaker = _breaker(self.clock)
-        self.running: list[Admission] = []
-        self.probes: list[tuple[float, Admission]] = []
+        self.running: list[BreakerPermit] = []
+        self.probes: list[tuple[float, BreakerPermit]] = []
 
     @rule()
     def call(self) -> None:
-        before, admission = self.breaker.state, self.breaker.admit()
-        assert admission is None or before != "open"
-        assert admission is not None or before != "closed"
-        if admission is None:
+        before, permit = self.breaker.state, self.breaker.admit()
+        assert permit is None or before != "open"
+        assert permit is not None or before != "closed"
+        if permit is None:
             return
-        self.running.append(admission)
+        self.running.append(permit)
         if before == "half-open":
-            young = [one for at, one in self.probes if self.clock.now < at + LEASE and one.period == admission.period]
+            young = [one for at, one in self.probes if self.clock.now < at + LEASE and one.period == permit.period]
             assert young == []
-            self.probes.append((self.clock.now, admission))
+            self.probes.append((self.clock.now, permit))
 
     @rule(choose=st.integers(0, 50), how=st.sampled_from(["succeeded", "failed", "abandoned"]))
     def ends(self, choose: int, how: str) -> None:
         if not self.running:
             return
-        admission = self.running.pop(choose % len(self.running))
-        before, is_old = (self.breaker.state, self.breaker.failures), admission.period != self.breaker._period
-        getattr(self.breaker, how)(admission)
-        self.probes = [(at, one) for at, one in self.probes if one != admission]
+        permit = self.running.pop(choose % len(self.running))
+        before, is_old = (self.breaker.state, self.breaker.failures), permit.period != self.breaker._period
+        getattr(self.breaker, how)(permit)
+        self.probes = [(at, one) for at, one in self.probes if one != permit]
         after = (self.breaker.state, self.breaker.failures)
         if is_old and how == "succeeded":
             assert after in {before, ("half-open", before[1])}

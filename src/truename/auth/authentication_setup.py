@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
-from truename.auth.outbound.login_pages import LoginPages, PendingLogins
 from truename.config.fields import fixed_changes
 from truename.errors import ConfigErrors, StoreError
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
+    from truename.auth.outbound.login_pages import PendingLogins
     from truename.config import Config
 
 __all__ = ["HttpAuthentication", "http_authentication"]
@@ -139,6 +139,8 @@ async def http_authentication(
         applications: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
+            from truename.auth.outbound.login_pages import LoginPages  # noqa: PLC0415 - only for who logs in
+
             applications.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
@@ -161,6 +163,8 @@ def _pending_logins(
     """Return where people log in at servers, if logins are kept."""
     if config.state_location().path is None:
         return None
+    from truename.auth.outbound.login_pages import PendingLogins  # noqa: PLC0415 - only for who logs in
+
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
     return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)

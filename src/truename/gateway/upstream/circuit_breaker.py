@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEASE", "Admission", "CircuitBreaker"]
+__all__ = ["LEASE", "BreakerPermit", "CircuitBreaker"]
 
 State = Literal["closed", "open", "half-open"]
 
@@ -17,7 +17,7 @@ State = Literal["closed", "open", "half-open"]
 LEASE: Final = 1.0
 
 
-class Admission(NamedTuple):
+class BreakerPermit(NamedTuple):
     """Leave to send one call. ``period`` is the time between two changes of the breaker in which it was given."""
 
     number: int
@@ -49,7 +49,7 @@ class CircuitBreaker:
         self._until = -math.inf
         self._period = 0
         self._given = 0
-        self._probe: Admission | None = None
+        self._probe: BreakerPermit | None = None
         self._leased = -math.inf
 
     @property
@@ -64,41 +64,41 @@ class CircuitBreaker:
         """How many failures there were in a row."""
         return self._failures
 
-    def admit(self) -> Admission | None:
+    def admit(self) -> BreakerPermit | None:
         """Return the leave to send a call, None where there is none; half-open, that takes the place of the probe."""
         if self._failures < self._most:
             self._given += 1
-            return Admission(self._given, self._period)
+            return BreakerPermit(self._given, self._period)
         state, now = self.state, self._clock()
         if state == "open" or (state == "half-open" and self._probe is not None and now < self._leased):
             return None
         self._given += 1
-        admission = Admission(self._given, self._period)
+        permit = BreakerPermit(self._given, self._period)
         if state == "half-open":
-            self._probe, self._leased = admission, now + LEASE
-        return admission
+            self._probe, self._leased = permit, now + LEASE
+        return permit
 
-    def succeeded(self, admission: Admission) -> None:
+    def succeeded(self, permit: BreakerPermit) -> None:
         """Note that the server answered this call."""
-        if admission.period != self._period:
+        if permit.period != self._period:
             self.revive()
             return
         if self._failures >= self._most:
             self._turn()
         self._failures = 0
 
-    def failed(self, admission: Admission) -> None:
+    def failed(self, permit: BreakerPermit) -> None:
         """Note that it did not."""
-        if admission.period != self._period:
+        if permit.period != self._period:
             return
         self._failures += 1
         if self._failures >= self._most:
             self._turn()
             self._until = self._clock() + self._seconds
 
-    def abandoned(self, admission: Admission) -> None:
+    def abandoned(self, permit: BreakerPermit) -> None:
         """Note that a call ended without saying anything of the server: its client gave it up."""
-        if admission == self._probe:
+        if permit == self._probe:
             self._probe = None
 
     def revive(self) -> None:

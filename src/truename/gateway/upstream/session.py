@@ -141,7 +141,7 @@ class _Pending:
         self.resolve(self._held or TransportFault("lost"))
 
 
-class _Subscription:
+class _ListenStream:
     """A ``subscriptions/listen`` that runs: what was told on it and is not passed on, and whether it has ended."""
 
     def __init__(self) -> None:
@@ -200,7 +200,7 @@ class ServerSession:
         self._is_lost = False
         self._pending: dict[int, _Pending] = {}
         self._answering: dict[int | str, tuple[anyio.CancelScope, object]] = {}
-        self._subscriptions: dict[int, _Subscription] = {}
+        self._subscriptions: dict[int, _ListenStream] = {}
 
     @classmethod
     @asynccontextmanager
@@ -666,8 +666,8 @@ class ServerSession:
                     await _heard(subscription)
 
     @asynccontextmanager
-    async def _subscribed(self, wanted: Mapping[str, Any]) -> AsyncIterator[_Subscription]:
-        number, subscription = self.next_number(), _Subscription()
+    async def _subscribed(self, wanted: Mapping[str, Any]) -> AsyncIterator[_ListenStream]:
+        number, subscription = self.next_number(), _ListenStream()
         self._subscriptions[number] = subscription
         try:
             async with background() as tasks:
@@ -676,7 +676,7 @@ class ServerSession:
         finally:
             del self._subscriptions[number]
 
-    async def _subscribe(self, number: int, wanted: Mapping[str, Any], subscription: _Subscription) -> None:
+    async def _subscribe(self, number: int, wanted: Mapping[str, Any], subscription: _ListenStream) -> None:
         """Keep a subscription until the server ends it, in order or not."""
         try:
             await self.send(
@@ -693,14 +693,14 @@ class ServerSession:
             subscription.end()
 
 
-async def _opened(subscription: _Subscription, on_open: Callable[[], None]) -> None:
+async def _opened(subscription: _ListenStream, on_open: Callable[[], None]) -> None:
     while not (subscription.is_open or subscription.has_ended):
         await _heard(subscription)
     if subscription.is_open:
         on_open()
 
 
-async def _heard(subscription: _Subscription) -> None:
+async def _heard(subscription: _ListenStream) -> None:
     await subscription.news.wait()
     subscription.news = anyio.Event()
 

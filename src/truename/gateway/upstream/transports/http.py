@@ -13,7 +13,7 @@ from truename.gateway.upstream.connections import HttpFailure
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.messages import receive
 from truename.gateway.upstream.transport import Receiver, Transport, TransportFault
-from truename.gateway.upstream.transports.http_requests import EVENTS, HttpRequests, Position, pieces
+from truename.gateway.upstream.transports.http_requests import EVENTS, HttpRequests, StreamPosition, pieces
 from truename.gateway.upstream.web import headers_for, media_type
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _HttpTransport(Transport):
 
     async def _follow(self) -> None:
         """Keep the session's own stream open, from where it broke off, until the server refuses it twice."""
-        position, failures = Position(), 0
+        position, failures = StreamPosition(), 0
         assert self.listens is not None  # noqa: S101 - set above
         while self._requests.has_session and failures < _MOST_FAILURES:
             began = anyio.current_time()
@@ -129,7 +129,7 @@ class _HttpTransport(Transport):
             await anyio.sleep(max(position.pause, began + _SHORTEST_PAUSE - anyio.current_time()))
         self.listens.set()
 
-    def _hear(self, event: SentEvent | TooLong, position: Position) -> None:
+    def _hear(self, event: SentEvent | TooLong, position: StreamPosition) -> None:
         if isinstance(event, SentEvent):
             position.note(event)
             if event.kind != b"message" or not event.text:

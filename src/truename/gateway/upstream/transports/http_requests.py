@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.connections import HttpResponse, Sender
     from truename.gateway.upstream.transport import Receiver
 
-__all__ = ["EVENTS", "USER_AGENT", "HttpRequests", "Position", "pieces"]
+__all__ = ["EVENTS", "USER_AGENT", "HttpRequests", "StreamPosition", "pieces"]
 
 EVENTS: Final = b"text/event-stream"
 _POSTED: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -56,7 +56,7 @@ _SPARE: Final = 8 * 1024
 _OUTDATED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
 
-class Position:
+class StreamPosition:
     """How far a stream of events was read, and how long its server wants to be left alone before it goes on."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class HttpRequests:
             return
         await _spared(response)
 
-    async def stream(self, lines: bytes, position: Position) -> HttpResponse:
+    async def stream(self, lines: bytes, position: StreamPosition) -> HttpResponse:
         """Open a stream of events, behind a position if there is one. Raises `TransportFault`."""
         if position.id is not None:
             lines += fields_of([(b"last-event-id", position.id)])
@@ -173,7 +173,7 @@ class HttpRequests:
                 elif len(body) > self.max_body:
                     raise TransportFault("too_large", f"more than {self.max_body:,} bytes")
                 return answer_in(body, response.status, response.reason, kind, number, has_session=self.has_session)
-            position = Position()
+            position = StreamPosition()
             found = await self._from_events(response, number, position, receiver)
             if found is not None:
                 is_left = True
@@ -197,7 +197,7 @@ class HttpRequests:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _from_events(
-        self, response: HttpResponse, number: int, position: Position, receiver: Receiver
+        self, response: HttpResponse, number: int, position: StreamPosition, receiver: Receiver
     ) -> Envelope | None:
         """Return the response that comes on a stream, None if the stream ends before that."""
         reader = EventReader(self.max_body)
@@ -224,7 +224,9 @@ class HttpRequests:
                     raise TransportFault("protocol", "the response to another request")
         return None
 
-    async def _resumed(self, number: int, lines: bytes | None, position: Position, receiver: Receiver) -> Envelope:
+    async def _resumed(
+        self, number: int, lines: bytes | None, position: StreamPosition, receiver: Receiver
+    ) -> Envelope:
         """Go on with an answer whose stream broke off, from the last event that came of it; nothing is sent again."""
         failed = 0
         while position.id is not None and lines is not None and failed < _ATTEMPTS:

@@ -203,6 +203,8 @@ class _Provider(trace.NoOpTracerProvider):
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> _Provider:
     found = _Provider()
+    # The SDK's tracer would keep the provider for good.
+    monkeypatch.setattr("mcp.shared._otel._tracer", found.spans)
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", found)
     return found
 

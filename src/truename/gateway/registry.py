@@ -158,9 +158,10 @@ class Registry(ShownTools):
         """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
         if not self._turn.locked():
             self._look_once()
-            with self._telling():
-                if self.stale and not self.ledger.is_locked():
-                    self.rebuild()
+            if self.stale:
+                with self._telling():
+                    if not self.ledger.is_locked():
+                        self.rebuild()
 
     def _look(self) -> None:
         # On a new day old names may be due to leave the lists.

@@ -41,6 +41,8 @@ _OWN: Final = OWN_PREFIX.encode()
 _MOST_DIGITS: Final = 4_300
 _DIGITS: Final = b"0" * _MOST_DIGITS
 _TO_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+# What may be a number beyond all numbers (1e999).
+_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3}")
 _PAIR: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 
@@ -125,8 +127,8 @@ def _read(text: bytes) -> Envelope | None:
         if (line := one_line(text)) is not text:
             found = _envelopes.decode(line)
         found.text = line
-        if len(text) >= _MOST_DIGITS and _DIGITS in text.translate(_TO_ZEROS):
-            # Many parsers refuse such a number; within a text it is none.
+        if _HUGE.search(text) or (len(text) >= _MOST_DIGITS and _DIGITS in text.translate(_TO_ZEROS)):
+            # Many parsers refuse such a number, and all of its message; within a text it is none.
             _contents.decode(text)
         # Nearly all are this.
         if (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import NoCredential
 from truename.auth.vault import Vault

@@ -13,9 +13,10 @@ import pytest
 from tests.auth.person import CALLBACK
 from tests.auth.signing import Flow, close_all, settings_of
 from truename.auth.authentication_setup import HttpAuthentication, http_authentication
-from truename.auth.authorization_server.clients import is_document
 from truename.auth.network.addresses import NetworkZone
-from truename.auth.network.fetch import FetchedDocument, FetchError, Web
+from truename.auth.network.fetch import FetchedDocument, FetchError
+from truename.auth.network.web import Web
+from truename.auth.oauth import is_document
 from truename.config import Access, Config, Settings
 
 if TYPE_CHECKING:

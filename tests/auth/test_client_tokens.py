@@ -13,7 +13,7 @@ from tests.conformance.fixture import Everything
 from tests.gateway.conftest import connected, text_of
 from tests.gateway.old_transport import old_app
 from tests.support.auth_client_tokens import SECRET, Clock, Guarded, Said
-from truename.auth.network.fetch import Web
+from truename.auth.network.web import Web
 from truename.auth.outbound.tokens import ClientTokens, NoCredential
 from truename.cli._reload import files_of
 from truename.config import ServerConfig, load, parse

@@ -17,13 +17,13 @@ from truename.auth.authorization_server.clients import (
     RegisteredClient,
     RegisteredClients,
     digest_of_client,
-    is_document,
     printable_name,
     redirect_error,
 )
 from truename.auth.authorization_server.tokens import TokenIssuer
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
+from truename.auth.oauth import is_document
 
 pytestmark = pytest.mark.anyio
 

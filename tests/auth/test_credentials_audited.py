@@ -14,7 +14,7 @@ from tests.support.auth_login_questions import TOOL, logs_in, scene
 from tests.support.auth_logins import _entered, _follow, _login
 from truename.audit import AuditRecord, read_records, verify_log
 from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.logins import Logins
 from truename.auth.outbound.tokens import LoginNeeded, NoCredential
 from truename.auth.vault import open_vault

@@ -13,7 +13,8 @@ from werkzeug.wrappers import Request, Response
 
 from tests.auth.authority import _Quiet
 from truename.auth.network.addresses import NetworkZone
-from truename.auth.network.fetch import FetchedDocument, FetchError, web
+from truename.auth.network.fetch import FetchedDocument, FetchError
+from truename.auth.network.web import web
 from truename.auth.oauth import endpoint_in, fetch_metadata
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.support.auth_client_tokens import Clock
 from tests.support.auth_found_logins import _follow, entered
-from truename.auth.network.fetch import FetchError, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
 from truename.auth.outbound.authorization import LoggedIn, log_in
 from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations, find_login_site
 from truename.auth.outbound.tokens import LoginNeeded

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from truename.auth.authorization_server.clients import RegisteredClients, is_document
+from truename.auth.authorization_server.clients import RegisteredClients
 from truename.auth.authorization_server.tokens import TokenIssuer
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
-from truename.auth.oauth import IssuerClient
+from truename.auth.oauth import IssuerClient, is_document
 from truename.auth.outbound.discovery import login_metadata
 from truename.config import Issuer
 

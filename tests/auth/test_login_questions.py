@@ -18,7 +18,8 @@ from tests.auth.signing import Browser, close_all, settings_of
 from tests.gateway.conftest import text_of
 from tests.support.auth_found_logins import entered
 from tests.support.auth_login_questions import TOOL, kept_in, logs_in, pressed, scene
-from truename.auth.network.fetch import FetchError, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.outbound.login_pages import PendingLogins
 from truename.auth.vault import open_vault

@@ -21,7 +21,8 @@ from tests.conformance.fixture import Everything
 from tests.support.auth_client_tokens import Clock, Guarded
 from tests.support.auth_logins import ADDRESS, SECRET, _entered, _follow, _login
 from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
-from truename.auth.network.fetch import FetchError, Web, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import Web, web
 from truename.auth.outbound.authorization import log_in, log_out
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.outbound.logins import Logins, UserTokens

@@ -17,7 +17,8 @@ from tests.auth.authority import Authority, authority
 from tests.auth.found import Telling
 from tests.support.auth_found_logins import entered
 from tests.support.auth_login_questions import kept_in, pressed
-from truename.auth.network.fetch import FetchError, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
 from truename.auth.outbound.authorization import log_in, start_login
 from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
 from truename.auth.outbound.login_pages import LoginPages, PendingLogins

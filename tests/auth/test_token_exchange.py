@@ -18,7 +18,7 @@ from tests.gateway.conftest import connected, text_of
 from tests.support.auth_client_tokens import Clock, Guarded, Said
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.inbound.static_tokens import create_token, digest_of, token_id
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.tokens import CallerTokenNeeded, NoCredential, TokenExchanges
 from truename.config import Access, Issuer, KnownToken
 from truename.config.audit import Audit

@@ -17,7 +17,7 @@ import pytest
 from tests.auth.authority import Authority, authority
 from tests.auth.registry import OwnToken
 from tests.shared import ROOT
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.logins import Logins, UserTokens, turn
 from truename.auth.outbound.tokens import LoginNeeded

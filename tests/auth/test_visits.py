@@ -17,7 +17,7 @@ from tests.auth.signing import Flow, is_let_in, origin, settings_of, signing_in
 from tests.support.auth_login_questions import kept_in, pressed
 from truename.auth.authentication_setup import http_authentication
 from truename.auth.authorization_server.provider import AuthorizationStates
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.login_pages import LoginAttempt, PendingLogins
 from truename.config import Access, Config, Settings
 from truename.config.credentials import Login
@@ -35,7 +35,7 @@ HERE = "http://127.0.0.1:1"
 @pytest.fixture
 def most(monkeypatch: pytest.MonkeyPatch) -> int:
     """Have little held at most, so that a flood need not be long."""
-    monkeypatch.setattr("truename.auth.authorization_server.pending.MAX_PENDING", 10)
+    monkeypatch.setattr("truename.auth.owned_caches.MAX_PENDING", 10)
     return 10
 
 

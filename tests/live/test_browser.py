@@ -19,8 +19,8 @@ from tests.auth.signing import Flow, close_all, settings_of
 from tests.gateway.conftest import anyio_backend, era, text_of, upstreams  # noqa: F401 - fixtures
 from tests.live.browser import at_a_browser
 from tests.support.auth_found_logins import entered
-from truename.auth.authorization_server import html
-from truename.auth.network.fetch import web
+from truename.auth import html_pages
+from truename.auth.network.web import web
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault
 from truename.config import Access, Config, ServerConfig, Settings
@@ -195,7 +195,7 @@ async def test_a_form_of_a_page_that_tells_no_origin_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The browser does what the pages' referrer policy is for: with another one these tests would fail."""
-    monkeypatch.setitem(html.HEADERS, "referrer-policy", "no-referrer")
+    monkeypatch.setitem(html_pages.HEADERS, "referrer-policy", "no-referrer")
     async with at_a_browser(tmp_path / "profile") as sitting, scene(idp, upstreams, tmp_path) as one:
         await sitting.page.goto(await asking(one))
         await sitting.press("Allow")

@@ -22,7 +22,7 @@ from tests.auth.person import CALLBACK, Person
 from tests.gateway.conftest import anyio_backend, era, lab  # noqa: F401 - fixtures
 from tests.live.registries import HOME, Npm
 from tests.support.auth_entrance import bearer, known
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.authorization import log_in
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault

@@ -12,7 +12,7 @@ from truename.auth.outbound.authorization import LoggedIn, log_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from truename.auth.network.fetch import Web
+    from truename.auth.network.web import Web
     from truename.auth.outbound.discovery import LoginRegistrations
 
 

@@ -17,7 +17,7 @@ from tests.auth.signing import origin
 from tests.gateway.conftest import connected
 from tests.support.auth_entrance import bearer, known
 from tests.support.auth_found_logins import entered
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault
 from truename.config import Access, Config, ServerConfig, Settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.auth.inbound.issuer_tokens import IssuerAuthenticator
-from truename.auth.network.fetch import web
+from truename.auth.network.web import web
 from truename.config import Issuer
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
+from truename.auth.outbound.login_pages import LoginPages, PendingLogins
 from truename.config.fields import fixed_changes
 from truename.errors import ConfigErrors, StoreError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
-    from truename.auth.outbound.login_pages import PendingLogins
     from truename.config import Config
 
 __all__ = ["HttpAuthentication", "http_authentication"]
@@ -101,7 +101,7 @@ async def http_authentication(
         if access.oauth or access.sign_in:
             # Import the network and the token libraries only for configurations that need them.
             from truename.auth.inbound.issuer_tokens import IssuerAuthenticator  # noqa: PLC0415 - only for who has them
-            from truename.auth.network.fetch import web  # noqa: PLC0415 - only for who has them
+            from truename.auth.network.web import web  # noqa: PLC0415 - only for who has them
 
             net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
             others += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]
@@ -139,8 +139,6 @@ async def http_authentication(
         applications: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
-            from truename.auth.outbound.login_pages import LoginPages  # noqa: PLC0415 - only for who logs in
-
             applications.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
@@ -163,8 +161,6 @@ def _pending_logins(
     """Return where people log in at servers, if logins are kept."""
     if config.state_location().path is None:
         return None
-    from truename.auth.outbound.login_pages import PendingLogins  # noqa: PLC0415 - only for who logs in
-
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
     return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)

@@ -33,6 +33,7 @@ __all__ = [
     "client_authentication",
     "endpoint_in",
     "fetch_metadata",
+    "is_document",
     "parse_token_response",
     "revoke_tokens",
     "well_known",
@@ -342,3 +343,16 @@ async def revoke_tokens(client: OAuthClient, had: TokenResponse, issuer_client: 
 def _is_token(token: object) -> bool:
     is_short = isinstance(token, str) and 0 < len(token) <= _LONGEST
     return is_short and isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
+
+
+def is_document(client_id: str) -> bool:
+    """Return whether a client id is the URL of a metadata document (SEP-991: https, with a path)."""
+    if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
+        return False
+    try:
+        parts = urlsplit(client_id)
+    except ValueError:
+        return False
+    segments = parts.path.split("/")
+    plain = not parts.fragment and "@" not in parts.netloc and "#" not in client_id and len(client_id) <= 2_048
+    return bool(parts.hostname) and plain and parts.path not in {"", "/"} and not {".", ".."} & set(segments)

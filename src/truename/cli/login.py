@@ -5,7 +5,8 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
-from truename.auth.network.fetch import FetchError, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
 from truename.auth.outbound.authorization import log_in
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_UPSTREAM

@@ -2,7 +2,8 @@
 
 import anyio
 
-from truename.auth.network.fetch import FetchError, web
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
 from truename.auth.oauth import TokenResponse
 from truename.auth.outbound.authorization import log_out
 from truename.auth.outbound.discovery import LoginRegistrations

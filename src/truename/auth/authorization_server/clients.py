@@ -24,6 +24,7 @@ from pydantic import AnyUrl, ValidationError
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchError
+from truename.auth.oauth import is_document
 from truename.cache import TTLCache
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = [
     "RegisteredClient",
     "RegisteredClients",
     "digest_of_client",
-    "is_document",
     "printable_name",
     "redirect_error",
 ]
@@ -129,19 +129,6 @@ def digest_of_client(client_id: str) -> str:
     """Return a short name for a client: its id if that is a URL, else a digest of its id."""
     known = client_id if is_document(client_id) and len(client_id) <= 256 else ""
     return known or "client-" + hashlib.sha256(client_id.encode()).hexdigest()[:16]
-
-
-def is_document(client_id: str) -> bool:
-    """Return whether a client id is the URL of a metadata document (SEP-991: https, with a path)."""
-    if not client_id.startswith("https://") or not client_id.isascii() or not client_id.isprintable():
-        return False
-    try:
-        parts = urlsplit(client_id)
-    except ValueError:
-        return False
-    segments = parts.path.split("/")
-    plain = not parts.fragment and "@" not in parts.netloc and "#" not in client_id and len(client_id) <= _LONGEST
-    return bool(parts.hostname) and plain and parts.path not in {"", "/"} and not {".", ".."} & set(segments)
 
 
 class RegisteredClients:

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.responses import Response
 
 from truename.auth.authorization_server.html import error_page
-from truename.auth.authorization_server.pending import SecretTTLCache
 from truename.auth.inbound.issuer_tokens import groups_in, principal_from_claims
 from truename.auth.jwt import Invalid, UnknownKey, verify_token
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, IssuerKeys, basic, challenge_of
+from truename.auth.owned_caches import SecretTTLCache
 from truename.auth.vault import decrypt, encrypt
 from truename.config import Issuer
 from truename.policy.principal import Principal

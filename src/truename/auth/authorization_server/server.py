@@ -24,11 +24,12 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from truename.auth.authorization_server.clients import RegisteredClient, digest_of_client, printable_name
-from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken, SecretTTLCache
+from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken
 from truename.auth.authorization_server.provider import NotAllowedIn
 from truename.auth.authorization_server.sessions import PLACE, SignInSession
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.jwt import Invalid
+from truename.auth.owned_caches import SecretTTLCache
 from truename.errors import StoreError
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import anyio
 from anyio.abc import SocketAttribute
 
-from truename.auth.authorization_server.clients import is_document
 from truename.auth.network.addresses import AddressRefused, host_of
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import (
@@ -27,6 +26,7 @@ from truename.auth.oauth import (
     challenge_of,
     client_authentication,
     endpoint_in,
+    is_document,
     parse_token_response,
     revoke_tokens,
 )

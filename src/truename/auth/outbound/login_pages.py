@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -17,22 +18,23 @@ import anyio
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from truename.auth.authorization_server.html import page
-from truename.auth.authorization_server.pending import OwnedTTLCache, SecretTTLCache
+from truename.auth.html_pages import page
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
-from truename.auth.network.fetch import FetchError, Web
+from truename.auth.network.fetch import FetchError
 from truename.auth.outbound.authorization import LoginRequest, client_document, redirect_uri_for, start_login
 from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
+from truename.auth.owned_caches import OwnedTTLCache, SecretTTLCache
 from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from truename.auth.authorization_server.provider import BrowserIdentification
     from truename.auth.inbound.authentication import OnAccess
+    from truename.auth.network.web import Web
     from truename.auth.oauth import TokenResponse
     from truename.auth.vault import Vault
     from truename.config import Config
@@ -157,6 +159,8 @@ class PendingLogins:
         if attempt.begun > _MOST_BEGUN:
             # Each start sends several requests to the authorization server.
             raise FetchError(_TOO_OFTEN)
+        from truename.auth.network.web import Web  # noqa: PLC0415 - httpx2, only for who logs in
+
         self._web = self._web or Web(self._allowed)
         site = await find_login_site(attempt.kept, self._web, clock=self._clock)
         back = redirect_uri_for(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
@@ -240,9 +244,6 @@ class LoginPages:
         self._name = name
         self._is_secure = logins.here.startswith("https://")
         self._cookie = "__Host-truename-login" if self._is_secure else "truename-login"
-        from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - only for who logs in
-
-        self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
         if logins.recognizer is not None:
             logins.recognizer.attend(self._cookie, self._recognized)
 
@@ -253,7 +254,13 @@ class LoginPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
-        await self._app(scope, receive, send)
+        await self._bounded(scope, receive, send)
+
+    @cached_property
+    def _bounded(self) -> ASGIApp:
+        from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - only for who logs in
+
+        return RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -252,7 +252,7 @@ class CallPath:
         access.recording.write(call.judged, call.view, sent, outcome)
         if screening.is_on:
             if not isinstance(outcome, Exception):
-                # The client reads what was looked at.
+                # The client gets what was screened, not other bytes that decode to it.
                 outcome = whole(outcome)
             await screening.look(upstream.key, outcome)
         if isinstance(outcome, Exception):

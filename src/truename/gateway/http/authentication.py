@@ -80,9 +80,9 @@ class AuthenticationMiddleware:
     def holding(
         self, admission: Authenticated, scope: Scope, send: Send, leads_here: Callable[[], bool] = lambda: True
     ) -> Iterator[OpenRequest]:
-        """Have a request answered in this block, for as long as its sender stays authenticated.
+        """Cancel the block when its request's sender loses access: a token is revoked or expires.
 
-        A stream ends, too, when its address leads its client elsewhere: what is told there is for others now.
+        A stream is also cancelled when its path is now another profile's: its events are not for this client.
         """
         with anyio.CancelScope() as cancel:
             one = OpenRequest(admission, cancel, is_stream(scope), leads_here, send)

@@ -66,7 +66,7 @@ def _event(text: bytes, id: str) -> bytes:
 class EventWriter:
     """Writes the events of one response, one after the other, whoever sends them.
 
-    ``place`` is the id of the place at which the stream begins, if the client is told one. ``abort`` closes the
+    ``place`` is the event id from which a client can resume the stream before its first event; empty for none. ``abort`` closes the
     client's connection at once, where the web server can do so (`ABORT`).
     """
 

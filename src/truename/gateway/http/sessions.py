@@ -518,7 +518,7 @@ class Sessions:
 
 
 async def _resumed_stream(session: Session, key: RequestId, last: str, send: Send) -> None:
-    """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
+    """Tell a client that resumes a stream of an earlier process that its messages are lost."""
     if key in session.lost:
         await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
         return

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientDescription"]
 
-# Of the rest nothing is read: icons, descriptions, extensions.
+# Icons, descriptions and extensions are not read.
 _READ: Final = ("elicitation", "sampling", "roots", "tasks")
 
 

@@ -11,6 +11,7 @@ import platform
 import re
 import select
 import socket
+import ssl
 import time
 from collections import deque
 from functools import cached_property
@@ -23,7 +24,6 @@ from aiohappyeyeballs import start_connection
 from truename.auth.network.addresses import HostResolver
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Iterable
     from ipaddress import IPv4Address, IPv6Address
 
@@ -215,13 +215,11 @@ class Connections:
 
 def _trusting() -> ssl.SSLContext:
     """Return a context that trusts the authorities of this system, or of SSL_CERT_FILE or SSL_CERT_DIR."""
-    import ssl  # noqa: PLC0415 - only for servers over TLS
-
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if platform.system() in {"Darwin", "Windows"} or not (paths.cafile or paths.capath):
         # The system keeps them in another way, or where this interpreter was not built to look.
-        import httpx2  # noqa: PLC0415 - it knows them
+        import httpx2  # noqa: PLC0415 - it knows the certificate stores of macOS and Windows
 
         context = httpx2.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])

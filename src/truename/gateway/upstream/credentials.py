@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from truename.auth.network.fetch import Web
 from truename.auth.outbound.discovery import DiscoveredIssuerTokens, LoginRegistrations
 from truename.auth.outbound.logins import Logins, UserTokens
 from truename.auth.outbound.tokens import ClientTokens, ExchangedTokens, TokenExchanges
@@ -17,6 +16,7 @@ from truename.gateway.upstream.showing import LastChallenges
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from truename.auth.network.web import Web
     from truename.auth.outbound.tokens import ServerCredential, TokenCaller
     from truename.auth.vault import Vault
     from truename.config import ServerConfig
@@ -60,20 +60,26 @@ class Credentials:
         return found
 
     def _made(self, auth: Auth, address: str, principal: str) -> ServerCredential:
-        self._web = self._web or Web(self._allowed)
         if not isinstance(auth, Login):
-            return ClientTokens(auth.own if isinstance(auth, TokenExchange) else auth, address, self._web)
+            return ClientTokens(auth.own if isinstance(auth, TokenExchange) else auth, address, self._network())
         self._vault = self._vault or open_vault(self._config or Config())
         if not auth.is_whole:
-            return DiscoveredIssuerTokens(LoginRegistrations(auth, address, self._vault), principal, fetch=self._web)
-        return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._web)
+            return DiscoveredIssuerTokens(
+                LoginRegistrations(auth, address, self._vault), principal, fetch=self._network()
+            )
+        return UserTokens(auth, address, principal, logins=Logins(auth, address, self._vault), fetch=self._network())
 
     def _exchanges_at(self, address: str, auth: TokenExchange) -> TokenExchanges:
         """Return what was exchanged for a server: it outlives connections, and is each caller's by their very token."""
-        self._web = self._web or Web(self._allowed)
         if (found := self._exchanges.get((address, auth))) is None:
-            found = self._exchanges[address, auth] = TokenExchanges(auth, address, self._web)
+            found = self._exchanges[address, auth] = TokenExchanges(auth, address, self._network())
         return found
+
+    def _network(self) -> Web:
+        from truename.auth.network.web import Web  # noqa: PLC0415 - httpx2, only for servers with an `auth`
+
+        self._web = self._web or Web(self._allowed)
+        return self._web
 
     async def close(self) -> None:
         """Close the vault, and the connections to authorization servers."""

@@ -89,7 +89,7 @@ class Follower:
 
     async def _listen(self, session: ServerSession) -> None:
         while session.announces_changes:
-            await session.listen(self._changed)
+            await session.subscriptions.listen(self._changed)
             await anyio.sleep(_RELISTEN_DELAY)
 
     async def _listen_to_watched(self, session: ServerSession) -> None:
@@ -102,7 +102,7 @@ class Follower:
 
     async def _listen_to(self, session: ServerSession, uris: tuple[str, ...]) -> None:
         while True:
-            await session.listen_to(uris, partial(self._open, uris), self._tell)
+            await session.subscriptions.listen_to(uris, partial(self._open, uris), self._tell)
             await anyio.sleep(_RELISTEN_DELAY)
 
     def _open(self, uris: tuple[str, ...]) -> None:

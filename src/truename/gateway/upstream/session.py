@@ -38,7 +38,6 @@ from truename.gateway.protocol.specification import (
     MODERN_VERSIONS,
     PROTOCOL_VERSION_META_KEY,
     REQUEST_TIMEOUT,
-    SUBSCRIPTION_META_KEY,
     TASKS_EXTENSION,
     TASKS_VERSION,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -48,6 +47,8 @@ from truename.gateway.protocol.specification import (
 from truename.gateway.protocol.tracing import is_traced, traced
 from truename.gateway.questions.asking import QUESTIONS
 from truename.gateway.questions.elicitation import ServerRequest
+from truename.gateway.upstream.awaited_response import AwaitedResponse, own_number
+from truename.gateway.upstream.subscriptions import LISTS, Subscriptions
 from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ _CONNECTION_META: Final = frozenset(
 _UNCANCELLED: Final = frozenset({"initialize", "server/discover"})
 # Who is told of a call before it is answered is told in order.
 _IN_ORDER: Final = frozenset({"notifications/progress", "notifications/message"})
-_LISTS: Final = ("tools", "prompts", "resources")
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -92,82 +92,6 @@ class Notification(NamedTuple):
     method: str
     params: Mapping[str, Any]
     call: int | None = None
-
-
-class _Pending:
-    """A request that is not answered. Its answer is held while somebody is told of what came before it."""
-
-    __slots__ = ("_held", "_untold", "outcome", "report_progress")
-
-    def __init__(self, report_progress: ReportProgress | None) -> None:
-        self.report_progress = report_progress
-        self.outcome: asyncio.Future[Envelope] | None = None
-        self._untold = 0
-        self._held: Envelope | TransportFault | None = None
-
-    def wait(self) -> asyncio.Future[Envelope]:
-        self.outcome = asyncio.get_running_loop().create_future()
-        if not self._untold and self._held is not None:
-            self._settle(self._held)
-        return self.outcome
-
-    def resolve(self, outcome: Envelope | TransportFault) -> None:
-        if self._untold or self.outcome is None:
-            self._held = self._held or outcome
-        else:
-            self._settle(outcome)
-
-    def _settle(self, outcome: Envelope | TransportFault) -> None:
-        if self.outcome is None or self.outcome.done():
-            return
-        if isinstance(outcome, TransportFault):
-            self.outcome.set_exception(outcome)
-        else:
-            self.outcome.set_result(outcome)
-
-    def hold(self) -> None:
-        """Let no answer through before what is told of the call now."""
-        self._untold += 1
-
-    def let_go(self) -> None:
-        """Let an answer through that waits for nothing any more."""
-        self._untold -= 1
-        if not self._untold and self._held is not None:
-            self.resolve(self._held)
-
-    def lose(self) -> None:
-        """Wait for nothing any more: the connection is gone."""
-        self._untold = 0
-        self.resolve(self._held or TransportFault("lost"))
-
-
-class _ListenStream:
-    """A ``subscriptions/listen`` that runs: what was told on it and is not passed on, and whether it has ended."""
-
-    def __init__(self) -> None:
-        self.is_open = False
-        self.takes_resources = False
-        self.has_ended = False
-        self.updated: dict[str, None] = {}
-        self.news = anyio.Event()
-
-    def open(self, honoured: Mapping[str, Any]) -> None:
-        if self.is_open:
-            return
-        self.is_open = True
-        self.takes_resources = bool(honoured.get("resourceSubscriptions"))
-        self.news.set()
-
-    def update(self, uri: str) -> None:
-        # The server may tell of resources within those that were asked for.
-        if not self.takes_resources or len(self.updated) >= MOST_AT_ONCE:
-            return
-        self.updated[uri] = None
-        self.news.set()
-
-    def end(self) -> None:
-        self.has_ended = True
-        self.news.set()
 
 
 class ServerSession:
@@ -198,9 +122,9 @@ class ServerSession:
         self._lines = b""
         self._unfinished = 0
         self._is_lost = False
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, AwaitedResponse] = {}
         self._answering: dict[int | str, tuple[anyio.CancelScope, object]] = {}
-        self._subscriptions: dict[int, _ListenStream] = {}
+        self.subscriptions = Subscriptions(self.next_number, self._subscribe, self.offers)
 
     @classmethod
     @asynccontextmanager
@@ -341,7 +265,7 @@ class ServerSession:
     @property
     def announces_changes(self) -> bool:
         """Whether the server says that it tells when one of its lists changes."""
-        offered = (self.capabilities.get(kind) for kind in _LISTS)
+        offered = (self.capabilities.get(kind) for kind in LISTS)
         return any(isinstance(one, dict) and one.get("listChanged") is True for one in offered)
 
     # Requests
@@ -444,7 +368,7 @@ class ServerSession:
         """Send a request and wait for its response. Raises `MCPError` and `TransportFault`."""
         if self._is_lost:
             raise TransportFault("lost")
-        pending = self._pending[number] = _Pending(on_progress)
+        pending = self._pending[number] = AwaitedResponse(on_progress)
         try:
             if method == "initialize":
                 found = await self._transport.greet(number, message)
@@ -473,6 +397,11 @@ class ServerSession:
     async def _notify(self, method: str, params: Mapping[str, Any]) -> None:
         await self._transport.notify(_notification(method, params), self._lines)
 
+    async def _subscribe(self, number: int, wanted: Mapping[str, Any]) -> None:
+        await self.send(
+            "subscriptions/listen", {"notifications": wanted}, capabilities=self.questions.declares, number=number
+        )
+
     # What the server sends
 
     def receive(self, found: Envelope) -> None:
@@ -498,7 +427,7 @@ class ServerSession:
         self._resolve(number, fault)
 
     def _resolve(self, number: object, outcome: Envelope | TransportFault) -> None:
-        pending = self._pending.get(_own_number(number))
+        pending = self._pending.get(own_number(number))
         if pending is not None:
             pending.resolve(outcome)
 
@@ -524,33 +453,16 @@ class ServerSession:
         if found.method == "notifications/cancelled":
             self._withdraw(found.arguments() or {})
             return True
-        if not self._subscriptions:
-            return False
-        params = found.arguments() or {}
-        meta = params.get("_meta")
-        stamp = meta.get(SUBSCRIPTION_META_KEY) if isinstance(meta, dict) else None
-        subscription = self._subscriptions.get(_own_number(stamp))
-        if subscription is None:
-            return False
-        if found.method == "notifications/subscriptions/acknowledged":
-            honoured = params.get("notifications")
-            if isinstance(honoured, dict):
-                subscription.open(honoured)
-            return True
-        if found.method == "notifications/resources/updated" and isinstance(uri := params.get("uri"), str):
-            subscription.update(uri)
-        return False
+        return self.subscriptions.take(found)
 
     def _withdraw(self, params: Mapping[str, Any]) -> None:
         id = params.get("requestId")
         if not isinstance(id, str | int):
             return
-        if (subscription := self._subscriptions.get(_own_number(id))) is not None:
-            subscription.end()
-        elif (answering := self._answering.get(id)) is not None:
+        if not self.subscriptions.end(id) and (answering := self._answering.get(id)) is not None:
             answering[0].cancel()
 
-    def _about(self, notification: Notification) -> tuple[_Pending, ...]:
+    def _about(self, notification: Notification) -> tuple[AwaitedResponse, ...]:
         """Return who waits for the answers that must not overtake a notification.
 
         A log message does not say which call it is about: it is relayed only if all calls are of one session.
@@ -560,12 +472,12 @@ class ServerSession:
         pending = self._progressing(notification)
         return () if pending is None else (pending,)
 
-    def _progressing(self, notification: Notification) -> _Pending | None:
+    def _progressing(self, notification: Notification) -> AwaitedResponse | None:
         if notification.method != "notifications/progress":
             return None
-        return self._pending.get(_own_number(notification.params.get("progressToken")))
+        return self._pending.get(own_number(notification.params.get("progressToken")))
 
-    async def _deal(self, notification: Notification, waiting: tuple[_Pending, ...]) -> None:
+    async def _deal(self, notification: Notification, waiting: tuple[AwaitedResponse, ...]) -> None:
         try:
             await self._progressed(notification, self._progressing(notification))
             await self._told(notification)
@@ -574,12 +486,12 @@ class ServerSession:
             for pending in waiting:
                 pending.let_go()
 
-    async def _progressed(self, notification: Notification, pending: _Pending | None) -> None:
+    async def _progressed(self, notification: Notification, pending: AwaitedResponse | None) -> None:
         if notification.method != "notifications/progress" or pending is None or pending.report_progress is None:
             return
         params = notification.params
         done, message = _number(params.get("progress")), params.get("message")
-        if _own_number(params.get("progressToken")) not in self._pending or done is None:
+        if own_number(params.get("progressToken")) not in self._pending or done is None:
             return
         try:
             await pending.report_progress(
@@ -638,72 +550,6 @@ class ServerSession:
 
         return report
 
-    # Subscriptions of the stateless era
-
-    async def listen(self, on_open: Callable[[], None]) -> None:
-        """Follow the changes of the lists until the server's stream ends; they come as notifications.
-
-        ``on_open`` is called when the server has confirmed it: what changed before is not told.
-        """
-        wanted = {f"{kind}ListChanged": True for kind in _LISTS if self.offers(kind)}
-        async with self._subscribed(wanted) as subscription:
-            await _opened(subscription, on_open)
-            while not subscription.has_ended:
-                await _heard(subscription)
-
-    async def listen_to(
-        self, uris: tuple[str, ...], on_open: Callable[[], None], on_update: Callable[[str], Awaitable[None]]
-    ) -> None:
-        """Follow the changes of single resources until the server's stream ends."""
-        async with self._subscribed({"resourceSubscriptions": list(uris)}) as subscription:
-            await _opened(subscription, on_open)
-            while subscription.updated or not subscription.has_ended:
-                while subscription.updated:
-                    uri = next(iter(subscription.updated))
-                    await on_update(uri)
-                    subscription.updated.pop(uri, None)
-                if not subscription.has_ended:
-                    await _heard(subscription)
-
-    @asynccontextmanager
-    async def _subscribed(self, wanted: Mapping[str, Any]) -> AsyncIterator[_ListenStream]:
-        number, subscription = self.next_number(), _ListenStream()
-        self._subscriptions[number] = subscription
-        try:
-            async with background() as tasks:
-                tasks.start_soon(self._subscribe, number, wanted, subscription)
-                yield subscription
-        finally:
-            del self._subscriptions[number]
-
-    async def _subscribe(self, number: int, wanted: Mapping[str, Any], subscription: _ListenStream) -> None:
-        """Keep a subscription until the server ends it, in order or not."""
-        try:
-            await self.send(
-                "subscriptions/listen",
-                {"notifications": wanted},
-                capabilities=self.questions.declares,
-                number=number,
-            )
-            # A result is the end in order, also where nothing came before it.
-            subscription.open({})
-        except (MCPError, TransportFault):
-            return
-        finally:
-            subscription.end()
-
-
-async def _opened(subscription: _ListenStream, on_open: Callable[[], None]) -> None:
-    while not (subscription.is_open or subscription.has_ended):
-        await _heard(subscription)
-    if subscription.is_open:
-        on_open()
-
-
-async def _heard(subscription: _ListenStream) -> None:
-    await subscription.news.wait()
-    subscription.news = anyio.Event()
-
 
 def _request(number: int, method: str, params: Mapping[str, Any]) -> bytes:
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
@@ -747,13 +593,6 @@ def _line(name: str, value: str) -> bytes:
 def _decoded(value: object) -> dict[str, Any]:
     found = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
     return found if isinstance(found, dict) else {}
-
-
-def _own_number(value: object) -> int:
-    """Return the number that an id of ours stands for, also where a server made a text of it; 0 for none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    return int(value) if isinstance(value, str) and len(value) < 18 and value.isascii() and value.isdigit() else 0
 
 
 def _are_texts(value: list[Any]) -> bool:

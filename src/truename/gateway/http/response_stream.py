@@ -66,8 +66,8 @@ def _event(text: bytes, id: str) -> bytes:
 class EventWriter:
     """Writes the events of one response, one after the other, whoever sends them.
 
-    ``place`` is the event id from which a client can resume the stream before its first event; empty for none. ``abort`` closes the
-    client's connection at once, where the web server can do so (`ABORT`).
+    ``place`` is the event id from which a client can resume the stream before its first event; empty for none.
+    ``abort`` closes the client's connection at once, where the web server can do so (`ABORT`).
     """
 
     def __init__(self, send: Send, headers: Headers, *, place: str = "", abort: Abort | None = None) -> None:

@@ -9,7 +9,7 @@ from tests.fuzz.judging import must
 from tests.fuzz.mutation import changed, mutated, mutated_bytes, text
 from truename.gateway.http.session_ids import LONGEST, SessionIds, handshake_of
 from truename.gateway.mcp.messages import parse
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 
 if TYPE_CHECKING:
     from random import Random

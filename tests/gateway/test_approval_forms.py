@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.trust_pending import call, wanted
 from truename.gateway.faults import UpstreamError
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.trust.forms import answer_in, form_of, shown_arguments
 from truename.gateway.trust.multi_round import MultiRoundRequests, plain
 

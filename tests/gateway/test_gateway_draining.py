@@ -22,6 +22,7 @@ from tests.gateway.streams import reader
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
 from truename.gateway import listening
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import DrainTracker, OutgoingAnswers
 from truename.gateway.faults import UpstreamError
 
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_without_calls_there_is_nothing_to_wait_for() -> None:
     drain_tracker = DrainTracker()
-    drain_tracker.begin("truename", anyio.CancelScope())()
+    drain_tracker.begin("truename", Cancellation())()
     drain_tracker.close()
     with anyio.fail_after(1):
         await drain_tracker.drained()
@@ -46,12 +47,12 @@ async def test_without_calls_there_is_nothing_to_wait_for() -> None:
 
 async def test_no_call_begins_while_others_end() -> None:
     drain_tracker = DrainTracker()
-    end = drain_tracker.begin("truename", anyio.CancelScope())
+    end = drain_tracker.begin("truename", Cancellation())
     drain_tracker.close()
     with pytest.raises(UpstreamError, match="'truename' is shutting down and accepts no more calls; this call"):
-        drain_tracker.begin("truename", anyio.CancelScope())
+        drain_tracker.begin("truename", Cancellation())
     # What goes on with a call that is running already is another matter.
-    drain_tracker.begin("truename", anyio.CancelScope(), goes_on=True)()
+    drain_tracker.begin("truename", Cancellation(), goes_on=True)()
     assert drain_tracker.running == 1
     with anyio.move_on_after(0) as scope:
         await drain_tracker.drained()
@@ -78,7 +79,7 @@ def test_what_is_to_be_done_when_an_answer_has_left_is_done_once() -> None:
 
 async def test_draining_ends_with_its_time(lab: Lab) -> None:
     async with lab.gateway(lab.normal("w", "get"), drain_timeout=0.01) as gateway:
-        end = gateway.registry.drain_tracker.begin("truename", anyio.CancelScope())
+        end = gateway.registry.drain_tracker.begin("truename", Cancellation())
         assert not await gateway.drain()
         end()
         assert await gateway.drain()

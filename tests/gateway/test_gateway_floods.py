@@ -10,6 +10,7 @@ import pytest
 
 from truename.gateway.calls.repeats import Repeats
 from truename.gateway.downstream.audience import Audience
+from truename.gateway.mcp.connection import ClientConnection
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.backoff import Calm
@@ -71,18 +72,18 @@ def test_a_server_that_never_ceases_to_announce_is_asked_ever_less_often() -> No
     assert calm.delay() == 0.05
 
 
-def _request(session: object = None, host: str = "127.0.0.1", principal: str = "ann") -> Any:
-    version = "2026-07-28" if session is None else "2025-06-18"
+def _request(session: ClientConnection | None = None, host: str = "127.0.0.1", principal: str = "ann") -> Any:
+    connection = ClientConnection.of_request("2026-07-28") if session is None else session
     request = SimpleNamespace(
         client=SimpleNamespace(host=host, port=1),
         headers={"x-forwarded-for": str(id(object()))},
         scope={"state": {PRINCIPAL_KEY: Principal(name=principal)}},
     )
-    return SimpleNamespace(protocol_version=version, connection=session, http=request)
+    return SimpleNamespace(connection=connection, http=request)
 
 
-def _session() -> Any:
-    return SimpleNamespace(state={})
+def _session() -> ClientConnection:
+    return ClientConnection()
 
 
 VIEW = ViewSpec("universal")
@@ -100,7 +101,9 @@ def test_wrong_names_of_a_lasting_session_are_counted_in_a_row() -> None:
 
 
 @pytest.mark.parametrize("session", [lambda: None, _session], ids=["stateless", "a session for each call"])
-def test_where_no_session_lasts_a_principal_on_one_machine_is_one_caller(session: Callable[[], object]) -> None:
+def test_where_no_session_lasts_a_principal_on_one_machine_is_one_caller(
+    session: Callable[[], ClientConnection | None],
+) -> None:
     clock = Clock()
     repeats = Repeats(clock)
 

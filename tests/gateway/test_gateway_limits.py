@@ -11,7 +11,7 @@ import pytest
 
 from truename.config import ServerConfig, Settings
 from truename.gateway.faults import UpstreamError
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.upstream.limits import Calls
 
 if TYPE_CHECKING:

@@ -16,11 +16,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.support.gateway_bounds import HELLO, JSON, _call
 from tests.support.gateway_shares import people
+from truename.auth.authentication_setup import http_authentication
+from truename.config import Config, Settings
+from truename.gateway.gateway import Gateway
+from truename.gateway.http.app import HttpApp
 from truename.gateway.http.connection_limits import ConnectionLimits, Holder
+from truename.gateway.http.origin_guard import OriginGuard
 from truename.gateway.quota import Quota, Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.gateway.conftest import Lab
 
@@ -74,7 +80,6 @@ class Fake:
 
     def __init__(self, address: str, port: int) -> None:
         self.peer = (address, port)
-        self.scope = {"client": self.peer}
         self.is_waiting = True
         self.unread = 0
         self.is_dropped = False
@@ -123,7 +128,7 @@ class Connections(RuleBasedStateMachine):
         one = self.one(data)
         own = [other for other in self.here() if self.who.get(other) == who and other is not one]
         busy = [other for other in own if not other.is_waiting]
-        if self.limits.identified(one.scope, who):
+        if self.limits.identified(one, who):
             self.who[one] = who
         else:
             assert len(busy) >= EACH
@@ -308,22 +313,27 @@ async def test_answers_that_nobody_reads_are_bounded_in_sum_and_whoever_does_not
     assert text in found
 
 
-async def test_a_client_that_does_not_read_is_asked_nothing_more_and_runs_nothing(lab: Lab) -> None:
-    class Gone:
-        peer = ("127.0.0.1", 1)
-        is_waiting, unread = False, 0
-
-        def drop(self) -> None: ...
-
+@pytest.mark.parametrize("port", [1, 2])
+async def test_a_request_of_a_client_that_went_instead_of_reading_is_not_answered(tmp_path: Path, port: int) -> None:
+    class Gone(Fake):
         async def drained(self) -> bool:
             return False
 
-        def on_disconnect(self, then: Callable[[], None]) -> Callable[[], None]:
-            return then
+    sent = list[Any]()
 
-    limits = ConnectionLimits(Share(2, 1, 1), Share(2, 1, 1), shared=True)
-    limits.opened(Gone())
+    async def send(message: Any) -> None:
+        sent.append(message)
 
-    assert not await limits.drained({"client": ("127.0.0.1", 1)})
-    assert await limits.drained({"client": ("127.0.0.1", 2)})
-    assert await limits.drained({"client": None})
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db")))
+    limits = ConnectionLimits(Share(9, 9, 1), Share(9, 9, 1), shared=True)
+    limits.opened(Gone("127.0.0.1", 1))
+    limits.opened(Fake("127.0.0.1", 2))
+    async with http_authentication(config, "http://127.0.0.1:9") as front:
+        app = HttpApp(Gateway(config), OriginGuard.of(config.settings, "127.0.0.1"), front, limits)
+        scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": [(b"host", b"127.0.0.1:9")]}
+        await app({**scope, "client": ("127.0.0.1", port)}, receive, send)
+
+    assert bool(sent) is (port == 2)

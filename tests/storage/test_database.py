@@ -10,16 +10,16 @@ import sys
 import threading
 import time
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.state_database import KILLED, SCHEMA, put, words
 from truename.errors import StoreError
 from truename.storage import Database, Schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_what_one_process_writes_another_hears_of_once(tmp_path: Path) -> None:
@@ -329,3 +329,33 @@ def test_the_log_that_a_long_reader_let_grow_is_cut_when_it_has_left(tmp_path: P
         put(file, f"after {number}")
     assert log.stat().st_size <= 16 * 1024 * 1024
     file.close()
+
+
+STEPS = st.sampled_from(["put", "other owner", "checkpoint", "reopen"])
+
+
+@given(steps=st.lists(st.tuples(STEPS, st.integers(0, 2), st.sets(st.integers(0, 2))), max_size=30))
+def test_each_connection_hears_once_of_all_that_others_wrote(steps: list[tuple[str, int, set[int]]]) -> None:
+    with TemporaryDirectory() as place:
+        path = Path(place) / "x"
+        files = [Database(path, SCHEMA) for _ in range(3)]
+        other_owner = Database(path, Schema("number", (("CREATE TABLE number (value INTEGER)",),)))
+        has_news = [True] * len(files)
+        for count, (step, number, lookers) in enumerate(steps):
+            if step == "put":
+                put(files[number], str(count))
+                has_news = [known or at != number for at, known in enumerate(has_news)]
+            elif step == "other owner":
+                with other_owner.change() as data:
+                    data.execute("INSERT INTO number VALUES (?)", (count,))
+            elif step == "checkpoint":
+                files[number].empty_log()
+            else:
+                files[number].close()
+                files[number], has_news[number] = Database(path, SCHEMA), True
+            for looker in lookers:
+                assert files[looker].has_news() is has_news[looker]
+                has_news[looker] = False
+        assert [file.has_news() for file in files] == has_news
+        for file in (*files, other_owner):
+            file.close()

@@ -18,7 +18,7 @@ from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyErr
 from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.protocol.tracing import traceparent_now
 from truename.policy.arguments import is_large, json_digest

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from truename.gateway.cancellation import Cancellation
+
 __all__ = ["ANSWERS_KEY", "DrainTracker", "OutgoingAnswers", "count_on"]
 
 # Where a request over HTTP (an ASGI scope) has its answers.
@@ -69,9 +71,9 @@ class DrainTracker:
 
     def __init__(self) -> None:
         self.pipe: OutgoingAnswers | None = None
-        self._running: dict[object, anyio.CancelScope] = {}
+        self._running: dict[object, Cancellation] = {}
         self._is_closed = False
-        self._idle = anyio.Event()
+        self._idle: anyio.Event | None = None
 
     @property
     def running(self) -> int:
@@ -83,8 +85,8 @@ class DrainTracker:
         """Whether no other begins any more."""
         return self._is_closed
 
-    def begin(self, gateway: str, scope: anyio.CancelScope, *, goes_on: bool = False) -> Callable[[], None]:
-        """Count a request, which runs in this scope, until what this returns is called.
+    def begin(self, gateway: str, block: Cancellation, *, goes_on: bool = False) -> Callable[[], None]:
+        """Count a request, which runs in this block, until what this returns is called.
 
         One that goes on with another may always begin. Raises `UpstreamError` (busy) once the gateway is ending.
         """
@@ -96,12 +98,13 @@ class DrainTracker:
                 remedy="Connect again and repeat the call.",
             )
         request = object()
-        self._running[request] = scope
+        self._running[request] = block
 
         def end() -> None:
             self._running.pop(request, None)
-            if not self._running:
+            if not self._running and self._idle is not None:
                 self._idle.set()
+                self._idle = None
 
         return end
 
@@ -111,11 +114,11 @@ class DrainTracker:
 
     def break_off(self) -> None:
         """Cancel all that runs."""
-        for scope in list(self._running.values()):
-            scope.cancel()
+        for block in list(self._running.values()):
+            block.cancel()
 
     async def drained(self) -> None:
         """Wait until none runs any more."""
         while self._running:
-            self._idle = anyio.Event()
+            self._idle = self._idle or anyio.Event()
             await self._idle.wait()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.config import Config, ServerConfig, Settings
     from truename.gateway.shown import Listings
     from truename.gateway.upstream.upstream import Upstream
-    from truename.gateway.views.view import ViewSpec
+    from truename.gateway.views.view import View, ViewSpec
     from truename.ledger import Ledger
     from truename.policy import Context
     from truename.storage import StateLocation
@@ -145,14 +145,26 @@ class Registry(ShownTools):
         self._look_once()
         return not self.stale and self.is_ready(spec, context)
 
+    def ready(self, spec: ViewSpec, context: Context) -> tuple[View, View] | None:
+        """Return a view of tools and what a context sees of it; None where that has to be made, or made anew, first."""
+        if self._turn.locked():
+            return None
+        self._look_once()
+        if self.stale or (view := self._view_cache.get(spec)) is None:
+            return None
+        shown = self.access.known(spec, context)
+        return None if shown is None else (view, shown)
+
     def _look_once(self) -> None:
         """Look at what others wrote, once in a turn of the event loop.
 
         All requests of a turn have come before the look, so none could know of a later change.
         """
         if self._turn_of_loop.is_new():
-            with self._telling():
+            try:
                 self._look()
+            except Exception as error:  # noqa: BLE001 - calls go on, and the next look may be better
+                self._tell(error)
 
     def catch_up(self) -> None:
         """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
@@ -172,14 +184,18 @@ class Registry(ShownTools):
     def _telling(self) -> Iterator[None]:
         try:
             yield
-        except LedgerError as error:
+        except Exception as error:  # noqa: BLE001 - calls go on, and the next list may be better
+            self._tell(error)
+
+    def _tell(self, error: Exception) -> None:
+        if isinstance(error, LedgerError):
             self._log.tell("ledger", f"{error} Until then, the names do not change.")
-        except Exception as error:  # whatever a list brings about: calls go on, and the next list may be better
-            log.debug("the lists", exc_info=True)
-            self._log.tell(
-                "lists", f"the tool lists cannot be refreshed and do not change ({type(error).__name__}: {error})"
-            )
-            self.stale = False
+            return
+        log.debug("the lists", exc_info=error)
+        self._log.tell(
+            "lists", f"the tool lists cannot be refreshed and do not change ({type(error).__name__}: {error})"
+        )
+        self.stale = False
 
     def rebuild(self) -> None:
         """Make the catalogue and all views in use anew, at once; it holds the loop.

@@ -287,7 +287,8 @@ class SqlLedger:
 
     def snapshot(self) -> LedgerState:
         """Return the state with all that is committed."""
-        with _reporting():
+        # Each request asks this: no context manager for the errors.
+        try:
             data = self._open()
             if data is None:
                 return self._empty
@@ -295,7 +296,9 @@ class SqlLedger:
                 # Rows that cannot be read now are read again the next time.
                 state, self._state = self._state, None
                 self._state = self._caught_up(data, state)
-            return self._state
+        except StoreError as error:
+            raise _ledger_error(error) from error
+        return self._state
 
     def _caught_up(self, data: Database, state: LedgerState | None) -> LedgerState:
         """Read the rows that others wrote; at the start, the rows that naming always needs, and small tables."""
@@ -417,8 +420,11 @@ def _reporting() -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        path = Path(error.file)
-        raise LedgerError(code=error.code, path=path, reason=error.problem, remedy=error.remedy) from error
+        raise _ledger_error(error) from error
+
+
+def _ledger_error(error: StoreError) -> LedgerError:
+    return LedgerError(code=error.code, path=Path(error.file), reason=error.problem, remedy=error.remedy)
 
 
 class _StoredRows:

@@ -43,9 +43,11 @@ def former_ids(ledger: Ledger | None) -> Former:
     """Return the function `formerly` for a ledger; its redirects are read again only if there are new ones."""
     if ledger is None:
         return _never
-    seen = tuple([one.withdrawals for one in _scopes(ledger)])
-    if not any(seen):
+    # Each call asks this; nearly always nothing was withdrawn.
+    own, shared = ledger.withdrawals, ledger.scoped("").withdrawals if ledger.scope else 0
+    if not own and not shared:
         return _never
+    seen = own, shared
     known = _known.get(ledger)
     if known is None or known[0] != seen:
         known = _known[ledger] = seen, _read_former_ids(ledger)

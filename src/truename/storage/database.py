@@ -24,6 +24,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED, is_later, record_import
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
+from truename.storage.wal_index import WalIndex
 from truename.storage.write_ahead_log import is_foreign_log
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Database:
         self.location = StateLocation.of(where)
         # A program may change its working directory.
         self.path = None if self.location.path is None else self.location.path.absolute()
+        self._file = None if self.path is None else str(self.path)
         self.readonly_because = "it was opened for reading" if readonly else ""
         # Whether this owner's tables exist: they may not, in a database that is only read.
         self.is_begun = False
@@ -105,6 +107,9 @@ class Database:
         self._lock = threading.RLock()
         self._depth = 0
         self._version = -1
+        self._wal_index: WalIndex | None = None
+        self._sought_wal_index = False
+        self._header = b""
         self._revision = -1
         self._was_behind = False
         # How many rows the connection had changed when its transaction began.
@@ -387,6 +392,7 @@ class Database:
         because, self.readonly_because = self.readonly_because, ""
         # A connection that has the file for itself would keep the next one out.
         self._data.close()
+        self._forget_wal_index()
         self._version = -1
         try:
             with self._reporting_path():
@@ -432,15 +438,31 @@ class Database:
         The first call always returns True. It reads one number when nothing changed. Raises `StoreError`
         (``unusable``) if the file was moved, removed or replaced: changes by others would not be seen.
         """
-        with self._reporting(), self._lock:
-            if self._is_moved():
-                self._refuse_moved()
-            version = self._data_version()
-            if version == self._version:
-                return False
-            before, self._revision = self._revision, self._revision_in_file()
-            is_first, self._version = self._version < 0, version
-            return is_first or before != self._revision
+        # Each request asks this: no context manager for the errors, no `Path` for the file.
+        try:
+            with self._lock:
+                if self._is_moved():
+                    self._refuse_moved()
+                # Read before the version, so that a commit in between is seen the next time.
+                header = b"" if self._wal_index is None else self._wal_index.header()
+                if header and header == self._header:
+                    return False
+                version, self._header = self._data_version(), header
+                if not self._sought_wal_index:
+                    self._sought_wal_index = True
+                    self._wal_index = None if self.path is None else WalIndex.of(self.path)
+                if version == self._version:
+                    return False
+                before, self._revision = self._revision, self._revision_in_file()
+                is_first, self._version = self._version < 0, version
+                return is_first or before != self._revision
+        except sqlite3.DatabaseError as error:
+            self._report(error)
+
+    def _forget_wal_index(self) -> None:
+        if self._wal_index is not None:
+            self._wal_index.close()
+        self._wal_index, self._sought_wal_index, self._header = None, False, b""
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection commits."""
@@ -473,10 +495,10 @@ class Database:
         return self._version < 0 or self._revision != self._revision_in_file()
 
     def _is_moved(self) -> bool:
-        if self.path is None:
+        if self._file is None:
             return False
         try:
-            found = self.path.stat()
+            found = os.stat(self._file)  # noqa: PTH116 - a third of the time of `Path.stat`, and each request asks
         except FileNotFoundError:
             return True
         return (found.st_dev, found.st_ino) != self._inode
@@ -512,6 +534,7 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
+            self._forget_wal_index()
             self._data.close()
             if self._revision_file is not None:
                 self._revision_file.close()
@@ -521,12 +544,15 @@ class Database:
         """Raise errors of SQLite as `StoreError`."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            if _is_locked(error):
-                self.refuse("another process is writing", "busy", "Try again.")
-            self.refuse(f"it cannot be used ({error})", "unusable", "Check the path and the disk.")
         except sqlite3.DatabaseError as error:
+            self._report(error)
+
+    def _report(self, error: sqlite3.DatabaseError) -> NoReturn:
+        if not isinstance(error, sqlite3.OperationalError):
             self.refuse(f"it is damaged ({error})")
+        if _is_locked(error):
+            self.refuse("another process is writing", "busy", "Try again.")
+        self.refuse(f"it cannot be used ({error})", "unusable", "Check the path and the disk.")
 
     @contextmanager
     def _reporting_path(self) -> Iterator[None]:

@@ -6,8 +6,7 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import ANSWERS_KEY, OutgoingAnswers
 from truename.gateway.faults import BrokenOff
 from truename.gateway.mcp.messages import is_answer
@@ -51,18 +50,18 @@ class AdmittedRequest:
     def __enter__(self) -> None:
         if self._is_free:
             return
-        self._scope = anyio.CancelScope()
+        self._cancellation = Cancellation()
         goes_on = "requestState" in (self._request.params or {})
-        self._end = self._drain_tracker.begin(self._gateway, self._scope, goes_on=goes_on)
-        self._scope.__enter__()
+        self._end = self._drain_tracker.begin(self._gateway, self._cancellation, goes_on=goes_on)
+        self._cancellation.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._is_free:
             return
-        is_broken_off = self._scope.__exit__(kind, error, trace) is True and self._scope.cancelled_caught
-        if error is not None and not is_broken_off and isinstance(error, anyio.get_cancelled_exc_class()):
+        is_broken_off = self._cancellation.__exit__(kind, error, trace)
+        if not is_broken_off and isinstance(error, asyncio.CancelledError):
             # The client is gone, and nobody is answered.
             self._end()
         self._end_when_sent()
@@ -98,7 +97,7 @@ class Answering:
         self._answers = scope[ANSWERS_KEY] = OutgoingAnswers(self._begin)
 
     def _begin(self) -> Callable[[], None]:
-        return self._drain_tracker.begin(self._gateway, anyio.CancelScope(), goes_on=True)
+        return self._drain_tracker.begin(self._gateway, Cancellation(), goes_on=True)
 
     def __enter__(self) -> None:
         """Begin to answer."""

@@ -8,8 +8,8 @@ from truename.errors import InvalidCall
 from truename.gateway.calls.logins import finish_login, log_in, login_answer, renew_login
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import whole
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.questions.asking import INPUT_REQUIRED, attributed_questions, own_answers, with_answers
 from truename.gateway.questions.elicitation import Asker

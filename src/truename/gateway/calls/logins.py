@@ -15,7 +15,7 @@ from truename.config.credentials import Login
 from truename.errors import ConfigError, StoreError
 from truename.gateway.faults import UpstreamError, needs_login, printable
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.trust.forms import QUESTION
 from truename.gateway.trust.multi_round import ANSWERS, STATE
@@ -80,7 +80,7 @@ async def log_in(
     if attempt is None:
         raise error
     logins, one = attempt
-    if is_modern(request.protocol_version):
+    if request.connection.is_modern:
         asked = {"method": QUESTION, "params": _question(logins, one)}
         return {"resultType": INPUT_REQUIRED, "inputRequests": {_KEY: asked}}
     if not await _asked(request, logins, one, upstream.settings.answer_timeout):

@@ -19,9 +19,10 @@ from truename.gateway.calls.repeats import Repeats
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly, whole
-from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.protocol.specification import INVALID_PARAMS
+from truename.gateway.protocol.routing_headers import param_headers, param_mismatch
+from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PARAMS
 from truename.gateway.trust.approving import Approval, session_of
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.near_names import near_names_ready
@@ -29,12 +30,13 @@ from truename.gateway.views.versions import Versions
 from truename.gateway.views.wording import among, error_result, wrong_name_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from truename.gateway.calls.tasks import TaskRequests
     from truename.gateway.mcp.requests import Request
     from truename.gateway.registry import Registry
-    from truename.gateway.views.view import View, ViewSpec
+    from truename.gateway.views.view import View
+    from truename.identity import ToolId
     from truename.naming import Resolution
     from truename.policy import Context
 
@@ -48,24 +50,22 @@ Raw = dict[str, Any]
 class CallPath:
     """The path of the calls of one endpoint.
 
-    ``choose`` tells the view of a request, ``view_in`` returns it, ``context_of`` returns the request's context.
-    ``tasks`` has the tasks that calls begin. ``server`` is the gateway's own ``serverInfo``.
+    ``chosen`` returns the context of a request, its view, and what the context sees of that; ``view_now`` returns the
+    view later on. ``tasks`` has the tasks that calls begin. ``server`` is the gateway's own ``serverInfo``.
     """
 
     def __init__(
         self,
         registry: Registry,
         *,
-        choose: Callable[[Request], ViewSpec],
-        view_in: Callable[[Request, ViewSpec], View],
-        context_of: Callable[[Request], Context],
+        chosen: Callable[[Request], Awaitable[tuple[Context, View, View]]],
+        view_now: Callable[[Request], View],
         tasks: TaskRequests,
         server: Mapping[str, Any],
     ) -> None:
         self._registry = registry
-        self._choose = choose
-        self._view_in = view_in
-        self._context_of = context_of
+        self._chosen = chosen
+        self._view_now = view_now
         self._tasks = tasks
         self._server = server
         self._repeats = Repeats()
@@ -128,22 +128,15 @@ class CallPath:
 
     async def _choose_view(self, request: Request) -> CallContext:
         """Return the call in its view. Raises `TruenameError` for one that cannot be made, and `ContextRefused`."""
-        registry = self._registry
-        spec, context = self._choose(request), self._context_of(request)
-        if not registry.is_current(spec, context):
-            await registry.prepare(spec, context)
-        view = self._view_in(request, spec)
+        context, view, shown = await self._chosen(request)
         return CallContext(
             request=request,
             principal=principal_of(request),
             context=context,
             view=view,
-            shown=registry.access.limited(view, context),
+            shown=shown,
             params=request.params or {},
         )
-
-    def _view_now(self, request: Request) -> View:
-        return self._view_in(request, self._choose(request))
 
     async def _read(self, call: CallContext) -> CallContext:
         """Return the call that is meant, where it was made through ``call_tool``.
@@ -170,7 +163,10 @@ class CallPath:
         return result
 
     async def _resolve(self, call: CallContext) -> ResolvedCall:
-        """Find the tool. Raises `ResolutionError`, also for a tool that does not exist for this caller."""
+        """Find the tool. Raises `ResolutionError`, also for a tool that does not exist for this caller.
+
+        Headers that contradict the arguments are refused with `MCPError` (HEADER_MISMATCH).
+        """
         registry, view, name = self._registry, call.view, call.name
         await near_names_ready(name, view.table)
         id = self._meaning(call, name).id
@@ -180,6 +176,7 @@ class CallPath:
             record.found(tool, registry.vetting.digest_of(tool))
         registry.access.check_known(view, id, call.context, name)
         self._repeats.over(call.request, view.spec)
+        params = self._with_checked_headers(call, id)
         upstream, own_name = registry.origin(view, id)
         return ResolvedCall(
             request=call.request,
@@ -187,12 +184,29 @@ class CallPath:
             context=call.context,
             view=view,
             shown=call.shown,
-            params=call.params,
+            params=params,
             session=session_of(call.request),
             tool=tool,
             upstream=upstream,
             own_name=own_name,
         )
+
+    def _with_checked_headers(self, call: CallContext, id: ToolId) -> Mapping[str, Any]:
+        """Return the parameters; where headers repeat arguments (``x-mcp-header``), after a look at both.
+
+        What is hidden has no arguments either. The headers of a call through ``call_tool`` are about that tool.
+        """
+        http, params = call.request.http, call.params
+        if http is None or not call.request.connection.is_modern or id not in call.shown.by_id:
+            return params
+        schema = call.view.mirrored(id)
+        if schema is None or call.name != (call.request.params or {}).get("name"):
+            return params
+        params = _with_read_arguments(params)
+        problem = param_mismatch(schema, params.get("arguments") or {}, param_headers(http.scope["headers"]))
+        if problem is not None:
+            raise MCPError(HEADER_MISMATCH, problem)
+        return params
 
     async def _decide(self, call: ResolvedCall) -> ResolvedCall:
         """Have the policy decide, where there is one. Raises `NotAllowed` and `InvalidCall`."""

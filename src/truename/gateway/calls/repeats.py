@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from truename.cache import LRUCache
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +38,7 @@ class Repeats:
         """Note a wrong name; return how often it was called now."""
         name = name[:_LONGEST]
         times: int
-        session = None if is_modern(request.protocol_version) else request.connection.state
+        session = None if request.connection.is_modern else request.connection.state
         if session is not None and _LAST in session:
             before, times = session[_LAST]
             times = times + 1 if before == name else 1
@@ -51,7 +50,7 @@ class Repeats:
 
     def over(self, request: Request, view: ViewSpec) -> None:
         """Note a call of a right name, which ends a row."""
-        if is_modern(request.protocol_version):
+        if request.connection.is_modern:
             self._wrong.pop((*_caller(request), view))
         else:
             request.connection.state[_LAST] = "", 0

@@ -10,16 +10,18 @@ import anyio
 from truename.errors import TruenameError
 from truename.gateway.calls.forward import forward
 from truename.gateway.faults import UpstreamError
+from truename.gateway.mcp.requests import declared_by
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.routing_headers import decode_value
-from truename.gateway.protocol.sdk import TASKS_EXTENSION, MCPError, declared_by, is_modern
 from truename.gateway.protocol.specification import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     NAME_HEADER,
     REQUEST_TIMEOUT,
+    TASKS_EXTENSION,
 )
 from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
@@ -100,7 +102,7 @@ class TaskRequests:
         found = shapes.begun_in(result, modern=modern)
         if found is None or not (modern or shapes.ASKED_FOR in params):
             return result
-        if modern and not (is_modern(request.protocol_version) and shapes.follows(declared_by(request))):
+        if modern and not (request.connection.is_modern and shapes.follows(declared_by(request))):
             raise _unfollowed(upstream, "answered with a task, which this client does not support")
         if len(found.id) > LONGEST_ID:
             raise _unfollowed(upstream, f"gave a task an id of more than {LONGEST_ID:,} characters")
@@ -116,7 +118,7 @@ class TaskRequests:
         if (principal := principal_of(request)) is not LOCAL:
             return ("principal", principal.key)
         # A client of the stateless era has a pipe for itself, or nothing that lasts.
-        return (request.connection.pipe or _ANYBODY) if is_modern(request.protocol_version) else request.connection
+        return (request.connection.pipe or _ANYBODY) if request.connection.is_modern else request.connection
 
     def _end_with_session(self, request: Request, owner: Hashable) -> None:
         connection = request.connection
@@ -126,7 +128,7 @@ class TaskRequests:
 
     def _listen(self, request: Request, upstream: Upstream, task: Task) -> None:
         """Have the session told what the server tells of its task; in the stateless era clients ask."""
-        if not is_modern(request.protocol_version):
+        if not request.connection.is_modern:
             task.told = partial(request.connection.notify, _STATUS)
             upstream.follower.on_task = self._stands
 
@@ -190,7 +192,7 @@ class TaskRequests:
             if method == "tasks/get" and error.code == INVALID_PARAMS:
                 self._registry.tasks.forget(task)
             raise
-        modern = is_modern(request.protocol_version)
+        modern = request.connection.is_modern
         if shapes.is_state(result, modern=modern):
             self._registry.tasks.keep(task, shapes.time_to_live(result, modern=modern))
         return shapes.renamed(result, own, task.shown)
@@ -240,7 +242,7 @@ def _merged(*said: Mapping[str, Any]) -> Raw:
 
 
 def _check(request: Request, params: Mapping[str, Any]) -> None:
-    if not is_modern(request.protocol_version):
+    if not request.connection.is_modern:
         return
     if not shapes.follows(declared_by(request)):
         raise shapes.undeclared()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.addresses import MAIN
 from truename.errors import TruenameError
@@ -17,16 +17,15 @@ from truename.gateway.downstream.primitives import WORDS, Primitives
 from truename.gateway.faults import UpstreamError
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
 from truename.gateway.protocol.callers import first_header, principal_of
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.operations import timed
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
 from truename.gateway.upstream.server_pool import own_version
-from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
+from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.instructions import instructions
 from truename.gateway.views.versions import Versions
-from truename.naming import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from truename.policy import Context
 
 __all__ = ["Endpoint"]
+
+_CONTEXT: Final = CONTEXT_HEADER.encode()
 
 
 class Endpoint:
@@ -61,9 +62,8 @@ class Endpoint:
         }
         self._calls = CallPath(
             registry,
-            choose=choose,
-            view_in=self._view_in,
-            context_of=self._context_of,
+            chosen=self._chosen,
+            view_now=self._view,
             tasks=self._tasks,
             server=self._server,
         )
@@ -187,9 +187,23 @@ class Endpoint:
                 raise first from group
             raise
 
+    async def _chosen(self, request: Request) -> tuple[Context, View, View]:
+        """Return a request's context, its view of tools, and what the context sees of that; made first if need be.
+
+        Raises `TruenameError` for a view that cannot be made, and `ContextRefused`.
+        """
+        registry, spec, context = self._registry, self._choose(request), self._context_of(request)
+        ready = registry.ready(spec, context)
+        if ready is None:
+            await registry.prepare(spec, context)
+            view = self._view_in(request, spec)
+            return context, view, registry.access.limited(view, context)
+        self.audience.saw(request.connection, spec)
+        return context, *ready
+
     def _context_of(self, request: Request) -> Context:
         http = request.http
-        is_said = first_header(http, CONTEXT_HEADER.encode()) is not None
+        is_said = first_header(http, _CONTEXT) is not None
         said = tuple(http.headers.getlist(CONTEXT_HEADER)) if http is not None and is_said else ()
         return self._registry.access.contexts.asked(self.asked.context, said)
 
@@ -204,19 +218,6 @@ class Endpoint:
             raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
         page = self._versions.on_list({"tools": tools}, view)
         return page if following is None else {**page, "nextCursor": following}
-
-    def schema_of(self, name: str) -> Any:
-        """Return the input schema that ``Mcp-Param-*`` headers are checked against, None for a tool without one."""
-        try:
-            view = self._registry.view(self._spec)
-            shown = self._registry.access.limited(
-                view, self._registry.access.contexts.asked(self.asked.context, CONTEXT_SAID.get())
-            )
-            id = resolve(name, view.table).id
-        except (TruenameError, ExceptionGroup, ContextRefused):
-            return None
-        # What is hidden has no arguments either.
-        return view.mirrored(id) if id is not None and id in shown.by_id else None
 
     async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:
         """Tell the clients what changed: tools of these views, prompts and resources of these servers."""

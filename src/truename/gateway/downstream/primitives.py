@@ -10,7 +10,7 @@ from truename.gateway.calls.forward import forward
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import UpstreamError
 from truename.gateway.mcp.schema import METHODS
-from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.views.contexts import ContextRefused
@@ -146,7 +146,7 @@ class Primitives:
             answering = forward(request, upstream, request.method, {**params, "uri": own})
             result = await self._registry.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
-            if error.code != _NOT_FOUND or not is_modern(request.protocol_version):
+            if error.code != _NOT_FOUND or not request.connection.is_modern:
                 raise
             raise MCPError(INVALID_PARAMS, error.message, {"uri": uri}) from error
         return result if own == uri else _shown_as(uri, own, result)
@@ -156,7 +156,7 @@ class Primitives:
         places = self._resource_view(request).places(uri) or self._lone(request, uri)
         if len(places) == 1:
             return self._registry.pool[places[0].server], places[0].uri
-        code = INVALID_PARAMS if is_modern(request.protocol_version) else _NOT_FOUND
+        code = INVALID_PARAMS if request.connection.is_modern else _NOT_FOUND
         if not places:
             text = f"No server lists the resource {excerpt(uri)}, and it matches no template. List the resources."
             raise MCPError(code, text, {"uri": uri})

@@ -26,8 +26,8 @@ from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.mcp.messages import encode, error, parse
 from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.gateway.protocol.writable import unwritable
 

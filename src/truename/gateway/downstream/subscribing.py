@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.protocol.callers import principal_of
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST
 from truename.gateway.protocol.templates import LONGEST
 from truename.gateway.protocol.writable import unwritable

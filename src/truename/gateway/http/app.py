@@ -29,7 +29,7 @@ from truename.gateway.http.routes import ALL_BELOW, Route, Routes
 from truename.gateway.http.web_server import WebServer, bind
 from truename.gateway.protocol.callers import admitted, header_of
 from truename.gateway.quota import share_of, whose
-from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
+from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
 if TYPE_CHECKING:
@@ -115,9 +115,14 @@ class HttpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http" or not await self._limits.drained(scope):
+        if scope["type"] != "http":
             return
-        send = self._limits.sending(scope, send)
+        connection = self._limits.connection_of(scope)
+        if connection is not None:
+            if not await connection.drained():
+                # The client went while it had to read the answers before this one.
+                return
+            send = self._limits.sending(connection, scope, send)
         if (refusal := self._origin_guard.refusal(scope)) is not None:
             await refusal(scope, receive, send)
             return
@@ -125,7 +130,9 @@ class HttpApp:
         assert route is not None  # noqa: S101 - one stands for all paths
         if route.needs_caller:
             admission = await self._authentication.admit(scope)
-            if isinstance(admission, Authenticated) and not self._limits.identified(scope, whose(admission.principal)):
+            if isinstance(admission, Authenticated) and not self._limits.identified(
+                connection, whose(admission.principal)
+            ):
                 admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
             if not isinstance(admission, Authenticated):
                 await admission(scope, receive, send)
@@ -143,7 +150,6 @@ class HttpApp:
         admission, path = admitted(scope), scope["path"]
         with_pending_logins(scope, self._front.logins)
         said = _context_headers(scope)
-        CONTEXT_SAID.set(said)
         try:
             endpoint = self._gateway.endpoint(path, said, admission.principal)
         except UnknownView as error:
@@ -154,13 +160,13 @@ class HttpApp:
             return
         registry = self._gateway.registry
         with Answering(scope, registry.drain_tracker, registry.settings.server_name):
-            if admission.is_lasting and not is_stream(scope):
+            leads_here = partial(self._leads, admission.principal, path, endpoint) if is_stream(scope) else None
+            if admission.is_lasting and leads_here is None:
                 await self._endpoints.serve(endpoint, scope, receive, send)
                 return
-            leads_here = partial(self._leads, admission.principal, path, endpoint)
-            with self._authentication.holding(admission, scope, send, leads_here) as held:
+            with self._authentication.holding(admission, send, leads_here) as held:
                 await self._endpoints.serve(endpoint, scope, receive, held.send)
-        if held.is_broken_off:
+        if held.cancellation.has_ended_block:
             await self._authentication.end(held, scope, receive, send)
 
     def _leads(self, principal: Principal, path: str, endpoint: Endpoint) -> bool:

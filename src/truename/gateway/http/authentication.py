@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -12,11 +11,13 @@ from starlette.responses import JSONResponse, Response
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
 from truename.gateway.background import LoopTurn, background
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.http.response_stream import ABORT
 from truename.gateway.protocol.callers import header_of, let_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
 
     from starlette.types import Message, Receive, Scope, Send
 
@@ -76,21 +77,15 @@ class AuthenticationMiddleware:
             answer.headers["www-authenticate"] = self._resource.challenge(refusal)
         return answer
 
-    @contextmanager
     def holding(
-        self, admission: Authenticated, scope: Scope, send: Send, leads_here: Callable[[], bool] = lambda: True
-    ) -> Iterator[OpenRequest]:
-        """Cancel the block when its request's sender loses access: a token is revoked or expires.
+        self, admission: Authenticated, send: Send, leads_here: Callable[[], bool] | None = None
+    ) -> OpenRequest:
+        """Return a block that is cancelled when its request's sender loses access: a token is revoked or expires.
 
-        A stream is also cancelled when its path is now another profile's: its events are not for this client.
+        ``leads_here`` is for a stream, None for any other request: a stream is also cancelled when it is False, because
+        its path is now another profile's, and its events are not for this client.
         """
-        with anyio.CancelScope() as cancel:
-            one = OpenRequest(admission, cancel, is_stream(scope), leads_here, send)
-            self._open.add(one)
-            try:
-                yield one
-            finally:
-                self._open.discard(one)
+        return OpenRequest(admission, send, leads_here, self._open)
 
     async def end(self, request: OpenRequest, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request that was broken off; within its response, the connection is closed."""
@@ -105,7 +100,7 @@ class AuthenticationMiddleware:
             await anyio.sleep(CHECK_INTERVAL)
             now = time.time()
             for one in [one for one in self._open if one.is_over(now)]:
-                one.cancel.cancel()
+                one.cancellation.cancel()
 
 
 def is_stream(scope: Scope) -> bool:
@@ -113,29 +108,38 @@ def is_stream(scope: Scope) -> bool:
     return scope["method"] == "GET" or header_of(scope, _METHOD) == _LISTEN
 
 
-@dataclass(eq=False)
 class OpenRequest:
     """A request that is being answered. A call that was begun in time may end; a stream would go on for ever."""
 
-    admission: Authenticated
-    cancel: anyio.CancelScope
-    is_stream: bool
-    leads_here: Callable[[], bool]
-    to_client: Send
-    has_begun: bool = False
+    def __init__(
+        self, admission: Authenticated, send: Send, leads_here: Callable[[], bool] | None, among: set[OpenRequest]
+    ) -> None:
+        self.cancellation = Cancellation()
+        self.has_begun = False
+        self._admission = admission
+        self._send = send
+        self._leads_here = leads_here
+        self._among = among
+
+    def __enter__(self) -> OpenRequest:
+        self._among.add(self)
+        self.cancellation.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._among.discard(self)
+        return self.cancellation.__exit__(kind, error, trace)
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""
         self.has_begun = True
-        await self.to_client(message)
-
-    @property
-    def is_broken_off(self) -> bool:
-        """Whether it ended because whoever sent it is no longer let in."""
-        return self.cancel.cancelled_caught
+        await self._send(message)
 
     def is_over(self, now: float) -> bool:
         """Tell whether whoever sent it is no longer let in."""
-        until = self.admission.until
-        is_late = self.is_stream and ((until is not None and now >= until) or not self.leads_here())
-        return is_late or not self.admission.stands()
+        until = self._admission.until
+        if self._leads_here is not None and ((until is not None and now >= until) or not self._leads_here()):
+            return True
+        return not self._admission.stands()

@@ -129,9 +129,8 @@ class ConnectionLimits:
             del self._by_peer[connection.peer]
         self._slow.pop(connection, None)
 
-    def identified(self, scope: Scope, who: str | None) -> bool:
+    def identified(self, connection: Connection | None, who: str | None) -> bool:
         """Note who sends a request; tells whether they may have the connection on which it came."""
-        connection = self._of(scope)
         if connection is None or who is None:
             return True
         holder = Holder(who, is_known=True)
@@ -143,16 +142,8 @@ class ConnectionLimits:
         self._put(connection, holder)
         return True
 
-    async def drained(self, scope: Scope) -> bool:
-        """Wait until who sends a request has read the answers before it; tells whether they are still there."""
-        connection = self._of(scope)
-        return connection is None or await connection.drained()
-
-    def sending(self, scope: Scope, send: Send) -> Send:
+    def sending(self, connection: Connection, scope: Scope, send: Send) -> Send:
         """Return how to send an answer so that what is not read of all answers stays bounded."""
-        connection = self._of(scope)
-        if connection is None:
-            return send
         scope[ON_DISCONNECT] = connection.on_disconnect
 
         async def counted(message: Message) -> None:
@@ -228,7 +219,8 @@ class ConnectionLimits:
                 return True
         return False
 
-    def _of(self, scope: Scope) -> Connection | None:
+    def connection_of(self, scope: Scope) -> Connection | None:
+        """Return the connection on which a request came; None for one that is not counted here."""
         client: Any = scope.get("client")
         return None if client is None else self._by_peer.get((client[0], client[1]))
 

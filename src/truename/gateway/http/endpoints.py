@@ -17,7 +17,7 @@ from truename.gateway.http.replay import Bounds, Replay
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
 from truename.gateway.http.streamable import StreamableHttp
-from truename.gateway.protocol.callers import PRINCIPAL_KEY, header_of
+from truename.gateway.protocol.callers import PRINCIPAL_KEY, headers_of
 from truename.gateway.quota import Quota, share_of, whose
 
 if TYPE_CHECKING:
@@ -146,7 +146,6 @@ class ServedEndpoints:
         return StreamableHttp(
             endpoint.answer,
             sessions,
-            endpoint.schema_of,
             max_body=settings.max_body,
             max_entries=settings.max_entries,
         )
@@ -172,10 +171,11 @@ class ServedEndpoints:
 
 def _size(scope: Scope, most: int) -> int:
     """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
-    said = header_of(scope, b"content-length")
+    headers = headers_of(scope)
+    said = headers.get(b"content-length")
     if said is not None and said.isdigit():
         return min(int(said[:20]), most)
-    return most if header_of(scope, b"transfer-encoding") is not None else 0
+    return most if b"transfer-encoding" in headers else 0
 
 
 async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -85,4 +85,7 @@ class Routes:
         """Return the route that answers a path; None if there is none."""
         if (found := self._whole.get(path)) is not None:
             return found
-        return next((self._below[start] for start in self._longest_first if path.startswith(start)), None)
+        for start in self._longest_first:
+            if path.startswith(start):
+                return self._below[start]
+        return None

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from truename.auth.vault import decrypt, encrypt
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.methods import negotiated
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import HANDSHAKE_VERSIONS
 
 if TYPE_CHECKING:

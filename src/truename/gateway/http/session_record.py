@@ -15,11 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.to_thread
 
 from truename.errors import StoreError
 from truename.gateway.background import background
 from truename.gateway.http.session_ids import SessionIds
+from truename.gateway.protocol.turns import in_thread
 from truename.storage import Database, Schema, import_tables
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class SessionRecord:
         if opened is None:
             return None
         try:
-            is_good = await anyio.to_thread.run_sync(self._is_good, id, opened)
+            is_good = await in_thread(partial(self._is_good, id, opened))
         except StoreError as error:
             log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
             return None
@@ -181,7 +181,7 @@ class SessionRecord:
                 return
             self._used = {}
             try:
-                await anyio.to_thread.run_sync(self._write, used, ended)
+                await in_thread(partial(self._write, used, ended))
             except StoreError as error:
                 log.warning("Cannot record which sessions were used or ended. %s", error)
                 now = self._clock()

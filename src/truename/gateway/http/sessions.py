@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.background import begin
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import count_on
 from truename.gateway.http.replay import STANDALONE, StoredEvent
 from truename.gateway.http.response_stream import (
@@ -119,7 +120,7 @@ class Session:
         self.connection = ClientConnection(Channel(self._tell, self.requests))
         self.events = replay.session(self._is_live)
         # The requests that are being answered; `cancel` and the end of the session break them off.
-        self.running: dict[RequestId, anyio.CancelScope] = {}
+        self.running: dict[RequestId, Cancellation] = {}
         self.streams: dict[Key, ResponseStream] = {}
         # The connections that go on with streams, by the number of the stream.
         self.followers: dict[int, EventWriter] = {}
@@ -438,10 +439,10 @@ class Sessions:
         request = Request(message["method"], params, id, session.connection, channel, http)
         stream.stream_after(PATIENCE)
         try:
-            with anyio.CancelScope() as scope:
-                session.running[id] = scope
+            with Cancellation() as cancellation:
+                session.running[id] = cancellation
                 answer = await answer_to(id, self._answer(request))
-            if scope.cancelled_caught:
+            if cancellation.has_ended_block:
                 code, text = (
                     (CONNECTION_CLOSED, "Connection closed")
                     if session.is_over

@@ -9,20 +9,19 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from msgspec import Raw
 from starlette.requests import HTTPConnection
 
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
-from truename.gateway.http.sessions import accepts, header
+from truename.gateway.http.sessions import accepts
 from truename.gateway.mcp.connection import Channel, ClientConnection
 from truename.gateway.mcp.messages import answer_to, encode, error, parse
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.mcp.stateless import envelope_of, unsupported_version
+from truename.gateway.protocol.callers import headers_of
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
-from truename.gateway.protocol.json_text import read_out
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.lines import id_at_ends
-from truename.gateway.protocol.routing_headers import param_mismatch
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import (
     HANDSHAKE_VERSIONS,
     HEADER_MISMATCH,
@@ -73,22 +72,19 @@ _OF_MCP: Final = b"mcp-"
 class StreamableHttp:
     """Answers the requests to one address.
 
-    ``answer`` answers requests of MCP, ``schema_of`` returns the input schema of a tool by name (for headers that
-    repeat arguments). A body may have ``max_body`` bytes, and ``max_entries`` keys and items.
+    ``answer`` answers requests of MCP. A body may have ``max_body`` bytes, and ``max_entries`` keys and items.
     """
 
     def __init__(
         self,
         answer: Answer,
         sessions: Sessions,
-        schema_of: Callable[[str], Any],
         *,
         max_body: int,
         max_entries: int,
     ) -> None:
         self._answer = answer
         self.sessions = sessions
-        self._schema_of = schema_of
         self._max_body = max_body
         self._max_entries = max_entries
 
@@ -101,8 +97,10 @@ class StreamableHttp:
             refused = error(id_at_ends(body), INVALID_REQUEST, too_many_entries(self._max_entries))
             await send_json(send, encode(refused), [], HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
-        version, method = header(scope, _VERSION), scope["method"]
-        if method == "POST" and not (header(scope, b"content-type") or "").lower().startswith("application/json"):
+        headers, method = headers_of(scope), scope["method"]
+        said = headers.get(_VERSION)
+        version = None if said is None else said.decode("latin-1")
+        if method == "POST" and not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
             await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
         elif version is not None and version not in HANDSHAKE_VERSIONS:
             await self._stateless(version, body, scope, receive, send)
@@ -117,7 +115,7 @@ class StreamableHttp:
 
     async def _body(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
         """Return the whole body; None for one that is too large, which is answered, or whose client has gone."""
-        declared = header(scope, b"content-length")
+        declared = headers_of(scope).get(b"content-length")
         parts, size = list[bytes](), 0
         is_too_large = declared is not None and declared.isdigit() and int(declared[:20]) > self._max_body
         while not is_too_large:
@@ -178,17 +176,7 @@ class StreamableHttp:
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise MCPError(HEADER_MISMATCH, f"The header {twice} stands more than once. Send it once.")
         method, params = message["method"], message.get("params") or {}
-        envelope = envelope_of(method, params, headers)
-        name, arguments = params.get("name"), params.get("arguments")
-        if method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, dict | Raw | None):
-            return envelope
-        if not arguments and not any(key.startswith("mcp-param-") for key in headers):
-            return envelope
-        schema = self._schema_of(name)
-        problem = None if schema is None else param_mismatch(schema, read_out(arguments) or {}, pairs)
-        if problem is not None:
-            raise MCPError(HEADER_MISMATCH, problem)
-        return envelope
+        return envelope_of(method, params, headers)
 
     async def _exchange(
         self, envelope: RequestEnvelope, message: dict[str, Any], http: HTTPConnection, receive: Receive, send: Send
@@ -201,8 +189,8 @@ class StreamableHttp:
         request = Request(message["method"], params, id, connection, channel, http)
         stream.stream_after(PING_SECONDS)
         try:
-            with anyio.CancelScope() as scope:
-                async with _Disconnecting(http.scope, receive, scope):
+            with Cancellation() as cancellation:
+                async with _Disconnecting(http.scope, receive, cancellation):
                     answer = await answer_to(id, self._answer(request))
                     channel.close()
                     status = _STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
@@ -214,18 +202,18 @@ class StreamableHttp:
 
 
 class _Disconnecting:
-    """Cancels a scope when the client disconnects, while the block lasts."""
+    """Cancels a block when the client disconnects, while the block lasts."""
 
-    def __init__(self, scope: Mapping[str, Any], receive: Receive, cancel: anyio.CancelScope) -> None:
+    def __init__(self, scope: Mapping[str, Any], receive: Receive, cancellation: Cancellation) -> None:
         self._register = scope.get(ON_DISCONNECT)
         self._receive = receive
-        self._cancel = cancel
+        self._cancellation = cancellation
         self._tasks: TaskGroup | None = None
         self._take_back: Callable[[], None] | None = None
 
     async def __aenter__(self) -> None:
         if self._register is not None:
-            self._take_back = self._register(self._cancel.cancel)
+            self._take_back = self._register(self._cancellation.cancel)
             return
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -242,7 +230,7 @@ class _Disconnecting:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._cancel.cancel()
+        self._cancellation.cancel()
 
 
 async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:

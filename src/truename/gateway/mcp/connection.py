@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.mcp.messages import notification
-from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.protocol.specification import CONNECTION_CLOSED, HANDSHAKE_VERSIONS, INVALID_REQUEST
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import CONNECTION_CLOSED, HANDSHAKE_VERSIONS, INVALID_REQUEST, is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from truename.gateway.mcp.client import ClientDescription
     from truename.gateway.mcp.requests import RequestId
-    from truename.gateway.protocol.sdk import OnProgress
+    from truename.gateway.protocol.progress import ReportProgress
 
     Write = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -48,7 +48,7 @@ class PendingRequests:
 
     def __init__(self, first: int = 1) -> None:
         self._numbers = count(first)
-        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], OnProgress | None]] = {}
+        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], ReportProgress | None]] = {}
         self._is_closed = False
 
     async def ask(
@@ -58,7 +58,7 @@ class PendingRequests:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: ReportProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result. Raises `MCPError`: the client's, or CONNECTION_CLOSED."""
         if self._is_closed:
@@ -141,7 +141,7 @@ class Channel:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: ReportProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request to the client and return its result. Raises `MCPError`."""
         if self._requests is None or self._is_closed:
@@ -189,6 +189,7 @@ class ClientConnection:
         # All requests over one pipe share it.
         self.pipe = pipe
         self.protocol_version = HANDSHAKE_VERSIONS[-1]
+        self.is_modern = False
         self.client: ClientDescription | None = None
         self.is_initialized = False
         self.state: dict[str, Any] = {}
@@ -197,12 +198,13 @@ class ClientConnection:
     def of_request(cls, version: str, channel: Channel = _NOWHERE, *, pipe: object | None = None) -> ClientConnection:
         """Return the connection that one request of 2026-07-28 is."""
         connection = cls(channel, pipe=pipe)
-        connection.protocol_version, connection.is_initialized = version, True
+        connection.protocol_version, connection.is_modern = version, is_modern(version)
+        connection.is_initialized = True
         return connection
 
     def agree(self, version: str, client: ClientDescription) -> None:
         """Note what the handshake agreed on."""
-        self.protocol_version, self.client = version, client
+        self.protocol_version, self.is_modern, self.client = version, is_modern(version), client
 
     @property
     def may_request(self) -> bool:

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from truename.gateway.faults import printable
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_out, whole
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.schema import has_method, wrong_params
-from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import (
     HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
@@ -18,6 +18,7 @@ from truename.gateway.protocol.specification import (
     METHOD_NOT_FOUND,
     MODERN_VERSIONS,
     SERVER_INFO_META_KEY,
+    is_modern,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def in_envelope(
     ``server`` is the gateway's own ``serverInfo``. Raises `MCPError` where a server asks what this client cannot be
     asked, unless it was a tool: that is answered with a result that says so.
     """
-    is_stateless = is_modern(request.protocol_version)
+    is_stateless = request.connection.is_modern
     if not is_stateless and type(result) is dict and not result.keys() & _OF_ENVELOPE:
         return result
     body = dict(result)

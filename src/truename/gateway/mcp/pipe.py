@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.gateway.cancellation import Cancellation
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
 from truename.gateway.mcp.messages import answer_to, error, is_id, kind_of
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.mcp.stateless import envelope_of
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import (
     INVALID_REQUEST,
     MODERN_VERSIONS,
@@ -61,7 +62,7 @@ class _PipeClient:
         self._write = write
         self._answer = answer
         self._is_modern: bool | None = None
-        self._running: dict[RequestId, anyio.CancelScope] = {}
+        self._running: dict[RequestId, Cancellation] = {}
 
     async def take(self, message: dict[str, Any], tasks: TaskGroup) -> None:
         kind = kind_of(message)
@@ -84,19 +85,19 @@ class _PipeClient:
             self.session.is_initialized = True
         elif method == "notifications/cancelled":
             id = params.get("requestId")
-            if is_id(id) and (scope := self._running.get(id)) is not None:
-                scope.cancel()
+            if is_id(id) and (cancellation := self._running.get(id)) is not None:
+                cancellation.cancel()
         elif method == "notifications/progress":
             await self.requests.progressed(params)
 
     async def _respond(self, message: dict[str, Any]) -> None:
         key = message["id"]
-        with anyio.CancelScope() as scope:
-            self._running[key] = scope
+        with Cancellation() as cancellation:
+            self._running[key] = cancellation
             try:
                 found = await self._found(message)
             finally:
-                if self._running.get(key) is scope:
+                if self._running.get(key) is cancellation:
                     del self._running[key]
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._write(found)

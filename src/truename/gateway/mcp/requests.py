@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from truename.gateway.protocol.specification import CLIENT_CAPABILITIES_META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,13 +15,12 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.connection import Channel, ClientConnection
 
-__all__ = ["Request", "RequestId", "progress_token"]
+__all__ = ["Request", "RequestId", "declared_by", "progress_token"]
 
 RequestId = int | str
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
+class Request(msgspec.Struct, frozen=True, eq=False):
     """One request: its method, parameters and id, the client's connection, and the way back that is its own.
 
     ``http`` is the HTTP request that carried it; None over a pipe.
@@ -48,3 +50,10 @@ def progress_token(params: Mapping[str, Any] | None) -> RequestId | None:
     meta = (params or {}).get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+
+
+def declared_by(request: Request) -> Mapping[str, Any]:
+    """Return the client's capabilities as a request of the stateless era states them."""
+    meta = (request.params or {}).get("_meta")
+    said = meta.get(CLIENT_CAPABILITIES_META_KEY) if isinstance(meta, dict) else None
+    return said if isinstance(said, dict) else {}

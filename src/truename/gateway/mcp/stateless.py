@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.routing_headers import NAMED, decode_value
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Final
 from truename.policy.principal import LOCAL, Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import HTTPConnection
     from starlette.types import Scope
 
     from truename.auth.inbound.authentication import Authenticated
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["PRINCIPAL_KEY", "admission_of", "admitted", "first_header", "header_of", "let_in", "principal_of"]
+__all__ = [
+    "PRINCIPAL_KEY",
+    "admission_of",
+    "admitted",
+    "first_header",
+    "header_of",
+    "headers_of",
+    "let_in",
+    "principal_of",
+]
 
 PRINCIPAL_KEY: Final = "truename.principal"
 _ADMISSION_KEY: Final = "truename.admission"
@@ -44,12 +55,17 @@ def principal_of(request: Request) -> Principal:
     return found
 
 
-def header_of(scope: Scope, name: bytes) -> bytes | None:
-    """Return the first header with this name (in lower case); a request's headers are indexed once."""
+def headers_of(scope: Scope) -> Mapping[bytes, bytes]:
+    """Return the headers of a request by name (in lower case), of each name the first; they are indexed once."""
     index: dict[bytes, bytes] | None = scope.get(_INDEX_KEY)
     if index is None:
         index = scope[_INDEX_KEY] = dict(reversed(scope["headers"]))
-    return index.get(name)
+    return index
+
+
+def header_of(scope: Scope, name: bytes) -> bytes | None:
+    """Return the first header with this name (in lower case)."""
+    return headers_of(scope).get(name)
 
 
 def first_header(http: HTTPConnection | None, name: bytes) -> bytes | None:

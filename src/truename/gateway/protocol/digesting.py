@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
-import anyio.to_thread
 from anyio.lowlevel import RunVar
+
+from truename.gateway.protocol.turns import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,4 +29,4 @@ async def off_loop(work: Callable[[Given], T], given: Given) -> T:
         one = _ONE.get()
     except LookupError:
         _ONE.set(one := anyio.CapacityLimiter(1))
-    return await anyio.to_thread.run_sync(work, given, limiter=one)
+    return await in_thread(partial(work, given), limiter=one)

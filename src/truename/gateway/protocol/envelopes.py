@@ -188,16 +188,29 @@ def result_of_call(found: Envelope) -> dict[str, Any]:
 
     Raises `RepeatedKeyError`.
     """
-    pairs = _pairs.decode(found.result)
-    members = {key.name: value for key, value in pairs.items()}
-    if len(members) < len(pairs):
-        raise RepeatedKeyError(Counter(key.name for key in pairs).most_common(1)[0][0])
+    members = _members_once(found.result)
     if may_have_own_meta(found):
         content = content_of(found)
         clean = without_own_meta(content)
         if clean is not content:
             return clean
     return {name: value if name in PAYLOAD else read_out(value) for name, value in members.items()}
+
+
+def _members_once(text: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return the members of an object, each as its bytes. Raises `RepeatedKeyError`."""
+    members = _members.decode(text)
+    # Braces, and for each member its name, its value, two quotes, a colon and a comma: where these are all bytes of
+    # the object, none is left for a second member of some name.
+    size = 1 + 4 * len(members)
+    for name, value in members.items():
+        size += len(name) + memoryview(value).nbytes
+    if size == memoryview(text).nbytes:
+        return members
+    pairs = _pairs.decode(text)
+    if len(members) < len(pairs):
+        raise RepeatedKeyError(Counter(key.name for key in pairs).most_common(1)[0][0])
+    return members
 
 
 def content_of(found: Envelope) -> dict[str, Any]:

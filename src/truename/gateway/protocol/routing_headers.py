@@ -10,6 +10,7 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.json_text import read_out
@@ -26,8 +27,10 @@ __all__ = [
     "decode_value",
     "encode_value",
     "mirrored_arguments",
+    "param_headers",
     "param_mismatch",
     "routing_headers",
+    "routing_lines",
     "wrong_annotation",
 ]
 
@@ -106,6 +109,25 @@ def routing_headers(method: str, params: Mapping[str, Any], header_map: Mapping[
     return headers
 
 
+def routing_lines(method: str, params: Mapping[str, Any], header_map: Mapping[Path, str]) -> bytes:
+    r"""Return `routing_headers` as lines of HTTP/1.1.
+
+    >>> routing_lines("tools/call", {"name": "add"}, {})
+    b'mcp-method: tools/call\r\nmcp-name: add\r\n'
+    """
+    name = params.get(NAMED.get(method, ""))
+    if not header_map:
+        return _lines(method, name if isinstance(name, str) else None)
+    headers = routing_headers(method, params, header_map)
+    return "".join(f"{key}: {value}\r\n" for key, value in headers.items()).encode("ascii")
+
+
+@lru_cache(maxsize=4_096)
+def _lines(method: str, name: str | None) -> bytes:
+    named = "" if name is None else f"{NAME_HEADER}: {encode_value(name)}\r\n"
+    return f"{METHOD_HEADER}: {method}\r\n{named}".encode("ascii")
+
+
 def _at(arguments: Any, path: Path) -> Any:
     for key in path:
         arguments = arguments.get(key) if isinstance(arguments, Mapping) else None
@@ -169,6 +191,12 @@ def wrong_annotation(schema: Any) -> str | None:
             return f"{where} is also that of property {known[token.lower()]!r}"
         known[token.lower()] = ".".join(path)
     return None
+
+
+def param_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    """Return the ``Mcp-Param-*`` headers of an HTTP request, in the form that `param_mismatch` takes."""
+    prefix = _PREFIX.lower().encode()
+    return [(key.decode("latin-1"), value.decode("latin-1")) for key, value in headers if key.startswith(prefix)]
 
 
 def param_mismatch(schema: Any, arguments: Mapping[str, Any], headers: Iterable[tuple[str, str]]) -> str | None:

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from truename.gateway.protocol.sdk import TASKS_EXTENSION, TASKS_VERSION, MCPError, is_modern
-from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    TASKS_EXTENSION,
+    TASKS_VERSION,
+    is_modern,
+)
 
 __all__ = [
     "ASKED_FOR",

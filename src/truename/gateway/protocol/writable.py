@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from pydantic_core import PydanticSerializationError, to_json
 
 from truename.gateway.protocol.json_text import depth_of
 
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["DEEPEST", "is_deeper", "unwritable"]
 
 _TOO_DEEP: Final = "are nested deeper than the {most} levels of max_depth"
-_CONSTANTS: Final = (b"NaN", b"Infinity")
 # What parsers of the other side take of a whole message, less what stands around its parameters or its result.
 DEEPEST: Final = 190
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
@@ -41,17 +40,28 @@ def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
         params = {key: value for key, value in params.items() if key != "arguments"}
         if depth_of(arguments, most - 1) >= most:
             return _TOO_DEEP.format(most=most)
-        if not params.keys() - {"name"}:
-            return None
-    if is_deeper(params, most):
-        return _TOO_DEEP.format(most=most)
     try:
-        text = to_json(params, inf_nan_mode="constants")
-    except (PydanticSerializationError, ValueError):
+        text = _written(params)
+    except RecursionError:
+        return _TOO_DEEP.format(most=most)
+    except UnicodeEncodeError:
         return "contain half of a character (a lone surrogate), which is not valid text"
-    if any(constant in text for constant in _CONSTANTS) and not _has_numbers_only(params):
+    except ValueError:
         return "contain a number that JSON does not have (NaN, or too large)"
-    return None
+    return _TOO_DEEP.format(most=most) if depth_of(text, most) > most else None
+
+
+def _written(params: Mapping[str, Any]) -> bytes:
+    """Return parameters as JSON. Raises `UnicodeEncodeError`, `RecursionError`, and `ValueError` for a number."""
+    try:
+        text = _encode(params)
+        # msgspec writes a number that JSON does not have as null.
+        if b"null" not in text:
+            return text
+    except OverflowError:
+        # A whole number of more than 64 bits.
+        pass
+    return json.dumps(params, ensure_ascii=False, allow_nan=False).encode()
 
 
 def is_deeper(content: Mapping[str, Any], deepest: int) -> bool:
@@ -66,12 +76,4 @@ def is_deeper(content: Mapping[str, Any], deepest: int) -> bool:
         ]
         if not level:
             return False
-    return True
-
-
-def _has_numbers_only(params: Mapping[str, Any]) -> bool:
-    try:
-        json.dumps(params, allow_nan=False)
-    except ValueError:
-        return False
     return True

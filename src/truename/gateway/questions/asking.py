@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.sdk import MCPError, declared_by, is_modern
+from truename.gateway.mcp.requests import declared_by
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.attribution import attributed, refusal, under_own_key, under_servers_key
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _UNDONE: Final = "The call was cancelled; what it did until then is unknown."
 
 def askable(request: Request) -> Mapping[str, Any]:
     """Return what the client of this request says it can be asked, by capability, as it says it."""
-    if is_modern(request.protocol_version):
+    if request.connection.is_modern:
         return declared_by(request)
     if not request.channel.can_send_request:
         return {}

@@ -17,7 +17,6 @@ from truename.gateway.protocol.specification import (
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     REQUEST_TIMEOUT,
-    is_modern,
 )
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
 from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
@@ -90,7 +89,7 @@ class Asker:
 
     def __init__(self, request: Request, settings: Settings, server: str) -> None:
         self._server = server
-        self.is_modern = is_modern(request.protocol_version)
+        self.is_modern = request.connection.is_modern
         self.key: Hashable | None = request.connection.pipe if self.is_modern else request.connection
         self.able = askable(request)
         self.by_result: Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]] | None = None

@@ -14,7 +14,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.policy.principal import LOCAL
 

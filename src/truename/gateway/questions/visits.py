@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.sdk import URL_ELICITATION_REQUIRED, MCPError
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import URL_ELICITATION_REQUIRED
 from truename.gateway.questions.asking import INPUT_REQUIRED, can_answer
 from truename.gateway.questions.attribution import attributed, refusal, shown
 

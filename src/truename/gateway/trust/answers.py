@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-import anyio.to_thread
 
 from truename.gateway.call_records import current_record
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.turns import in_thread
 from truename.identity import fold
 from truename.trust.screening import said_in, suspicions
 
@@ -83,7 +83,7 @@ class AnswerScreening:
         if len(said) <= _SHORT:
             found = suspicions(said, server, self._whose)
         else:
-            found = await anyio.to_thread.run_sync(suspicions, said, server, self._whose)
+            found = await in_thread(partial(suspicions, said, server, self._whose))
         if not found:
             return
         if (record := current_record()) is not None:

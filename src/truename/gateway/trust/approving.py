@@ -16,7 +16,7 @@ import msgspec
 
 from truename.errors import ApprovalRequired, NotAllowed
 from truename.gateway.faults import printable
-from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.asking import askable, can_answer, put
 from truename.gateway.trust.decisions import Taken
 from truename.gateway.trust.forms import QUESTION, answer_in, form_of
@@ -47,7 +47,7 @@ _TRIES: Final = 5
 
 def session_of(request: Request) -> str:
     """Return a key of the client's session; "" in the stateless era, which has none."""
-    if is_modern(request.protocol_version):
+    if request.connection.is_modern:
         return ""
     state = request.connection.state
     return str(state.get(_SESSION) or state.setdefault(_SESSION, secrets.token_hex(16)))
@@ -163,7 +163,7 @@ class Approving:
                 await self._settle(asked.call, waiting, answer, "multi_round")
                 answer = None
             elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
-                if is_modern(asked.request.protocol_version):
+                if asked.request.connection.is_modern:
                     return self._multi_round.asked(asked.call, {_KEY: {"method": QUESTION, "params": form_of(waiting)}})
                 await self._put(asked, waiting)
             found = await self._waited(asked.call, waiting)

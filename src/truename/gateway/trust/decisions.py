@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
 from truename.gateway.call_records import current_record
 from truename.gateway.faults import printable
+from truename.gateway.protocol.turns import in_thread
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
 from truename.identity.keys import CallId
@@ -206,7 +206,7 @@ class Decisions:
 
         with self._closed(call):
             async with self.requests.answered(waiting, approved=answer.approved, by=_BY_CLIENT, via=via) as about:
-                about.update(about_grant(await anyio.to_thread.run_sync(keep)))
+                about.update(about_grant(await in_thread(keep)))
 
     async def begin(self, once: Call) -> None:
         """Use the approval of one call. Raises `Taken` where it was used, `ApprovalRequired` and `NotAllowed`."""
@@ -230,7 +230,7 @@ class Decisions:
         """Write down that it is over, also when nobody waits any more."""
         with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST_WORDS):
             try:
-                await anyio.to_thread.run_sync(lambda: self._approvals.finish(once, failed=failed))
+                await in_thread(lambda: self._approvals.finish(once, failed=failed))
             except StoreError as error:
                 # It stays one that is running: it is not run again in any case.
                 self._log.tell("approvals", str(error))
@@ -254,13 +254,13 @@ class Decisions:
 
         with anyio.CancelScope(shield=True), anyio.move_on_after(_LAST_WORDS):
             try:
-                await anyio.to_thread.run_sync(end)
+                await in_thread(end)
             except StoreError as error:
                 self._log.tell("approvals", str(error))
 
     async def _away(self, call: Call, what: Callable[[], T]) -> T:
         with self._closed(call):
-            return await anyio.to_thread.run_sync(what)
+            return await in_thread(what)
 
     @contextmanager
     def _closed(self, call: Call) -> Iterator[None]:

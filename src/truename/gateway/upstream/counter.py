@@ -19,7 +19,7 @@ class ActiveCounter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._none = anyio.Event()
+        self._none: anyio.Event | None = None
         self.count = 0
         self.quiet_since = clock()
 
@@ -32,12 +32,14 @@ class ActiveCounter:
         self.count -= 1
         if not self.count:
             self.quiet_since = self._clock()
-            self._none.set()
+            if self._none is not None:
+                self._none.set()
+                self._none = None
 
     async def none(self) -> None:
         """Wait until nothing is counted."""
         while self.count:
-            self._none = anyio.Event()
+            self._none = self._none or anyio.Event()
             await self._none.wait()
 
     @property

@@ -13,7 +13,6 @@ from truename.auth.outbound.tokens import TokenCaller
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, needs_login
 from truename.gateway.protocol.callers import admission_of, principal_of
-from truename.gateway.protocol.sdk import is_modern
 from truename.gateway.questions.elicitation import A_USER
 from truename.gateway.upstream.negotiating import HANDSHAKES
 from truename.policy.principal import LOCAL
@@ -82,7 +81,7 @@ class Isolation:
 
         A user whose clients are of both eras has one for each: ``handshake`` tells which.
         """
-        has_session = self._by_session and not is_modern(request.protocol_version)
+        has_session = self._by_session and not request.connection.is_modern
         who = principal_of(request)
         key: Hashable = request.connection if has_session else (self._whose(who), handshake)
         if key not in self._own:

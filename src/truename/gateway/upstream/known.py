@@ -51,6 +51,8 @@ class Known:
     """
 
     def __init__(self, config: ServerConfig, settings: Settings) -> None:
+        # What the configuration calls it.
+        self.key = config.key
         self.config = config
         self.settings = settings
         self.tools: tuple[Definition, ...] | None = None
@@ -65,11 +67,6 @@ class Known:
         self.looked_at: tuple[Definition, ...] | None = None
         self._offered: tuple[tuple[Definition, ...], Mapping[str, Definition]] | None = None
         self.running = ActiveCounter()
-
-    @property
-    def key(self) -> str:
-        """The server's key in the configuration."""
-        return self.config.key
 
     @property
     def is_resting(self) -> bool:

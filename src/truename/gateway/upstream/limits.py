@@ -9,7 +9,7 @@ import anyio
 from truename.catalog.globs import Globs
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.semaphore import Semaphore
 from truename.gateway.upstream.circuit_breaker import CircuitBreaker
 

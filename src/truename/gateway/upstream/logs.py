@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.specification import LOG_LEVEL_META_KEY, LOG_LEVELS, is_modern
+from truename.gateway.protocol.specification import LOG_LEVEL_META_KEY, LOG_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ async def own_level(request: Request, follower: Follower) -> None:
 
 def _level_of(request: Request) -> str | None:
     """Return what a session asked for; where there are none, each request says it itself."""
-    return None if is_modern(request.protocol_version) else request.connection.state.get(_LEVEL)
+    return None if request.connection.is_modern else request.connection.state.get(_LEVEL)
 
 
 async def relayed(request: Request, params: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ async def relayed(request: Request, params: Mapping[str, Any]) -> None:
 
 
 def _wanted(request: Request, level: str) -> bool:
-    if is_modern(request.protocol_version):
+    if request.connection.is_modern:
         asked = ((request.params or {}).get("_meta") or {}).get(LOG_LEVEL_META_KEY)
         return asked in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(asked)
     # A session that asked for no level gets what the server sends.

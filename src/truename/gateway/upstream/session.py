@@ -27,7 +27,7 @@ from truename.gateway.protocol.envelopes import (
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, depth_of, read_strictly
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.routing_headers import routing_headers
+from truename.gateway.protocol.routing_headers import routing_lines
 from truename.gateway.protocol.specification import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -332,8 +332,7 @@ class ServerSession:
                 if header_map and isinstance(arguments, msgspec.Raw):
                     # What a header repeats is what is sent: nobody may read another value of the same name.
                     body["arguments"] = read_strictly(arguments)
-                routing = routing_headers(method, body, header_map or {})
-                lines += b"".join(_line(name, value) for name, value in routing.items())
+                lines += routing_lines(method, body, header_map or {})
         if meta:
             body["_meta"] = meta
         if is_traced():

@@ -93,6 +93,10 @@ class AccessControl:
         """Tell whether a list was made."""
         return (spec, context) in self._limited
 
+    def known(self, spec: ViewSpec, context: Context) -> View | None:
+        """Return what `limited` returned of the view; None if it was not asked for."""
+        return self._limited.get((spec, context))
+
     @property
     def exposure(self) -> Exposure:
         """What is for which session."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from truename import dialects
-from truename.gateway.protocol.sdk import is_modern
+from truename.gateway.protocol.callers import first_header
 from truename.gateway.views.view import Asked, ViewSpec
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ CANONICAL: Final = ViewSpec("native", "canonical")
 UNIVERSAL: Final = ViewSpec("universal")
 _ANYTHING: Final = Asked()
 # Headers by which a client asks; what it merely says of itself is another matter.
-_ASKING: Final = frozenset({b"x-truename-dialect", b"x-openai-mode"})
+_ASKING: Final = (b"x-truename-dialect", b"x-openai-mode")
 
 
 def view_for(dialect: str) -> ViewSpec:
@@ -61,7 +61,7 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
     asked = _asking(request)
     if asked and (wanted := dialects.detect(headers=asked).dialect) is not None:
         return view_for(wanted.name)
-    if settings.names != "detect" or is_modern(request.protocol_version):
+    if settings.names != "detect" or request.connection.is_modern:
         return fixed_view(_ANYTHING, settings)
     client = request.connection.client
     headers = {} if request.http is None else request.http.headers
@@ -75,7 +75,7 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
 def _asking(request: Request) -> dict[str, str]:
     """Return the headers of a request that ask for a dialect; the first of each name counts."""
     found: dict[str, str] = {}
-    for name, value in () if request.http is None else request.http.scope["headers"]:
-        if name in _ASKING:
-            found.setdefault(name.decode("ascii"), value.decode("latin-1"))
+    for name in _ASKING:
+        if (value := first_header(request.http, name)) is not None:
+            found[name.decode("ascii")] = value.decode("latin-1")
     return found

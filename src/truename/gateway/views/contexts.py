@@ -7,7 +7,6 @@ contradict, and it cannot make itself a replay or a program's own step: those ma
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
 
-__all__ = ["CONTEXT_HEADER", "CONTEXT_SAID", "ContextRefused", "Contexts", "unknown_context"]
+__all__ = ["CONTEXT_HEADER", "ContextRefused", "Contexts", "unknown_context"]
 
 CONTEXT_HEADER: Final = "x-truename-context"
-CONTEXT_SAID: Final[ContextVar[tuple[str, ...]]] = ContextVar("truename.context-said", default=())
-"""The context headers of the request that is answered, for what the SDK asks without saying for which request."""
 _PLACES: Final = ("platform", "app")
 
 

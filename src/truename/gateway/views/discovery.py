@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
+from truename.gateway.protocol.turns import in_thread
 from truename.gateway.views.search import ToolIndex, words_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Discovery:
         if catalog is self._catalog:
             return
         if self._catalog is None or list(self._catalog.items()) != list(catalog.items()):
-            index = await anyio.to_thread.run_sync(_indexed, catalog)
+            index = await in_thread(partial(_indexed, catalog))
             before, self._index, self._ids = self._index, index, tuple(catalog)
             before.close()
         self._catalog = catalog

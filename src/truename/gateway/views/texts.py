@@ -10,8 +10,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.tool import overlaid
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import read_out, whole
-from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
 

@@ -6,7 +6,6 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from truename.gateway.upstream.limits import Calls
 from truename.gateway.upstream.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ __all__ = ["trace_supervisors"]
 def trace_supervisors(path: Path) -> None:
     """Write down each attempt to connect, each end of one, and each change of a breaker."""
     trace = _Trace(path)
-    connect, down, ready, attempt = Upstream._connect, Upstream._down, Upstream._ready, Calls._attempt
+    connect, down, ready, request = Upstream._connect, Upstream._down, Upstream._ready, Upstream.request
 
     async def connecting(self: Upstream) -> None:
         trace.write(self.key, "attempt")
@@ -35,20 +34,20 @@ def trace_supervisors(path: Path) -> None:
         trace.write(self.key, "ready")
         ready(self, *more)
 
-    async def attempting(self: Calls, *more: Any) -> dict[str, Any]:
+    async def requesting(self: Upstream, *given: Any, **more: Any) -> dict[str, Any]:
         trace.look(self)
         try:
-            return await attempt(self, *more)
+            return await request(self, *given, **more)
         finally:
             trace.look(self)
 
-    for owner, name, traced in (
-        (Upstream, "_connect", connecting),
-        (Upstream, "_down", going_down),
-        (Upstream, "_ready", getting_ready),
-        (Calls, "_attempt", attempting),
+    for name, traced in (
+        ("_connect", connecting),
+        ("_down", going_down),
+        ("_ready", getting_ready),
+        ("request", requesting),
     ):
-        setattr(owner, name, traced)
+        setattr(Upstream, name, traced)
 
 
 class _Trace:
@@ -61,8 +60,8 @@ class _Trace:
         self._file.write(json.dumps(step) + "\n")
         self._file.flush()
 
-    def look(self, calls: Calls) -> None:
-        key, state = calls._key, calls.breaker.state
+    def look(self, upstream: Upstream) -> None:
+        key, state = upstream.key, upstream.calls.breaker.state
         if self._states.get(key, "closed") != state:
             self._states[key] = state
             self.write(key, f"breaker {state}")

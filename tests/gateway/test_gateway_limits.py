@@ -12,35 +12,45 @@ import pytest
 from truename.config import ServerConfig, Settings
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.upstream.limits import Calls
+from truename.gateway.upstream.upstream import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.gateway.conftest import Lab
+    from truename.gateway.upstream.limits import Calls
 
 pytestmark = pytest.mark.anyio
 
 
 class Bench:
-    """`Calls` with a server that does what a test says."""
+    """An `Upstream` whose server does what a test says."""
+
+    closed = False
 
     def __init__(self, *, config: dict[str, Any] | None = None, **settings: Any) -> None:
         self.sent: list[float] = []
         self.outcomes: list[Exception | None] = []
         self.release = anyio.Event()
-        self.suspected = 0
         server = ServerConfig(key="s", command="x", **(config or {}))
-        self.calls = Calls(server, Settings(**settings), self._reached, self._suspect)
+        nothing: Any = None
+        self.upstream = Upstream(
+            server, Settings(**settings), {}, changed=lambda: None, on_event=lambda _: None, outside=nothing
+        )
+        connection: Any = self
+        self.upstream._connection = connection
 
-    def _suspect(self) -> None:
-        self.suspected += 1
+    @property
+    def is_suspected(self) -> bool:
+        return self.upstream._suspect.is_set()
 
-    async def _reached(self) -> Any:
-        return self
+    @property
+    def calls(self) -> Calls:
+        return self.upstream.calls
 
-    async def _once(self, _: Any, timeout: float, __: Any) -> dict[str, Any]:
+    async def request(self, _: str, __: Any, *, timeout: float, **___: Any) -> dict[str, Any]:
+        """Answer as the connection would."""
         self.sent.append(timeout)
         if self.outcomes:
             if (outcome := self.outcomes.pop(0)) is not None:
@@ -50,8 +60,7 @@ class Bench:
         return {}
 
     async def call(self, name: str = "t", method: str = "tools/call") -> dict[str, Any]:
-        once: Callable[[Any, float, Any], Awaitable[dict[str, Any]]] = self._once
-        return await self.calls.send(method, {"name": name}, once)
+        return await self.upstream.request(method, {"name": name}, capabilities={}, on_progress=None)
 
     async def kind(self, name: str = "t", method: str = "tools/call") -> str:
         try:
@@ -143,7 +152,7 @@ async def test_the_second_attempt_may_be_the_good_one() -> None:
     bench = Bench(config={"idempotent": ("*",)})
     bench.outcomes = [_fault("lost"), None]
     assert await bench.call() == {}
-    assert bench.suspected == 1
+    assert bench.is_suspected
 
 
 async def test_a_server_that_fails_in_a_row_is_left_alone_and_the_call_says_why() -> None:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
 from truename.catalog.globs import Globs
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.semaphore import Semaphore
 from truename.gateway.upstream.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.questions.semaphore import Permit
+    from truename.gateway.upstream.circuit_breaker import BreakerPermit
     from truename.gateway.upstream.server_connection import ServerConnection
 
-    Once = Callable[[ServerConnection, float, Permit], Awaitable[dict[str, Any]]]
-
-__all__ = ["Calls"]
+__all__ = ["PAUSE", "CallLimits", "Calls"]
 
 _ATTEMPTS: Final = 3
-_PAUSE: Final = 0.1
+# Before the second attempt, and twice that before the third.
+PAUSE: Final = 0.1
 CHECK_INTERVAL: Final = 0.5
 _SIGN_OF_LIFE: Final = 2.0
 # The connection went, or there was none: another attempt may find the server well again.
@@ -36,22 +35,20 @@ _BLAMELESS: Final = frozenset({"too_large", "question"})
 _LONG: Final = "tasks/result"
 
 
+class CallLimits(NamedTuple):
+    """What limits one call: its seconds, how often it may be sent, and the permits that it takes one of."""
+
+    timeout: float
+    attempts: int
+    semaphore: Semaphore
+    is_long: bool
+
+
 class Calls:
-    """Sends requests to one server, as many as it can stand.
+    """The calls of one server. ``suspect`` is called when its connection seems to be lost or is missed."""
 
-    ``reached`` gives the connection to send over, ``suspect`` is called when a connection seems to be lost or
-    is missed.
-    """
-
-    def __init__(
-        self,
-        config: ServerConfig,
-        settings: Settings,
-        reached: Callable[[], Awaitable[ServerConnection]],
-        suspect: Callable[[], None],
-    ) -> None:
+    def __init__(self, config: ServerConfig, settings: Settings, suspect: Callable[[], None]) -> None:
         self._key = config.key
-        self._reached = reached
         self._suspect = suspect
         self._most = config.max_concurrent or settings.max_concurrent
         self._most_waiting = config.max_waiting or settings.max_waiting
@@ -73,76 +70,56 @@ class Calls:
         """How many wait for a place."""
         return self._semaphore.waiting + self._long_semaphore.waiting
 
-    async def send(
-        self, method: str, params: Mapping[str, Any], once: Once, repeatable: bool | None = None
-    ) -> dict[str, Any]:
-        """Send a request by ``once(connection, timeout, permit)``; again only if its tool is marked as idempotent.
-
-        ``repeatable`` goes before what the server's entry says of its tools.
-
-        Raises `UpstreamError` (busy, if too many wait; unreachable, while the server is left alone; what ``once``
-        raises) and, for errors that the server itself sends, `MCPError`.
-        """
+    def limits(self, method: str, params: Mapping[str, Any], *, repeatable: bool | None) -> CallLimits:
+        """Return what limits a call. ``repeatable`` goes before what the server's entry says of its tools."""
         tool = str(params.get("name")) if method == "tools/call" else ""
         timeout = self._timeout
         if tool and self._timeouts and (glob := self._timed.first(tool)):
             timeout = self._timeouts[glob]
         may_repeat = bool(tool) and (bool(self._idempotent.first(tool)) if repeatable is None else repeatable)
-        attempts = _ATTEMPTS if may_repeat else 1
-        semaphore = self._long_semaphore if method == _LONG else self._semaphore
-        permit = semaphore.take_at_once() if self.breaker.state != "open" else None
-        if permit is None:
-            permit = await self._wait(timeout, semaphore)
-        try:
-            for attempt in range(1, attempts):
-                try:
-                    return await self._attempt(method, once, timeout, permit)
-                except UpstreamError as error:
-                    if error.kind not in _REPEATED or self.breaker.state == "open":
-                        raise
-                await anyio.sleep(_PAUSE * attempt)
-            return await self._attempt(method, once, timeout, permit)
-        finally:
-            permit.leave()
+        is_long = method == _LONG
+        semaphore = self._long_semaphore if is_long else self._semaphore
+        return CallLimits(timeout, _ATTEMPTS if may_repeat else 1, semaphore, is_long)
 
-    async def _wait(self, timeout: float, semaphore: Semaphore) -> Permit:
-        """Wait for a permit; whoever waits for one waits in the order of their coming."""
+    async def permit(self, limits: CallLimits) -> Permit:
+        """Return a permit for a call; whoever has to wait for one waits in the order of their coming.
+
+        Raises `UpstreamError`: busy, if too many wait or for too long; unreachable, while the server is left alone.
+        """
+        semaphore = limits.semaphore
         if self.breaker.state == "open":
             raise self._left_alone()
+        if (permit := semaphore.take_at_once()) is not None:
+            return permit
         waiting = semaphore.waiting
-        if not semaphore.free and waiting >= self._most_waiting:
+        if waiting >= self._most_waiting:
             raise self._busy(f"{self._most:,} calls are running there and {waiting:,} are waiting")
         try:
-            with anyio.fail_after(timeout):
+            with anyio.fail_after(limits.timeout):
                 return await semaphore.take()
         except TimeoutError as error:
             raise self._busy(
-                f"{self._most:,} calls are running there, and none ended for {timeout:g} seconds"
+                f"{self._most:,} calls are running there, and none ended for {limits.timeout:g} seconds"
             ) from error
 
-    async def _attempt(self, method: str, once: Once, timeout: float, permit: Permit) -> dict[str, Any]:
+    def admit(self) -> BreakerPermit:
+        """Return the circuit breaker's leave to send a call. Raises `UpstreamError` while the server is left alone."""
         admission = self.breaker.admit()
         if admission is None:
             raise self._left_alone()
-        try:
-            result = await once(await self._reached(), timeout, permit)
-        except UpstreamError as error:
-            if error.kind in _BLAMELESS or (method == _LONG and error.kind == "timeout"):
-                self.breaker.succeeded(admission)
-            else:
-                self._problem = error.problem
-                self.breaker.failed(admission)
-            if error.kind in _REPEATED:
-                self._suspect()
-            raise
-        except MCPError:
+        return admission
+
+    def failed(self, admission: BreakerPermit, error: UpstreamError, limits: CallLimits) -> bool:
+        """Note a failure; return whether another attempt may find the server well again."""
+        if error.kind in _BLAMELESS or (limits.is_long and error.kind == "timeout"):
             self.breaker.succeeded(admission)
-            raise
-        except BaseException:
-            self.breaker.abandoned(admission)
-            raise
-        self.breaker.succeeded(admission)
-        return result
+        else:
+            self._problem = error.problem
+            self.breaker.failed(admission)
+        if error.kind not in _REPEATED:
+            return False
+        self._suspect()
+        return self.breaker.state != "open"
 
     def _left_alone(self) -> UpstreamError:
         # Wanted all the same: a restart is not to be put off.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -14,7 +15,7 @@ from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.following import Follower
-from truename.gateway.upstream.limits import Calls
+from truename.gateway.upstream.limits import PAUSE, Calls
 from truename.gateway.upstream.listed import Listed
 from truename.gateway.upstream.negotiating import Negotiation
 from truename.gateway.upstream.opening import Opening
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.definitions import Definition
     from truename.gateway.protocol.progress import ReportProgress
     from truename.gateway.questions.elicitation import Asker, User
-    from truename.gateway.questions.semaphore import Permit
     from truename.gateway.questions.suspended_calls import SuspendedCalls
     from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
@@ -78,7 +78,7 @@ class Upstream(Listed):
         self._identity = identity
         self._opening = Opening(outside)
         self._reloaded, self._suspect = anyio.Event(), anyio.Event()
-        self._calls = Calls(config, settings, self._reached, self._doubt)
+        self._calls = Calls(config, settings, self._doubt)
         self._negotiation = Negotiation(handshake)
         self._greet_anew = False
 
@@ -92,7 +92,7 @@ class Upstream(Listed):
         before = limits_of(self.config, self.settings)
         self.config, self.settings = config, settings
         if limits_of(config, settings) != before:
-            self._calls = Calls(config, settings, self._reached, self._doubt)
+            self._calls = Calls(config, settings, self._doubt)
         self._reloaded.set()
         if not self.is_lazy:
             self.idle_shutdown.wake()
@@ -114,21 +114,43 @@ class Upstream(Listed):
 
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
-
-        async def once(connection: ServerConnection, timeout: float, permit: Permit) -> dict[str, Any]:
-            if before is not None:
-                await before(self)
-            return await connection.request(
-                method,
-                params,
-                timeout=timeout,
-                capabilities=capabilities,
-                on_progress=on_progress,
-                asker=asker,
-                permit=permit,
-            )
-
-        return await self._calls.send(method, params, once, None if asker is None else asker.repeatable)
+        calls = self._calls
+        limits = calls.limits(method, params, repeatable=None if asker is None else asker.repeatable)
+        permit = await calls.permit(limits)
+        try:
+            for attempt in count(1):
+                admission = calls.admit()
+                try:
+                    connection = self._connection
+                    if connection is None or connection.closed:
+                        connection = await self._reached()
+                    if before is not None:
+                        await before(self)
+                    result = await connection.request(
+                        method,
+                        params,
+                        timeout=limits.timeout,
+                        capabilities=capabilities,
+                        on_progress=on_progress,
+                        asker=asker,
+                        permit=permit,
+                    )
+                except UpstreamError as error:
+                    if not calls.failed(admission, error, limits) or attempt == limits.attempts:
+                        raise
+                except MCPError:
+                    calls.breaker.succeeded(admission)
+                    raise
+                except BaseException:
+                    calls.breaker.abandoned(admission)
+                    raise
+                else:
+                    calls.breaker.succeeded(admission)
+                    return result
+                await anyio.sleep(PAUSE * attempt)
+        finally:
+            permit.leave()
+        raise AssertionError("unreachable")
 
     async def _reached(self) -> ServerConnection:
         if self._connection is not None and self._connection.closed:

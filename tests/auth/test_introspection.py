@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from truename.auth import oauth
+from truename.auth.inbound.introspection import Introspection
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
-from truename.auth.oauth import Introspection, IssuerClient
+from truename.auth.oauth import IssuerClient
 from truename.config import Issuer
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,10 @@ import anyio
 import pytest
 from joserfc.jwk import ECKey
 
+from truename.auth.issuer_keys import IssuerKeys
 from truename.auth.network.addresses import NetworkZone
 from truename.auth.network.fetch import FetchedDocument, FetchError
-from truename.auth.oauth import IssuerClient, IssuerKeys
+from truename.auth.oauth import IssuerClient
 
 pytestmark = pytest.mark.anyio
 

@@ -1,4 +1,4 @@
-"""Implement OAuth with an issuer: metadata (RFC 8414), keys, introspection (RFC 7662), PKCE (RFC 7636), tokens."""
+"""Implement OAuth with an issuer: metadata (RFC 8414), client authentication, PKCE (RFC 7636), tokens."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from urllib.parse import quote_plus, urlsplit
 
 import anyio
 
-from truename.auth.jwt import Invalid, KeySet, import_keys
 from truename.auth.network.fetch import FetchError
-from truename.cache import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from truename.auth.network.fetch import Fetch, FetchedDocument
-    from truename.config import Issuer
 
 __all__ = [
     "S256",
-    "Introspection",
     "IssuerClient",
-    "IssuerKeys",
     "TokenRefused",
     "TokenResponse",
     "basic",
@@ -100,9 +95,8 @@ def endpoint_in(metadata: dict[str, object], name: str, issuer: str) -> str:
 
 log: Final = logging.getLogger("truename.auth")
 
-_FRESH: Final = 600.0
-_GOOD: Final = 3_600.0
-_PAUSE: Final = 10.0
+
+_HOUR: Final = 3_600.0
 
 
 class IssuerClient:
@@ -121,7 +115,7 @@ class IssuerClient:
         async with self._lock:
             if self._clock() >= self._until:
                 self._known = await fetch_metadata(self.issuer, self._fetch)
-                self._until = self._clock() + _GOOD
+                self._until = self._clock() + _HOUR
             return self._known
 
     async def endpoint(self, name: str, typed: str | None) -> str:
@@ -138,93 +132,6 @@ class IssuerClient:
         return await self._fetch(url, named_by=await self._fetch.network_zone(self.issuer), form=form, headers=headers)
 
 
-class IssuerKeys:
-    """The keys of one issuer; ``changes`` counts how often they were fetched."""
-
-    def __init__(self, issuer_client: IssuerClient, typed: str | None, clock: Callable[[], float]) -> None:
-        self._issuer_client = issuer_client
-        self._typed = typed
-        self._clock = clock
-        self._known = KeySet()
-        self._at = self._tried = float("-inf")
-        self._lock = anyio.Lock()
-        self.changes = 0
-
-    async def now(self) -> KeySet:
-        """Return the keys. Raises `FetchError` if there are no current ones."""
-        is_good = self._clock() < self._at + _GOOD
-        # While an issuer is slow, one request waits for it; the others use the known keys.
-        if self._clock() >= self._at + _FRESH and not (is_good and self._lock.locked()):
-            await self._renew(self._at)
-        if self._clock() >= self._at + _GOOD:
-            message = f"the keys of {self._issuer_client.issuer} cannot be fetched"
-            raise FetchError(message)
-        return self._known
-
-    async def newer(self, known: KeySet) -> KeySet:
-        """Fetch the keys again, unless that was just done, and return them. Raises `FetchError`."""
-        if known is self._known:
-            await self._renew(self._at)
-        return self._known
-
-    async def _renew(self, at: float) -> None:
-        async with self._lock:
-            # A task that waited for the lock finds them renewed.
-            if self._at != at or self._clock() < self._tried + _PAUSE:
-                return
-            self._tried = self._clock()
-            try:
-                answer = await self._issuer_client.ask("jwks_uri", self._typed)
-                if answer.status != 200:
-                    message = f"the keys of {self._issuer_client.issuer} cannot be fetched (HTTP {answer.status})"
-                    raise FetchError(message)
-                found = import_keys(answer.document())
-            except FetchError as fault:
-                log.warning("Cannot renew the keys of %s: %s", self._issuer_client.issuer, fault)
-                return
-            self._known, self._at = found, self._clock()
-            self.changes += 1
-
-
-MAX_RESPONSES: Final = 10_000
-_BELIEVED: Final = 30.0
-
-
-class Introspection:
-    """The introspection of one issuer's tokens. Responses are cached under a digest of the token."""
-
-    def __init__(self, issuer: Issuer, issuer_client: IssuerClient, clock: Callable[[], float]) -> None:
-        self._issuer = issuer
-        self._issuer_client = issuer_client
-        self._clock = clock
-        self._answers: TTLCache[bytes, Mapping[str, object]] = TTLCache(MAX_RESPONSES, _BELIEVED, clock)
-
-    async def claims(self, token: str, audience: frozenset[str]) -> Mapping[str, Any]:
-        """Return the claims of a valid token from the introspection response. Raises `Invalid` and `FetchError`."""
-        key, now = hashlib.sha256(token.encode()).digest(), self._clock()
-        found = self._answers.get(key)
-        if found is None:
-            found = await self._asked(token)
-            # It was true when it was asked for.
-            self._answers.put(key, found, until=now + _BELIEVED)
-        _check(found, self._issuer, audience, now)
-        return found
-
-    async def _asked(self, token: str) -> Mapping[str, object]:
-        issuer = self._issuer
-        answer = await self._issuer_client.ask(
-            "introspection_endpoint",
-            issuer.introspection_url,
-            {"token": token, "token_type_hint": "access_token"},
-            {"authorization": basic(issuer.client_id, issuer.client_secret)},
-        )
-        if answer.status != 200:
-            message = f"introspection at {issuer.issuer} fails (HTTP {answer.status})"
-            raise FetchError(message)
-        found: Mapping[str, object] = answer.document()
-        return found
-
-
 def basic(client_id: str, client_secret: str) -> str:
     """Return the Authorization header of a client (RFC 6749 section 2.3.1: each part is URL-encoded first).
 
@@ -233,31 +140,6 @@ def basic(client_id: str, client_secret: str) -> str:
     """
     pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
     return f"Basic {b64encode(pair.encode()).decode()}"
-
-
-def _check(found: Mapping[str, object], issuer: Issuer, audience: frozenset[str], now: float) -> None:
-    """Raise `Invalid` for a token that is not valid here, also for one without an audience (RFC 8707)."""
-    if found.get("active") is not True:
-        message = "its issuer reports it as inactive"
-        raise Invalid(message)
-    if found.get("iss", issuer.issuer) != issuer.issuer:
-        message = "it was issued by another issuer"
-        raise Invalid(message)
-    said = found.get("aud")
-    named = {one for one in (said if isinstance(said, list) else [said]) if isinstance(one, str)}
-    if not named & audience:
-        message = "it was issued for another resource"
-        raise Invalid(message)
-    for claim, is_past in (("exp", True), ("nbf", False)):
-        at = found.get(claim)
-        if at is None:
-            continue
-        if isinstance(at, bool) or not isinstance(at, int | float):
-            message = "its times are not valid"
-            raise Invalid(message)
-        if now >= at + issuer.leeway if is_past else now < at - issuer.leeway:
-            message = "it has expired" if is_past else "it is not valid yet"
-            raise Invalid(message)
 
 
 _LONGEST: Final = 16 * 1024

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-from pydantic import ValidationError
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
+from truename.gateway.protocol.specification import INTERNAL_ERROR
 from truename.gateway.protocol.tracing import traceparent_now
 from truename.policy.arguments import is_large, json_digest
 from truename.policy.call import CallEvent, OnCall, Outcome
@@ -203,9 +202,7 @@ def _trace(request: Request, params: Mapping[str, Any]) -> str:
 
 
 def _code(error: Exception) -> str:
-    if isinstance(error, MCPError):
-        return str(error.code)
-    return str(INVALID_PARAMS if isinstance(error, ValidationError) else INTERNAL_ERROR)
+    return str(error.code if isinstance(error, MCPError) else INTERNAL_ERROR)
 
 
 Gate = Callable[[CallRecord], Awaitable[None]]

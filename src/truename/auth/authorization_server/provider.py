@@ -18,9 +18,10 @@ from starlette.responses import Response
 
 from truename.auth.authorization_server.html import error_page
 from truename.auth.inbound.issuer_tokens import groups_in, principal_from_claims
+from truename.auth.issuer_keys import IssuerKeys
 from truename.auth.jwt import Invalid, UnknownKey, verify_token
 from truename.auth.network.fetch import FetchError
-from truename.auth.oauth import IssuerClient, IssuerKeys, basic, challenge_of
+from truename.auth.oauth import IssuerClient, basic, challenge_of
 from truename.auth.owned_caches import SecretTTLCache
 from truename.auth.vault import decrypt, encrypt
 from truename.config import Issuer

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.auth.inbound.authentication import Authenticated, AuthenticationFailure
+from truename.auth.inbound.introspection import Introspection
+from truename.auth.issuer_keys import IssuerKeys
 from truename.auth.jwt import Invalid, UnknownKey, claimed_issuer, is_signed, verify_token
 from truename.auth.network.fetch import FetchError
-from truename.auth.oauth import Introspection, IssuerClient, IssuerKeys
+from truename.auth.oauth import IssuerClient
 from truename.cache import TTLCache
 from truename.policy.principal import Principal
 

@@ -82,7 +82,7 @@ class Endpoint:
         return self._spec.profiles
 
     async def answer(self, request: Request) -> Mapping[str, Any]:
-        """Return the result of a request. Raises `MCPError`, and `pydantic.ValidationError` for its parameters."""
+        """Return the result of a request. Raises `MCPError`."""
         span = request_span(request)
         try:
             if request.method == "tools/call":

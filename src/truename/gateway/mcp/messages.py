@@ -7,13 +7,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
 import msgspec
-from pydantic import ValidationError
-from pydantic_core import from_json
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_out, whole
-from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_message, read_out, whole
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -70,7 +68,7 @@ def parse(text: bytes) -> tuple[Kind, Message]:
     if (call := _call_in(text)) is not None:
         return "request", call
     try:
-        content = from_json(text)
+        content = read_message(text)
     except ValueError as problem:
         raise MCPError(PARSE_ERROR, f"Parse error: {problem}") from problem
     kind = kind_of(content)
@@ -192,14 +190,12 @@ def _unwritable(message: Message, problem: Exception) -> bytes:
 async def answer_to(id: RequestId, answering: Awaitable[Mapping[str, Any]]) -> Message:
     """Await the result of a request, and return its response; an exception becomes an error response.
 
-    What is not meant for the client (`MCPError`, or pydantic's `ValidationError` of its parameters) is logged.
+    One that is not meant for the client (`MCPError` is) is logged.
     """
     try:
         return response(id, await answering)
     except MCPError as problem:
         return error(id, problem.code, problem.message, problem.data)
-    except ValidationError:
-        return error(id, INVALID_PARAMS, "Invalid request parameters", "")
     except Exception:
         log.exception("a request failed")
         return error(id, INTERNAL_ERROR, "Internal server error")

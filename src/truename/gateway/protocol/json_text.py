@@ -15,9 +15,23 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RepeatedKeyError", "depth_of", "is_utf8", "members", "one_line", "read_out", "read_strictly", "whole"]
+__all__ = [
+    "RepeatedKeyError",
+    "depth_of",
+    "is_utf8",
+    "members",
+    "one_line",
+    "read_message",
+    "read_out",
+    "read_strictly",
+    "whole",
+]
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+# A number beyond all numbers is infinite, as in Python; alone, msgspec refuses it.
+_MESSAGES: Final = msgspec.json.Decoder(float_hook=float)
+_MOST_LEVELS: Final = 200
+_TOO_DEEP: Final = f"more than {_MOST_LEVELS} levels of objects and lists"
 _BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
 _BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
@@ -74,6 +88,23 @@ def read_out(value: object) -> Any:
         return json.loads(bytes(value))
     except RecursionError as error:
         raise ValueError(str(error)) from error
+
+
+def read_message(text: bytes) -> Any:
+    """Return the JSON value that a client sent, read whole. Raises `ValueError`, also for more than 200 levels.
+
+    >>> read_message(b'{"a": 1e999}'), read_message(b'{"a": 1, "a": 2}')
+    ({'a': inf}, {'a': 2})
+    """
+    try:
+        found = _MESSAGES.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if depth_of(text, _MOST_LEVELS) > _MOST_LEVELS:
+        raise ValueError(_TOO_DEEP)
+    return found
 
 
 class RepeatedKeyError(ValueError):

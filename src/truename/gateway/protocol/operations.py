@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
-
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.specification import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -49,6 +46,4 @@ async def timed(method: str, answer: Awaitable[Answer], tell: OnOperation) -> An
 
 
 def _kind(fault: Exception) -> Any:
-    if isinstance(fault, MCPError):
-        return str(fault.code)
-    return str(INVALID_PARAMS) if isinstance(fault, ValidationError) else type(fault).__qualname__
+    return str(fault.code) if isinstance(fault, MCPError) else type(fault).__qualname__

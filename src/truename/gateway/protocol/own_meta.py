@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
-from pydantic_core import PydanticSerializationError, to_json
+import msgspec
 
 __all__ = ["OWN_PREFIX", "without_own_meta"]
 
 OWN_PREFIX: Final = "dev.truename/"
 _WRITTEN: Final = OWN_PREFIX.encode()
+_encode: Final = msgspec.json.Encoder().encode
 
 Content = TypeVar("Content")
 
@@ -28,8 +29,9 @@ def without_own_meta(content: Content) -> Content:
 def _may_have_any(content: object) -> bool:
     """Look in the written form: that costs a fraction of going through all values, and hardly anything has any."""
     try:
-        return _WRITTEN in to_json(content, inf_nan_mode="constants")
-    except (PydanticSerializationError, ValueError):
+        return _WRITTEN in _encode(content)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        # It has a number or a text that cannot be written.
         return True
 
 

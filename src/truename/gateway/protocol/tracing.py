@@ -28,13 +28,11 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from pydantic import ValidationError
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
 from truename.gateway.protocol.envelopes import content_of
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
@@ -160,8 +158,6 @@ def _asked(method: str, request: Request) -> dict[str, str]:
 
 
 def _code(error: Exception) -> tuple[bool, str]:
-    if isinstance(error, ValidationError):
-        return True, str(INVALID_PARAMS)
     if isinstance(error, MCPError):
         return True, str(error.code)
     return False, str(getattr(error, "kind", type(error).__qualname__))

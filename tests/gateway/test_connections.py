@@ -260,7 +260,7 @@ async def test_a_server_that_answers_before_it_is_asked_is_not_waited_for() -> N
             while not opened._has_more:
                 await anyio.sleep(0)
             with pytest.raises(HttpFailure, match="The server answered before it was asked") as failed:
-                await opened.exchange(b"POST / HTTP/1.1\r\n\r\n", None)
+                opened.write(b"POST / HTTP/1.1\r\n\r\n")
         assert not failed.value.was_sent
         await connections.aclose()
 

@@ -18,7 +18,7 @@ from truename.gateway.questions.visits import is_required, required, without_vis
 from truename.gateway.upstream.logs import own_level, with_level
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.known import Before
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["forward"]
 
 
-async def forward(
+def forward(
     request: Request,
     upstream: Upstream,
     method: str,
@@ -38,8 +38,8 @@ async def forward(
     task: tuple[str, str] | None = None,
     repeatable: bool | None = None,
     before: Before | None = None,
-) -> Raw:
-    """Send a request on this client's behalf and return the raw result.
+) -> Awaitable[Raw]:
+    """Send a request on this client's behalf; awaited, it returns the raw result.
 
     ``task`` is the one for whose result it asks: the server's own id, and the one that the client knows.
     ``repeatable`` says whether it may be sent again; None leaves that to the server's entry. ``before`` looks at the
@@ -48,26 +48,7 @@ async def forward(
     Raises `UpstreamError`, `InvalidCall` for what no server could read, and `MCPError` for errors that the server
     itself sends.
     """
-    if (problem := unwritable(params, upstream.settings.max_depth)) is not None:
-        raise InvalidCall(field="params", problem=problem)
-    with upstream.running:
-        await upstream.awake()
-        answer, params = login_answer(params)
-        if answer is not None:
-            await finish_login(request, upstream, answer)
-        sending = _Sending(request, upstream, method, task=task, repeatable=repeatable, before=before)
-        renew_login(request, upstream)
-        try:
-            return await sending.send(params)
-        except UpstreamError as error:
-            if answer is not None:
-                raise
-            # A server that needs a login has run nothing, so the request can be sent again.
-            asked = await log_in(request, upstream, method, params, error)
-        if asked is not None:
-            return asked
-        renew_login(request, upstream)
-        return await sending.send(params)
+    return _Sending(request, upstream, method, task=task, repeatable=repeatable, before=before).forward(params)
 
 
 class _Sending:
@@ -91,6 +72,29 @@ class _Sending:
         self._asker.task, self._asker.repeatable = task, repeatable
         self._target = upstream
         self._is_stateless = False
+
+    async def forward(self, params: Mapping[str, Any]) -> Raw:
+        """Send the request, after a login if the server needs one first."""
+        request, upstream = self._request, self._upstream
+        if (problem := unwritable(params, upstream.settings.max_depth)) is not None:
+            raise InvalidCall(field="params", problem=problem)
+        with upstream.running:
+            await upstream.awake()
+            answer, params = login_answer(params)
+            if answer is not None:
+                await finish_login(request, upstream, answer)
+            renew_login(request, upstream)
+            try:
+                return await self.send(params)
+            except UpstreamError as error:
+                if answer is not None:
+                    raise
+                # A server that needs a login has run nothing, so the request can be sent again.
+                asked = await log_in(request, upstream, self._method, params, error)
+            if asked is not None:
+                return asked
+            renew_login(request, upstream)
+            return await self.send(params)
 
     async def send(self, params: Mapping[str, Any]) -> Raw:
         """Send the request, and as long as its server asks something of a client with a session, send it again."""

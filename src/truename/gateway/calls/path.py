@@ -112,7 +112,12 @@ class CallPath:
             if result is None:
                 resolved = await self._resolve(call)
                 resolved = await self._decide(resolved)
-                result = await self._approve_and_forward(resolved)
+                guard = DefinitionGuard(self._registry, resolved, partial(self._view_now, request))
+                approval = await self._approve(resolved, guard)
+                if isinstance(approval, Approval):
+                    result = await self._forward(resolved, approval, guard)
+                else:
+                    result = approval
         except ResolutionError as error:
             result = self._wrong_name(call, noted(error))
         except UpstreamError as error:
@@ -223,54 +228,60 @@ class CallPath:
         )
         return call if judged is None else msgspec.structs.replace(call, judged=judged, decision=decision)
 
-    async def _approve_and_forward(self, call: ResolvedCall) -> Raw:
-        """Return the result of the call, or one that asks somebody to decide on it.
+    async def _approve(self, call: ResolvedCall, guard: DefinitionGuard) -> Approval | Raw:
+        """Return the approval of a call that may be made, or the result that asks somebody to decide on it.
 
-        Raises what approval raises (`ApprovalRequired`, `NotAllowed`, `CallRepeated`), what `forward` raises, and the
-        refusals of the guard of the tool's definition.
+        Raises `ApprovalRequired`, `NotAllowed`, `CallRepeated`, and the refusals of the guard of the tool's definition.
         """
-        registry, request = self._registry, call.request
-        guard = DefinitionGuard(registry, call, partial(self._view_now, request))
-        approving = registry.approving
-        approval = await approving.approve(request, call.judged, call.decision, call.params, still=guard.check_still)
-        if not isinstance(approval, Approval):
-            return approval
-        failed = True
-        try:
-            result = await self._forward(call, approval.params, guard)
-            failed = False
-        finally:
-            await approving.finish(approval, failed=failed)
-        if not approval.is_approved or call.judged is None:
-            return result
-        return approving.passed(call.judged, result)
+        approve = self._registry.approving.approve
+        return await approve(call.request, call.judged, call.decision, call.params, still=guard.check_still)
 
-    async def _forward(self, call: ResolvedCall, params: Mapping[str, Any], guard: DefinitionGuard) -> Raw:
-        """Send the call to its server, and return the result after what is done with every outcome."""
+    async def _forward(self, call: ResolvedCall, approval: Approval, guard: DefinitionGuard) -> Raw:
+        """Send the call to its server, and return the result after what is done with every outcome.
+
+        Raises what `forward` raises, and the refusals of the guard of the tool's definition.
+        """
         registry, upstream = self._registry, call.upstream
-        access, screening = registry.access, registry.vetting.answers
-        await registry.call_records.admit()
-        sent = self._tasks.asked(call.request, upstream, self._versions.without({**params, "name": call.own_name}))
         outcome: Raw | Exception
+        has_failed = True
         try:
-            outcome = await forward(
-                call.request, upstream, "tools/call", sent, repeatable=call.tool.repeatable, before=guard.check
-            )
-            outcome = self._tasks.begun(call.request, upstream, sent, outcome)
-        except (MCPError, TruenameError) as error:
-            outcome = error
-        except BaseException as error:
-            access.recording.write(call.judged, call.view, sent, error)
-            raise
-        outcome = call.shown.texts.outcome(upstream.key, sent, outcome)
-        access.recording.write(call.judged, call.view, sent, outcome)
+            await registry.call_records.admit()
+            own = self._versions.without({**approval.params, "name": call.own_name})
+            sent = self._tasks.asked(call.request, upstream, own)
+            try:
+                outcome = await forward(
+                    call.request, upstream, "tools/call", sent, repeatable=call.tool.repeatable, before=guard.check
+                )
+                outcome = self._tasks.begun(call.request, upstream, sent, outcome)
+            except (MCPError, TruenameError) as error:
+                outcome = error
+            except BaseException as error:
+                registry.access.recording.write(call.judged, call.view, sent, error)
+                raise
+            outcome = await self._treated(call, sent, outcome)
+            has_failed = isinstance(outcome, Exception)
+        finally:
+            await registry.approving.finish(approval, failed=has_failed)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if not approval.is_approved or call.judged is None:
+            return outcome
+        return registry.approving.passed(call.judged, outcome)
+
+    async def _treated(self, call: ResolvedCall, sent: Mapping[str, Any], outcome: Raw | Exception) -> Raw | Exception:
+        """Return an outcome after what is done with each: its texts, the recording, the screening.
+
+        Raises `UpstreamError` for a result that is withheld.
+        """
+        registry, server = self._registry, call.upstream.key
+        screening = registry.vetting.answers
+        outcome = call.shown.texts.outcome(server, sent, outcome)
+        registry.access.recording.write(call.judged, call.view, sent, outcome)
         if screening.is_on:
             if not isinstance(outcome, Exception):
                 # The client gets what was screened, not other bytes that decode to it.
                 outcome = whole(outcome)
-            await screening.look(upstream.key, outcome)
-        if isinstance(outcome, Exception):
-            raise outcome
+            await screening.look(server, outcome)
         return outcome
 
     def _meaning(self, call: CallContext, name: str) -> Resolution:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.tracing import RequestSpan
     from truename.gateway.registry import Registry
     from truename.gateway.views.view import Asked, View, ViewSpec
     from truename.policy import Context
@@ -81,22 +82,16 @@ class Endpoint:
         """The profiles by which is seen here; None is everything."""
         return self._spec.profiles
 
-    async def answer(self, request: Request) -> Mapping[str, Any]:
-        """Return the result of a request. Raises `MCPError`."""
+    def answer(self, request: Request) -> Awaitable[Mapping[str, Any]]:
+        """Return the result of a request, to be awaited at once. Raises `MCPError`."""
         span = request_span(request)
-        try:
-            if request.method == "tools/call":
-                return await self._calls.answer(request)
-            timer = self._registry.call_records.timer
-            answering = self._admitted(request)
-            return await (answering if timer is None else timed(request.method, answering, timer))
-        except Exception as error:
-            if span is not None:
-                span.failed(error)
-            raise
-        finally:
-            if span is not None:
-                span.end()
+        answering: Awaitable[Mapping[str, Any]]
+        if request.method == "tools/call":
+            answering = self._calls.answer(request)
+        else:
+            answering, timer = self._admitted(request), self._registry.call_records.timer
+            answering = answering if timer is None else timed(request.method, answering, timer)
+        return answering if span is None else _within(span, answering)
 
     async def _admitted(self, request: Request) -> Mapping[str, Any]:
         """Answer any request but a call of a tool."""
@@ -227,6 +222,16 @@ class Endpoint:
     def close(self) -> None:
         """End the open subscriptions with the graceful last word that the protocol has for it."""
         self.audience.close()
+
+
+async def _within(span: RequestSpan, answering: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    try:
+        return await answering
+    except Exception as error:
+        span.failed(error)
+        raise
+    finally:
+        span.end()
 
 
 async def _pong(_: Request) -> dict[str, Any]:

@@ -54,6 +54,7 @@ _CONTEXT: Final = CONTEXT_HEADER.encode()
 _SPARE: Final = 64
 _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
+_LATER: Final = {"retry-after": "1"}
 _YOUNG: Final = 10_000
 
 
@@ -133,7 +134,7 @@ class HttpApp:
             if isinstance(admission, Authenticated) and not self._limits.identified(
                 connection, whose(admission.principal)
             ):
-                admission = JSONResponse({"error": _TOO_MANY}, 503, {"retry-after": "1"})
+                admission = JSONResponse({"error": _TOO_MANY}, 503, _LATER)
             if not isinstance(admission, Authenticated):
                 await admission(scope, receive, send)
                 return
@@ -161,11 +162,19 @@ class HttpApp:
         registry = self._gateway.registry
         with Answering(scope, registry.drain_tracker, registry.settings.server_name):
             leads_here = partial(self._leads, admission.principal, path, endpoint) if is_stream(scope) else None
-            if admission.is_lasting and leads_here is None:
-                await self._endpoints.serve(endpoint, scope, receive, send)
+            who, size = whose(admission.principal), self._endpoints.size_of(scope)
+            http = self._endpoints.begin(endpoint, who, size)
+            if isinstance(http, str):
+                await JSONResponse({"error": http}, 503, _LATER)(scope, receive, send)
                 return
-            with self._authentication.holding(admission, send, leads_here) as held:
-                await self._endpoints.serve(endpoint, scope, receive, held.send)
+            try:
+                if admission.is_lasting and leads_here is None:
+                    await http.handle(admission.principal, scope, receive, send)
+                    return
+                with self._authentication.holding(admission, send, leads_here) as held:
+                    await http.handle(admission.principal, scope, receive, held.send)
+            finally:
+                self._endpoints.end(endpoint, who, size)
         if held.cancellation.has_ended_block:
             await self._authentication.end(held, scope, receive, send)
 

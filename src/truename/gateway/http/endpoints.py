@@ -6,31 +6,28 @@ from collections import Counter, OrderedDict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from starlette.responses import JSONResponse
 
 from truename.gateway.downstream.addressing import address_of
 from truename.gateway.http.replay import Bounds, Replay
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
 from truename.gateway.http.streamable import StreamableHttp
-from truename.gateway.protocol.callers import PRINCIPAL_KEY, headers_of
-from truename.gateway.quota import Quota, share_of, whose
+from truename.gateway.protocol.callers import headers_of
+from truename.gateway.quota import Quota, share_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Scope
 
     from truename.gateway.downstream.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
 __all__ = ["ServedEndpoints"]
 
-_LATER: Final = {"retry-after": "1"}
 _TOO_MANY: Final = (
     "Too many views are in use, in total or by you (principal_share). Try again later, or raise max_views."
 )
@@ -99,26 +96,32 @@ class ServedEndpoints:
         for sessions in self:
             sessions.note_use()
 
-    async def serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or say that there is no room for it."""
-        principal = scope["state"][PRINCIPAL_KEY]
-        who, size = whose(principal), _size(scope, self._settings.max_body)
+    def begin(self, endpoint: Endpoint, who: str | None, size: int) -> StreamableHttp | str:
+        """Return what answers a request of so many bytes, which is counted until `end`; or why there is no room."""
         if not self._incoming.take(who, size):
-            await _refuse(_TOO_MUCH, scope, receive, send)
-            return
+            return _TOO_MUCH
         # Counted before anything is waited for: what is counted makes room for no other.
         self._busy[endpoint] += 1
-        try:
-            http = self._of(endpoint, who)
-            if http is None:
-                await _refuse(_TOO_MANY, scope, receive, send)
-            else:
-                await http.handle(principal, scope, receive, send)
-        finally:
-            self._incoming.give_back(who, size)
-            self._busy[endpoint] -= 1
-            if not self._busy[endpoint]:
-                del self._busy[endpoint]
+        http = self._of(endpoint, who)
+        if http is None:
+            self.end(endpoint, who, size)
+            return _TOO_MANY
+        return http
+
+    def end(self, endpoint: Endpoint, who: str | None, size: int) -> None:
+        """Note that a request was answered."""
+        self._incoming.give_back(who, size)
+        self._busy[endpoint] -= 1
+        if not self._busy[endpoint]:
+            del self._busy[endpoint]
+
+    def size_of(self, scope: Scope) -> int:
+        """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
+        headers, most = headers_of(scope), self._settings.max_body
+        said = headers.get(b"content-length")
+        if said is not None and said.isdigit():
+            return min(int(said[:20]), most)
+        return most if b"transfer-encoding" in headers else 0
 
     def _of(self, endpoint: Endpoint, who: str | None) -> StreamableHttp | None:
         if endpoint not in self._running and self._has_room(who):
@@ -167,16 +170,3 @@ class ServedEndpoints:
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
         return not self._busy[endpoint] and not running.http.sessions.open_sessions
-
-
-def _size(scope: Scope, most: int) -> int:
-    """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
-    headers = headers_of(scope)
-    said = headers.get(b"content-length")
-    if said is not None and said.isdigit():
-        return min(int(said[:20]), most)
-    return most if b"transfer-encoding" in headers else 0
-
-
-async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:
-    await JSONResponse({"error": text}, HTTPStatus.SERVICE_UNAVAILABLE, _LATER)(scope, receive, send)

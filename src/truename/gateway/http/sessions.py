@@ -30,7 +30,7 @@ from truename.gateway.http.response_stream import (
 )
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import IN_USE, answer_to, encode, error, is_id
+from truename.gateway.mcp.messages import IN_USE, encode, error, failed, is_id, response
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.callers import header_of
 from truename.gateway.protocol.specification import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
@@ -441,7 +441,10 @@ class Sessions:
         try:
             with Cancellation() as cancellation:
                 session.running[id] = cancellation
-                answer = await answer_to(id, self._answer(request))
+                try:
+                    answer = response(id, await self._answer(request))
+                except Exception as problem:  # noqa: BLE001 - any failure is this request's alone
+                    answer = failed(id, problem)
             if cancellation.has_ended_block:
                 code, text = (
                     (CONNECTION_CLOSED, "Connection closed")

@@ -15,7 +15,7 @@ from truename.gateway.cancellation import Cancellation
 from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
 from truename.gateway.http.sessions import accepts
 from truename.gateway.mcp.connection import Channel, ClientConnection
-from truename.gateway.mcp.messages import answer_to, encode, error, parse
+from truename.gateway.mcp.messages import encode, error, failed, parse, response
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.mcp.stateless import envelope_of, unsupported_version
 from truename.gateway.protocol.callers import headers_of
@@ -103,7 +103,8 @@ class StreamableHttp:
         if method == "POST" and not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
             await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
         elif version is not None and version not in HANDSHAKE_VERSIONS:
-            await self._stateless(version, body, scope, receive, send)
+            if (stateless := await self._stateless(version, body, scope, send)) is not None:
+                await self._exchange(*stateless, receive, send)
         elif method == "POST":
             await self._posted(principal, body, scope, send)
         elif method == "GET":
@@ -144,27 +145,28 @@ class StreamableHttp:
             return
         await self.sessions.post(principal, kind, message, HTTPConnection(scope), send)
 
-    async def _stateless(self, version: str, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of 2026-07-28, which needs no session."""
-        has_json, has_events = accepts(scope)
+    async def _stateless(
+        self, version: str, body: bytes, scope: Scope, send: Send
+    ) -> tuple[RequestEnvelope, dict[str, Any], HTTPConnection] | None:
+        """Return a request of 2026-07-28, which needs no session; None for anything else, which is answered."""
         if scope["method"] != "POST":
             await send_nothing(send, HTTPStatus.METHOD_NOT_ALLOWED, [_ALLOWED])
-        elif not (has_json and has_events):
+            return None
+        if not all(accepts(scope)):
             await send_nothing(send, HTTPStatus.NOT_ACCEPTABLE, [])
-        else:
-            message = await _one_message(body, send)
-            if message is None:
-                return
-            if "id" not in message:
-                await _acknowledge(version, send)
-                return
-            http = HTTPConnection(scope)
-            try:
-                envelope = self._envelope(message, http)
-            except MCPError as problem:
-                await _reject(problem, message["id"], send)
-                return
-            await self._exchange(envelope, message, http, receive, send)
+            return None
+        message = await _one_message(body, send)
+        if message is None:
+            return None
+        if "id" not in message:
+            await _acknowledge(version, send)
+            return None
+        http = HTTPConnection(scope)
+        try:
+            return self._envelope(message, http), message, http
+        except MCPError as problem:
+            await _reject(problem, message["id"], send)
+            return None
 
     def _envelope(self, message: dict[str, Any], http: HTTPConnection) -> RequestEnvelope:
         """Return what a request says of itself. Raises `MCPError`, also where its headers contradict its body."""
@@ -191,7 +193,10 @@ class StreamableHttp:
         try:
             with Cancellation() as cancellation:
                 async with _Disconnecting(http.scope, receive, cancellation):
-                    answer = await answer_to(id, self._answer(request))
+                    try:
+                        answer = response(id, await self._answer(request))
+                    except Exception as problem:  # noqa: BLE001 - any failure is this request's alone
+                        answer = failed(id, problem)
                     channel.close()
                     status = _STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
                     await stream.answer(answer, status)

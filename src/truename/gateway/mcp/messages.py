@@ -14,15 +14,15 @@ from truename.gateway.protocol.json_text import is_utf8, members, one_line, read
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Mapping
 
     from truename.gateway.mcp.requests import RequestId
 
 __all__ = [
     "IN_USE",
-    "answer_to",
     "encode",
     "error",
+    "failed",
     "is_answer",
     "is_error",
     "is_id",
@@ -187,15 +187,9 @@ def _unwritable(message: Message, problem: Exception) -> bytes:
         return _ENCODER.encode(error(None, INTERNAL_ERROR, _UNWRITABLE))
 
 
-async def answer_to(id: RequestId, answering: Awaitable[Mapping[str, Any]]) -> Message:
-    """Await the result of a request, and return its response; an exception becomes an error response.
-
-    One that is not meant for the client (`MCPError` is) is logged.
-    """
-    try:
-        return response(id, await answering)
-    except MCPError as problem:
+def failed(id: RequestId, problem: Exception) -> Message:
+    """Build the response to a request that raised this; what is not meant for the client (`MCPError` is) is logged."""
+    if isinstance(problem, MCPError):
         return error(id, problem.code, problem.message, problem.data)
-    except Exception:
-        log.exception("a request failed")
-        return error(id, INTERNAL_ERROR, "Internal server error")
+    log.error("a request failed", exc_info=problem)
+    return error(id, INTERNAL_ERROR, "Internal server error")

@@ -9,7 +9,7 @@ import anyio
 
 from truename.gateway.cancellation import Cancellation
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import answer_to, error, is_id, kind_of
+from truename.gateway.mcp.messages import error, failed, is_id, kind_of, response
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.mcp.stateless import envelope_of
 from truename.gateway.protocol.errors import MCPError
@@ -113,7 +113,9 @@ class _PipeClient:
         )
         request = Request(message["method"], params, message["id"], connection, channel)
         try:
-            return await answer_to(request.id, self._answer(request))
+            return response(request.id, await self._answer(request))
+        except Exception as problem:  # noqa: BLE001 - any failure is this request's alone
+            return failed(request.id, problem)
         finally:
             channel.close()
             if connection is not self.session:

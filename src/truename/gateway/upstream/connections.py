@@ -161,7 +161,9 @@ class Connections:
             request = b"%b %b HTTP/1.1\r\n%b\r\n" % (verb, target, fields)
         connection = self._free(origin) or await self._opened(origin, connect)
         try:
-            await connection.exchange(request, read)
+            connection.write(request)
+            while not connection.has_head:
+                await connection.more(read, "Server disconnected without sending a response.")
         except BaseException:
             self._forget(connection)
             raise
@@ -260,7 +262,7 @@ class _Connection(asyncio.Protocol):
         # Bytes that came since the parser last gave a head or a part of a body.
         self._unparsed = 0
         self._has_parsed = False
-        self._has_head = self._is_whole = False
+        self.has_head = self._is_whole = False
         self._is_framed = self._is_kept = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -305,7 +307,7 @@ class _Connection(asyncio.Protocol):
         self.reason += status
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._has_head or self._has_more:
+        if self.has_head or self._has_more:
             # A trailer: what it says is not part of the response's head (RFC 9110, section 6.5.1).
             return
         name = name.lower()
@@ -320,7 +322,7 @@ class _Connection(asyncio.Protocol):
             # What comes before the response says nothing of it.
             self.headers, self.first, self.reason = [], {}, b""
             return
-        self.status, self._has_head, self._has_parsed = status, True, True
+        self.status, self.has_head, self._has_parsed = status, True, True
         self._is_framed = b"content-length" in self.first or b"transfer-encoding" in self.first
         self._is_kept = self._parser.should_keep_alive()
 
@@ -331,12 +333,12 @@ class _Connection(asyncio.Protocol):
             self._unread += len(body)
 
     def on_message_complete(self) -> None:
-        if self._has_head:
+        if self.has_head:
             self._is_whole = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended = True
-        if self._has_head and not self._is_framed:
+        if self.has_head and not self._is_framed:
             # Such a body lasts until the connection ends.
             self._is_whole = True
         elif exc is not None:
@@ -362,16 +364,14 @@ class _Connection(asyncio.Protocol):
             self._has_ended or self._has_more or self.is_stale or (self._poll is not None and self._poll.poll(0))
         )
 
-    async def exchange(self, request: bytes, limit: float | None) -> None:
-        """Send a request and wait for the head of its response. Raises `HttpFailure`."""
+    def write(self, request: bytes) -> None:
+        """Send a request. Raises `HttpFailure`."""
         if self._has_more:
             raise HttpFailure("RemoteProtocolError", "The server answered before it was asked.", was_sent=False)
         self._begin()
         self._is_busy = True
         # Not waited for: what a server does not take, it can refuse meanwhile.
         self._transport.write(request)
-        while not self._has_head:
-            await self._more(limit, "Server disconnected without sending a response.")
 
     def whole(self) -> bytes | None:
         """Return what is left of the response's body, None if it has not come whole yet."""
@@ -385,13 +385,13 @@ class _Connection(asyncio.Protocol):
         while not self._chunks:
             if self._is_whole:
                 return None
-            await self._more(limit, "Server disconnected in the middle of its response.")
+            await self.more(limit, "Server disconnected in the middle of its response.")
         chunk = self._chunks.popleft()
         self._unread -= len(chunk)
         return chunk
 
-    async def _more(self, limit: float | None, ended: str) -> None:
-        """Wait until more of the response has come."""
+    async def more(self, limit: float | None, ended: str) -> None:
+        """Wait until more of the response has come. Raises `HttpFailure`, with the text ``ended`` if none will."""
         if self._failure is not None:
             raise _named(self._failure)
         if self._has_ended:

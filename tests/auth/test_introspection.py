@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from truename.auth import oauth
+from truename.auth.inbound import introspection
 from truename.auth.inbound.introspection import Introspection
 from truename.auth.jwt import Invalid
 from truename.auth.network.addresses import NetworkZone
@@ -157,7 +157,7 @@ async def test_what_is_believed_is_judged_by_each_time_and_audience() -> None:
 
 
 async def test_of_answers_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "MAX_RESPONSES", 2)
+    monkeypatch.setattr(introspection, "MAX_RESPONSES", 2)
     net = Net()
     asked = net.introspection()
     for token in ("a", "b", "c", "c", "b", "a"):
@@ -167,7 +167,7 @@ async def test_of_answers_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_an_answer_that_was_asked_for_again_is_a_late_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "MAX_RESPONSES", 2)
+    monkeypatch.setattr(introspection, "MAX_RESPONSES", 2)
     net = Net()
     asked = net.introspection()
     for token, seconds in (("a", 0), ("b", 10), ("a", 30), ("c", 30), ("a", 31)):

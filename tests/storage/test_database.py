@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -359,3 +360,13 @@ def test_each_connection_hears_once_of_all_that_others_wrote(steps: list[tuple[s
         assert [file.has_news() for file in files] == has_news
         for file in (*files, other_owner):
             file.close()
+
+
+def test_those_who_open_a_database_while_it_is_made_find_it_empty_or_whole(tmp_path: Path) -> None:
+    def opened(path: Path) -> None:
+        with closing(Database(path, SCHEMA)) as file:
+            assert words(file) == []
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(100):
+            list(threads.map(opened, [tmp_path / str(number)] * 16))

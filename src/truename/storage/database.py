@@ -230,8 +230,9 @@ class Database:
 
     def _prepare(self, data: sqlite3.Connection, *, is_writable: bool) -> None:
         """Check the file, and bring this owner's tables to the present version."""
-        (application,) = data.execute("PRAGMA application_id").fetchone()
+        # In this order: whoever makes the tables meanwhile sets the application's id in the same transaction.
         (tables,) = data.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (application,) = data.execute("PRAGMA application_id").fetchone()
         if application != _APPLICATION and tables:
             self.refuse("it is not a state database of Truename")
         (pages,), (size,) = (data.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))

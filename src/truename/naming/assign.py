@@ -20,7 +20,7 @@ from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalNa
 from truename.identity import ToolId, ToolRef, decode, digest_of, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.naming.candidates import NameCandidate, NameGenerator
@@ -89,23 +89,42 @@ class HeldNames(Protocol):
 class Assignment:
     """One assignment of names to the tools of a catalogue; `run` returns the names or raises all errors at once."""
 
-    def __init__(self, generator: NameGenerator, memory: HeldNames | None) -> None:
+    def __init__(
+        self, generator: NameGenerator, memory: HeldNames | None, known: Mapping[ToolId, AssignedName] | None = None
+    ) -> None:
+        """Create the assignment; ``known`` are the names that tools have already, all of which the memory holds."""
         self._generator = generator
         self._memory = memory
         self._taken: dict[str, ToolId] = {}
-        self._names: dict[ToolId, AssignedName] = {}
+        self._names: dict[ToolId, AssignedName] = dict(known or {})
         self._errors: list[TruenameError] = []
         self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
     def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
         """Assign a name to every tool. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool`, `NoLegalName`."""
         catalog = self._generator.catalog
+        self._assign(catalog.keys(), fixed, held)
+        return {id: self._names[id] for id in catalog}
+
+    def run_for(
+        self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]
+    ) -> dict[ToolId, AssignedName]:
+        """Assign a name to each of these tools, where all others of the catalogue have theirs; raises as `run` does.
+
+        `run` gives the same names, since it gives held names first.
+        """
+        self._assign(ids, fixed, {id: name for id in ids if (name := held.get(id)) is not None})
+        return {id: self._names[id] for id in ids}
+
+    def _assign(self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> None:
+        catalog = self._generator.catalog
         for id in sorted(fixed):
-            self._fix(catalog, id, fixed[id])
+            if id not in self._names:
+                self._fix(catalog, id, fixed[id])
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
-        candidates = {id: self._generator.candidates(tool) for id, tool in catalog.items() if id not in self._names}
+        candidates = {id: self._generator.candidates(catalog[id]) for id in ids if id not in self._names}
         if self._generator.style.spelling == "canonical":
             self._identify(candidates)
         elif self._generator.style.on_clash == "error":
@@ -115,7 +134,6 @@ class Assignment:
         if self._errors:
             message = f"{len(self._errors)} tools cannot be named"
             raise ExceptionGroup(message, self._errors)
-        return {id: self._names[id] for id in catalog}
 
     def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
         if id not in catalog:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from copy import copy
 from functools import cached_property
 from itertools import accumulate, count
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,6 +25,7 @@ from truename.naming.words import (
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from truename.catalog import Catalog, Tool
     from truename.dialects import Dialect
@@ -124,6 +126,11 @@ class ServerParts:
 
     def __getitem__(self, server: Hashable) -> ServerPart:
         return self._parts[server]
+
+    @property
+    def servers(self) -> AbstractSet[Hashable]:
+        """The servers."""
+        return self._keys.keys()
 
     def shorter(self, server: Hashable) -> Iterator[Words]:
         """Yield shorter forms of a server's part; forms with a word that no other server has come first.
@@ -264,7 +271,6 @@ class NameGenerator:
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
         self._single_hyphens = dialect.words == "single-hyphens"
-        self._aliases = usable_aliases(catalog.aliases, {id.integration for id in catalog})
         self._parts: dict[tuple[str, str], tuple[ServerPart, ...]] = {}
         self._distinguishing_of: dict[str, Mapping[tuple[str, ...], frozenset[str]]] = {}
         self._illegal: re.Pattern[str] | None = None
@@ -334,6 +340,23 @@ class NameGenerator:
 
     def _hyphenated(self, text: str) -> str:
         return _HYPHENS.sub("-", text) if self._single_hyphens else text
+
+    def over(self, catalog: Catalog) -> NameGenerator:
+        """Return the generator for a changed catalogue; what is known of its servers is kept if they are the same."""
+        other: NameGenerator = copy(self)
+        known = self.__dict__.get("_servers")
+        for made in ("_servers", "_aliases"):
+            other.__dict__.pop(made, None)
+        other.catalog = catalog
+        other._parts, other._distinguishing_of = {}, {}
+        if known is not None and catalog.aliases == self.catalog.aliases and known.servers == _servers_in(catalog):
+            other.__dict__["_servers"] = known
+            other._parts = self._parts
+        return other
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, str]:
+        return usable_aliases(self.catalog.aliases, {integration for _, integration in _servers_in(self.catalog)})
 
     @cached_property
     def _servers(self) -> ServerParts:
@@ -519,16 +542,9 @@ class NameGenerator:
         """Return the words that distinguish a tool from its siblings; articles do not count."""
         if server_id not in self._distinguishing_of:
             self._distinguishing_of[server_id] = distinguishing_words(
-                without_fillers(self._split(tool), _VERSIONS) for tool in self._siblings[server_id]
+                without_fillers(self._split(tool), _VERSIONS) for tool in self.catalog.of_server(server_id)
             )
         return self._distinguishing_of[server_id].get(without_fillers(own, _VERSIONS), frozenset())
-
-    @cached_property
-    def _siblings(self) -> Mapping[str, list[Tool]]:
-        servers: dict[str, list[Tool]] = {}
-        for tool in self.catalog.values():
-            servers.setdefault(tool.origin.server_id, []).append(tool)
-        return servers
 
 
 def _dropped_variants(own: tuple[str, ...], room: int, keep: frozenset[str]) -> Iterator[tuple[str, ...]]:
@@ -537,6 +553,10 @@ def _dropped_variants(own: tuple[str, ...], room: int, keep: frozenset[str]) -> 
         kept = keep if further is None else keep | {further.lower()}
         if (dropped := drop_words(own, room, kept)) is not None:
             yield dropped
+
+
+def _servers_in(catalog: Catalog) -> set[tuple[str, str]]:
+    return {(tool.origin.server_id, id.integration) for id, tool in catalog.items()}
 
 
 def _server_of(tool: Tool) -> tuple[str, str]:

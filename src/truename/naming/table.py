@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
     from truename.dialects import Dialect
     from truename.ledger import Ledger, Standing
     from truename.naming.assign import AssignedName
+    from truename.naming.candidates import NameGenerator
     from truename.naming.style import Style
 
-__all__ = ["Explanation", "NameTable", "Resolution", "WireName", "folded", "plain_spellings"]
+__all__ = ["Explanation", "NameTable", "Resolution", "WireName", "folded", "plain_spellings", "server_forms"]
 
 Family = tuple[str, str | None, str]
 # Nearly all texts have one tool; a set for each of them would take most of the memory.
@@ -224,7 +227,7 @@ def _all_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
         rest = named.held[len(named.prefix) :]
         if named.number is not None:
             rest = rest.removesuffix(f"_{named.number}")
-        for part in _server_parts(id, server, None):
+        for part in server_forms(id, server, None):
             yield f"{part}_{rest}"
 
 
@@ -244,7 +247,7 @@ def server_spellings(name: str, id: ToolId, server: str, alias: str | None) -> I
     yield f"{server}:{name}"
     adapted = _ID_SYNTAX.sub("_", name)
     own = dict.fromkeys((adapted, *_in_words(adapted)))
-    for part in _server_parts(id, server, alias):
+    for part in server_forms(id, server, alias):
         for tool in own:
             yield f"{part}_{tool}"
             yield f"mcp_{part}__{tool}"
@@ -256,7 +259,7 @@ def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
     words = snake(named.name)
     yield named.id.tool
     yield words
-    for part in _server_parts(named.id, named.server, alias):
+    for part in server_forms(named.id, named.server, alias):
         yield f"{part}_{words}"
         yield f"mcp_{part}_{words}"
         yield f"{part}_{named.id.tool}"
@@ -273,7 +276,7 @@ def _in_words(name: str) -> tuple[str, ...]:
     return tuple(text for text in (snake(name), name.replace(".", "_")) if text) if name.isascii() else ()
 
 
-def _server_parts(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
+def server_forms(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
     """Yield the forms of a server in names; the label itself only if it is not the integration in other case."""
     parts = (id.integration, snake(server), server if server.lower() != id.integration else "", alias or "")
     yield from (part for part in dict.fromkeys(parts) if part)
@@ -375,6 +378,13 @@ class Explanation:
         return f"{self.name} is {self.id} ({self.rung}: {self.reason}{why})"
 
 
+_TRAIL: Final = ("table: found",)
+
+
+def _found(id: ToolId) -> Resolution:
+    return Resolution(id, "table", _TRAIL)
+
+
 class NameTable(Mapping[ToolId, WireName]):
     """A total, one-to-one map ``ToolId -> wire name``, compiled once; an id can also be looked up by its text.
 
@@ -384,26 +394,63 @@ class NameTable(Mapping[ToolId, WireName]):
     def __init__(
         self,
         *,
-        catalog: Catalog,
-        dialect: Dialect,
-        style: Style,
+        generator: NameGenerator,
         assigned: dict[ToolId, AssignedName],
         ledger: Ledger | None,
-        server_name: str,
+        catalog: Catalog | None = None,
         whole: NameTable | None = None,
+        made_from: object = None,
     ) -> None:
+        """Create the table of a generator's catalogue, or of a part of it; ``made_from`` is for `reproject`."""
         self._whole = whole
-        self.catalog = catalog
-        self.dialect = dialect
-        self.style = style
-        self.server_name = server_name
+        self.generator = generator
+        self.made_from = made_from
+        self.catalog = generator.catalog if catalog is None else catalog
+        self.dialect: Dialect = generator.dialect
+        self.style: Style = generator.style
+        self.server_name = server_name = generator.server_name
         former = () if ledger is None else ledger.server_names
         self.server_names = tuple(dict.fromkeys((server_name, *former)))
         self.ledger = ledger
         self._assigned = assigned
+        self._order = list(assigned)
         self._wires = {id: WireName(a.name) for id, a in assigned.items()}
         self._by_text = {str(id): id for id in assigned}
-        self.exact = {a.name: Resolution(id, "table", ("table: found",)) for id, a in assigned.items()}
+        self.exact = {a.name: _found(id) for id, a in assigned.items()}
+
+    def changed(
+        self, generator: NameGenerator, gone: Collection[ToolId], assigned: Mapping[ToolId, AssignedName]
+    ) -> NameTable:
+        """Return the table of a changed catalogue: without some tools, and with names of others, in pinned order.
+
+        It costs what changed, and a copy of the indexes. Only for tables with a ledger, which knows the order.
+        """
+        other: NameTable = copy(self)
+        for index in ("canonical", "spellings", "broken", "suggester"):
+            other.__dict__.pop(index, None)
+        other.generator, other.catalog = generator, generator.catalog
+        other._assigned, other._wires = self._assigned.copy(), self._wires.copy()
+        other._by_text, other.exact, other._order = self._by_text.copy(), self.exact.copy(), self._order.copy()
+        for at in sorted((self.position(id) for id in gone), reverse=True):
+            id = other._order.pop(at)
+            del other._wires[id], other._by_text[str(id)], other.exact[other._assigned.pop(id).name]
+        for id, one in assigned.items():
+            if id not in other._wires:
+                other._order.insert(bisect_right(other._order, other._place(id), key=other._place), id)
+            else:
+                del other.exact[other._wires[id]]
+            other._assigned[id], other._wires[id], other._by_text[str(id)] = one, WireName(one.name), id
+            other.exact[one.name] = _found(id)
+        return other
+
+    def position(self, id: ToolId) -> int:
+        """Return where a tool of this table stands in its list. Raises `ValueError` for another one."""
+        first = bisect_left(self._order, self._place(id), key=self._place)
+        return self._order.index(id, first)
+
+    def _place(self, id: ToolId) -> tuple[int, int]:
+        assert self.ledger is not None  # noqa: S101 - asked of tables with a ledger only
+        return self.ledger.place(id)
 
     @property
     def whole(self) -> NameTable:
@@ -418,12 +465,10 @@ class NameTable(Mapping[ToolId, WireName]):
         """
         assigned = {id: a for id, a in self._assigned.items() if id in ids}
         return NameTable(
-            catalog=Catalog((self.catalog[id] for id in assigned), self.catalog.aliases),
-            dialect=self.dialect,
-            style=self.style,
+            generator=self.generator,
             assigned=assigned,
             ledger=ledger,
-            server_name=self.server_name,
+            catalog=Catalog((self.catalog[id] for id in assigned), self.catalog.aliases),
             whole=self.whole,
         )
 
@@ -431,13 +476,17 @@ class NameTable(Mapping[ToolId, WireName]):
         return self._wires[self._by_text[id] if isinstance(id, str) else id]
 
     def __iter__(self) -> Iterator[ToolId]:
-        return iter(self._wires)
+        return iter(self._order)
 
     def __len__(self) -> int:
         return len(self._wires)
 
     def __repr__(self) -> str:
         return f"<NameTable of {len(self)} tools for {self.dialect.name}, style {self.style.name}>"
+
+    def assignments(self) -> dict[ToolId, AssignedName]:
+        """Return a copy of all names with their parts and reasons."""
+        return self._assigned.copy()
 
     def assigned(self, id: ToolId) -> AssignedName:
         """Return a tool's name with its parts and reason. Raises `KeyError`."""

@@ -15,7 +15,7 @@ from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.identity import ToolId
@@ -57,6 +57,19 @@ class ServerTexts:
             tool = table.catalog[id]
             shown[tool.origin.server].append((tool, name))
         return cls(shown)
+
+    def changed(self, table: NameTable, servers: Collection[str]) -> ServerTexts:
+        """Return the texts under the names of a table that differs in what these servers have."""
+        shown = dict(self._shown)
+        for server in servers:
+            tools = [(tool, str(table[tool.id])) for tool in table.catalog.of_server(server)]
+            if tools:
+                shown[server] = sorted(tools, key=lambda one: table.position(one[0].id))
+            else:
+                shown.pop(server, None)
+        other = ServerTexts(shown)
+        other._mentions.update((key, one) for key, one in self._mentions.items() if key not in servers)
+        return other
 
     def without(self, hidden: frozenset[ToolId]) -> ServerTexts:
         """Return the texts for a reader who must not hear of these tools."""

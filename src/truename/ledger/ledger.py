@@ -148,6 +148,11 @@ class Ledger:
         return self._core.state.current_bindings()
 
     @property
+    def identities(self) -> int:
+        """The number of identities that `origins` has."""
+        return self._core.state.bound
+
+    @property
     def identities_seen(self) -> tuple[object, int, int]:
         """What `bindings` and `origins` were read from; equal as long as they return the same."""
         state = self._core.state

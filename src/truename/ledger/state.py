@@ -425,6 +425,11 @@ class LedgerState:
                     self.begun_scopes.put(True, event.scope)
                 self.begun(event.scope).apply(event)
 
+    @property
+    def bound(self) -> int:
+        """The number of identities."""
+        return self._bound
+
     def counts(self, server: str) -> ServerCounts:
         """Return the numbers of a server's claims, identities and URIs, and its rank."""
         return self.server_counts.get(server) or ServerCounts()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.client_prefixes import strip_affixes
-from truename.naming.table import Resolution, folded
+from truename.naming.spellings import folded
+from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -224,7 +225,7 @@ class _Resolver:
             self.trail.append("canonical: not in exact form (case, 'v' or 'latest')")
             return None
         found = self._identified(ref.complete(), "canonical")
-        if found is None and "@" in text and self.whole.spellings.knows_family(ref):
+        if found is None and "@" in text and self.whole.spellings.family(ref.integration, ref.suite, ref.tool):
             # Only the tool's own server can provide a further version, not another server with a tool of this name.
             raise self._unknown()
         return found
@@ -330,7 +331,7 @@ class _Resolver:
 
     def _version_of(self, ref: ToolRef) -> ToolId:
         """Return the id of a reference: an omitted version is 1, ``latest`` the highest in which this tool exists."""
-        variants = self.names.spellings.families.get((ref.integration, ref.suite, ref.tool), [])
+        variants = [id for id in self.names.spellings.family(ref.integration, ref.suite, ref.tool) if id in self.names]
         integration_version = 1 if ref.integration_version is None else ref.integration_version
         version = 1 if ref.version is None else ref.version
         fitting = [

@@ -15,7 +15,7 @@ from truename.conventions.rules.characters import skeleton
 from truename.conventions.rules.shadowing import CLONED, MOST_COMPARED, NEAR_FROM, NEAR_TO, likeness
 from truename.conventions.rules.texts import mentions, quoted_words, read_texts
 from truename.identity import fold
-from truename.naming.table import server_forms
+from truename.naming.spellings import server_forms
 from truename.naming.words import snake
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.known import KnownServer
 from truename.gateway.views.choice import CANONICAL, UNIVERSAL, view_for
 from truename.gateway.views.view import ViewSpec
-from truename.policy import Context
+from truename.policy import Context, read_policy
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _WORDS = st.sampled_from(
 _TOOLS = st.dictionaries(_NAMES, _WORDS, max_size=5)
 _STEPS = st.lists(st.tuples(st.sampled_from(_SERVERS), _TOOLS | st.none(), _WORDS), min_size=1, max_size=7)
 _SPECS = (UNIVERSAL, CANONICAL, view_for("cursor"), ViewSpec("own", "on-conflict", only="mail"))
+_RULES = {"rules": [{"name": "no", "outcome": "deny", "tools": ["*/send*"], "platforms": ["phone"]}]}
+_CONTEXTS = (Context(), Context(platform="phone"))
 _TRUST = (Trust(), Trust(drift="quarantine", quarantine="pinned"), Trust(first="review"))
 
 
@@ -62,8 +64,9 @@ def _shown(registry: Registry) -> dict[str, Any]:
     }
     for spec in _SPECS:
         view = registry.view(spec)
-        listed = registry.tool_search.listed(registry.access.limited(view, Context()))
-        found[str(spec)] = list(view.table.items()), list(listed.tools), dict(listed.by_name), listed.page(None)
+        limited = [registry.tool_search.listed(registry.access.limited(view, context)) for context in _CONTEXTS]
+        pages = [(list(one.tools), dict(one.by_name), one.page(None)) for one in limited]
+        found[str(spec)] = list(view.table.items()), pages
     return found
 
 
@@ -73,7 +76,8 @@ def test_lists_that_change_in_part_are_shown_as_if_made_from_nothing(
     steps: list[Any], trust: Trust, in_texts: bool
 ) -> None:
     pool = {key: _ListOnly(key) for key in _SERVERS}
-    settings = Settings(state="memory", trust=trust, names_in_texts=in_texts)
+    policy = read_policy(_RULES)
+    settings = Settings(state="memory", trust=trust, names_in_texts=in_texts, policy=policy)
     with PinStore() as pins:
         registry = Registry(cast("dict[str, Upstream]", pool), Ledger.memory(), settings, pins=pins)
         registry.rebuild()

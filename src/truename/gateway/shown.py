@@ -170,7 +170,7 @@ class ShownTools:
         """
         servers = self._changed_servers() if in_part else None
         asked_for = self.access.asked_for[-_MOST_READY:]
-        self.access.forget()
+        self.access.forget(in_part=servers is not None)
         self.tool_search.forget()
         self.profiled.forget()
         if servers is None:
@@ -252,6 +252,7 @@ class ShownTools:
                 self._changed.add(old.spec)
         for old in known:
             self._view_cache.get(old.spec)
+        self.access.forget_but(self.views)
 
     def _again(self, old: View, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> View:
         """Return a view that was made of the catalogue ``then``, in which these tools of these servers changed."""
@@ -281,6 +282,7 @@ class ShownTools:
             rows = described(table, openai, () if spec.dialect in _FLAT else self._flat(table), self._day, texts)
         view = View(spec, table, rows, texts=texts)
         self.tool_search.claim(view)
+        self.access.follow_view(old, view, changed)
         return view
 
     def made_and_listed(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:

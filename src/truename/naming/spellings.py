@@ -1,4 +1,4 @@
-"""Find the tools of a table by any spelling of theirs: names in all styles, with the server in front, as clients show them.
+"""Find the tools of a table by any spelling of theirs: in all styles, with the server in front, as clients show them.
 
 All spellings of a tool together are thirty texts. The index therefore holds only what its names end with, and what
 names of its server look like; a text proposes tools by these, and the spellings of each proposed tool decide. A name is
@@ -8,8 +8,8 @@ never split to find its meaning.
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import ref
 
 from truename.catalog import label_of
 from truename.errors import InvalidToolId
@@ -68,7 +68,8 @@ class SpellingIndex:
     """An index of the spellings of one table's tools, and of the absent tools in its ledger; built at first use."""
 
     def __init__(self, table: NameTable) -> None:
-        self._table = table
+        # The table has the index: together they would be let go of only when garbage is collected.
+        self._of = ref(table)
         self._recorded = -1
         self._absent: frozenset[ToolId] = _NONE
         # By fold: how the tools' own names end, wire names, and wire names that this client shows in an odd way.
@@ -79,6 +80,12 @@ class SpellingIndex:
         # By fold: what may stand in front of a name, with the labels of the servers that it stands for.
         self._heads: dict[str, frozenset[str]] = {}
         self._servers: set[tuple[str, str]] = set()
+
+    @property
+    def _table(self) -> NameTable:
+        table = self._of()
+        assert table is not None  # noqa: S101 - who asks has the table
+        return table
 
     def prepare(self) -> None:
         """Build all indexes now; else the first search builds them (some hundredths of a second for 10,000 tools)."""

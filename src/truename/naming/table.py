@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NewType
+from weakref import ref
 
-from truename.catalog import Catalog, label_of
-from truename.errors import InvalidToolId
-from truename.identity import ToolId, ToolRef, fold
+from truename.catalog import Catalog
+from truename.identity import ToolId, fold
 from truename.naming.spellings import SpellingIndex, plain_spellings, server_spellings
 from truename.naming.suggest import NameSuggester
-from truename.naming.words import snake
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from truename.dialects import Dialect
     from truename.ledger import Ledger, Standing
@@ -36,13 +33,20 @@ WireName = NewType("WireName", str)
 class BrokenNames:
     """An index of names that a clean break removed, in all spellings; rebuilt when the ledger has more of them."""
 
-    __slots__ = ("_broken", "_exact", "_seen", "_table")
+    __slots__ = ("_broken", "_exact", "_of", "_seen")
 
     def __init__(self, table: NameTable) -> None:
-        self._table = table
+        # The table has the index: together they would be let go of only when garbage is collected.
+        self._of = ref(table)
         self._seen = 0
         self._broken: dict[str, Standing] = {}
         self._exact: set[str] = set()
+
+    @property
+    def _table(self) -> NameTable:
+        table = self._of()
+        assert table is not None  # noqa: S101 - who asks has the table
+        return table
 
     def standing(self, text: str) -> Standing | None:
         """Return the record of a text that is a spelling of a broken name and not exactly a present name."""

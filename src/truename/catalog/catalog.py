@@ -155,7 +155,8 @@ class Catalog(Mapping[ToolId, Tool]):
         """
         other: Self = object.__new__(type(self))
         other._tools, other._by_text = self._tools.copy(), self._by_text.copy()
-        other._of_server, other._named = self._of_server.copy(), self._named.copy()
+        # Replaced, where that is needed, when their first entry is.
+        other._of_server, other._named = self._of_server, self._named
         other.aliases, other.notices = self.aliases, ()
         return other, other._take(gone, tools)
 
@@ -187,6 +188,9 @@ class Catalog(Mapping[ToolId, Tool]):
                 tool = replace(tool, origin=known.origin)  # noqa: PLW2901 - the same tool, with what is known of it here
             self._tools[id] = self._by_text[str(id)] = tool
             changed.add(id)
+        if servers:
+            # They may be another catalogue's.
+            self._of_server, self._named = self._of_server.copy(), self._named.copy()
         for server, (new, old) in servers.items():
             self._put(self._of_server, server, new, old)
         for name in added.keys() | removed.keys():

@@ -24,11 +24,11 @@ from truename.naming.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.dialects import Dialect
+    from truename.identity import ToolId
     from truename.naming.style import Style
 
 __all__ = ["NameCandidate", "NameGenerator", "ServerKeyWords", "ServerParts", "key_forms"]
@@ -126,11 +126,6 @@ class ServerParts:
 
     def __getitem__(self, server: Hashable) -> ServerPart:
         return self._parts[server]
-
-    @property
-    def servers(self) -> AbstractSet[Hashable]:
-        """The servers."""
-        return self._keys.keys()
 
     def shorter(self, server: Hashable) -> Iterator[Words]:
         """Yield shorter forms of a server's part; forms with a word that no other server has come first.
@@ -341,22 +336,36 @@ class NameGenerator:
     def _hyphenated(self, text: str) -> str:
         return _HYPHENS.sub("-", text) if self._single_hyphens else text
 
-    def over(self, catalog: Catalog) -> NameGenerator:
-        """Return the generator for a changed catalogue; what is known of its servers is kept if they are the same."""
+    def over(self, catalog: Catalog, changed: Iterable[ToolId]) -> NameGenerator:
+        """Return the generator for a catalogue in which these tools are gone, new or others.
+
+        What is known of its servers is kept if they are the same.
+        """
         other: NameGenerator = copy(self)
         known = self.__dict__.get("_servers")
         for made in ("_servers", "_aliases"):
             other.__dict__.pop(made, None)
         other.catalog = catalog
         other._parts, other._distinguishing_of = {}, {}
-        if known is not None and catalog.aliases == self.catalog.aliases and known.servers == _servers_in(catalog):
+        if known is not None and catalog.aliases == self.catalog.aliases and self._has_same_servers(catalog, changed):
             other.__dict__["_servers"] = known
             other._parts = self._parts
         return other
 
+    def _has_same_servers(self, catalog: Catalog, changed: Iterable[ToolId]) -> bool:
+        """Return whether each server that changed has a tool of each of its integrations, as it had."""
+        before = self.catalog
+        then = {_server_of(before[id]) for id in changed if id in before}
+        now = {_server_of(catalog[id]) for id in changed if id in catalog}
+        return all(
+            any(_server_of(tool) == server for tool in tools.of_server(server[0]))
+            for servers, tools in ((now - then, before), (then - now, catalog))
+            for server in servers
+        )
+
     @cached_property
     def _aliases(self) -> Mapping[str, str]:
-        return usable_aliases(self.catalog.aliases, {integration for _, integration in _servers_in(self.catalog)})
+        return usable_aliases(self.catalog.aliases, {id.integration for id in self.catalog})
 
     @cached_property
     def _servers(self) -> ServerParts:
@@ -553,10 +562,6 @@ def _dropped_variants(own: tuple[str, ...], room: int, keep: frozenset[str]) -> 
         kept = keep if further is None else keep | {further.lower()}
         if (dropped := drop_words(own, room, kept)) is not None:
             yield dropped
-
-
-def _servers_in(catalog: Catalog) -> set[tuple[str, str]]:
-    return {(tool.origin.server_id, id.integration) for id, tool in catalog.items()}
 
 
 def _server_of(tool: Tool) -> tuple[str, str]:

@@ -96,7 +96,7 @@ def reproject(
             overrides=overrides,
             server_name=names.server_name,
         )
-    generator = generator.over(catalog)
+    generator = generator.over(catalog, changed)
     gone = [id for id in changed if id not in catalog and id in names]
     new = [id for id in changed if id in catalog and id not in names]
     if not new:

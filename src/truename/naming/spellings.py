@@ -99,10 +99,13 @@ class SpellingIndex:
             # Set last, since another thread may search meanwhile.
             self._recorded = recorded
 
-    def changed(self, table: NameTable, gone: Iterable[ToolId], new: Collection[ToolId]) -> SpellingIndex:
+    def changed(self, table: NameTable, gone: Collection[ToolId], new: Collection[ToolId]) -> SpellingIndex:
         """Return the index of a table that was changed in part."""
         other = SpellingIndex(table)
         if self._recorded < 0 or (table.ledger is not None and table.ledger.scope):
+            return other
+        if not gone and not new:
+            other.__dict__ |= self.__dict__ | {"_of": other._of}
             return other
         first_seen = sum(id not in self._absent for id in new)
         other._ends, other._wires = self._ends.copy(), self._wires.copy()

@@ -167,6 +167,12 @@ class NameTable(Mapping[ToolId, WireName]):
         other: NameTable = copy(self)
         known: dict[str, Any] = {index: other.__dict__.pop(index, None) for index in _INDEXES}
         other.generator, other.catalog = generator, generator.catalog
+        if not gone and not assigned:
+            # All names are the same, and so are these indexes of them.
+            other.__dict__ |= {name: known[name] for name in ("canonical", "suggester") if known[name] is not None}
+            if known["spellings"] is not None:
+                other.__dict__["spellings"] = known["spellings"].changed(other, (), ())
+            return other
         other._assigned, other._wires = self._assigned.copy(), self._wires.copy()
         other._by_text, other.exact, other._order = self._by_text.copy(), self.exact.copy(), self._order.copy()
         for at in sorted((self.position(id) for id in gone), reverse=True):

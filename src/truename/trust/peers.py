@@ -62,9 +62,13 @@ class PeerIndex:
         if before is None or changed is None:
             other._add(catalog.values())
             return other
+        new = [catalog[id] for id in changed if id in catalog and id not in before]
+        if not new:
+            other.__dict__ |= self.__dict__ | {"_catalog": catalog}
+            return other
         other._named, other._folds = self._named.copy(), self._folds.copy()
         other._servers, other._letters = self._servers.copy(), self._letters.copy()
-        other._add(catalog[id] for id in changed if id in catalog and id not in before)
+        other._add(new)
         return other
 
     def _add(self, tools: Iterable[Tool]) -> None:
@@ -121,21 +125,24 @@ class PeerIndex:
                         yield id
             at = plain.find("_", at + 1)
 
-    def peers(self, new: Sequence[Tool]) -> list[Tool]:
-        """Return the tools of the catalogue that a rule could compare these with; never one of these."""
+    def peers(self, new: Sequence[Tool]) -> tuple[list[Tool], frozenset[ToolId]]:
+        """Return the tools of the catalogue that a rule could compare these with; never one of these.
+
+        Besides, return which of them may be called by a name that a text of these demands to call.
+        """
         catalog = self._catalog
         assert catalog is not None  # noqa: S101 - an index follows a catalogue before it is asked
         own = {tool.id for tool in new}
         found: dict[ToolId, Tool] = {}
         for name in {alike for tool in new for alike in self._alike(fold(tool.origin.name))}:
             found |= {tool.id: tool for tool in self._first(name, own)}
-        for tool in new:
-            found |= {other.id: other for name in _mentioned(tool) for other in self.owners(name)}
+        owners = {other.id: other for tool in new for name in _mentioned(tool) for other in self.owners(name)}
+        found |= owners
         # Whether two servers are one program, their whole lists tell.
         servers = {tool.origin.server_id for tool in self._cloned(new, found.values())}
         servers |= {tool.origin.server_id for tool in new}
         found |= {tool.id: tool for server in servers for tool in catalog.of_server(server)}
-        return [tool for id, tool in found.items() if id not in own]
+        return [tool for id, tool in found.items() if id not in own], frozenset(owners)
 
     def _first(self, name: str, own: Collection[ToolId]) -> Iterator[Tool]:
         """Yield as many tools of a name as rules compare: the first few of each of the first few servers."""

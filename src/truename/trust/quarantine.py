@@ -101,7 +101,7 @@ class Quarantine:
     def with_part(self, part: Quarantine, ids: Container[ToolId], servers: Container[str]) -> Quarantine:
         """Return what is shown and hidden if a part is decided anew: these tools, and these servers' instructions.
 
-        What is to be stored, and what passed, is that of the part.
+        What is to be stored and reported, and what passed, is that of the part.
         """
         return Quarantine(
             hidden={id: drift for id, drift in self.hidden.items() if id not in ids} | part.hidden,
@@ -113,8 +113,7 @@ class Quarantine:
             reviewed=part.reviewed,
             notes=part.notes,
             rejected=part.rejected,
-            drifts=[one for one in self.drifts if (one.server not in servers if one.id is None else one.id not in ids)]
-            + part.drifts,
+            drifts=part.drifts,
         )
 
 

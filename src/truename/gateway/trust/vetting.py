@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.trust.quarantine import Screen
+    from truename.trust.screening import Names
 
     Findings = Mapping[ToolId, Sequence[Finding]]
 
@@ -107,11 +108,6 @@ class Vetting:
         return self._last.hidden
 
     @property
-    def drifts(self) -> Sequence[Drift]:
-        """All that was noticed when the lists were made."""
-        return self._last.drifts
-
-    @property
     def book(self) -> PinStore:
         """What is pinned, and what was seen besides."""
         return self._book
@@ -180,8 +176,10 @@ class Vetting:
         self._digests = digests | {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
         self._last = self._last.with_part(found, changed, servers)
         self._write(found, self._last)
-        keys = {*map(str, changed), *(f"server:{key}" for key in servers)}
-        self._ours = self._ours_of(found, {key: digest for key, digest in self._ours.items() if key not in keys})
+        others = dict(self._ours)
+        for key in (*map(str, changed), *(f"server:{key}" for key in servers)):
+            others.pop(key, None)
+        self._ours = self._ours_of(found, others)
         self._finish(found)
         return self._showing(part)
 
@@ -244,11 +242,11 @@ class Vetting:
             else:
                 shown.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
 
-    def _ours_of(self, found: Quarantine, others: Mapping[str, str]) -> Mapping[str, str]:
+    def _ours_of(self, found: Quarantine, others: dict[str, str]) -> Mapping[str, str]:
         """Return what is shown as it is offered, and is the pin or was it in the meantime, together with others."""
         pins, ours = self._book.pins(), self._ours
         digests = {one.key: one.digest for one in found.passed}
-        return {**others} | {
+        return others | {
             key: digest
             for key, digest in digests.items()
             if digest in {ours.get(key), getattr(pins.get(key), "digest", None)}
@@ -281,14 +279,18 @@ class Vetting:
         """Return what is found about tools that are not pinned as they are, from memory where it was found before."""
         if new := self._unsaid(tools):
             # What has something in common with few is found faster than all are looked through.
-            is_few = len(new) * _FEW_OF < len(there)
-            self._say(new, self._peers.peers(new) if is_few else there.values())
+            if len(new) * _FEW_OF < len(there):
+                peers, named = self._peers.peers(new)
+                # The names of all others are not mentioned.
+                self._say(new, peers, lambda tool: self.names_of(tool) if tool.id in named else ())
+            else:
+                self._say(new, there.values(), self.names_of)
         return {tool.id: self._said.get((tool.id, self.digest_of(tool))) or () for tool in tools}
 
-    def _say(self, new: Sequence[Tool], others: Iterable[Tool]) -> None:
+    def _say(self, new: Sequence[Tool], others: Iterable[Tool], names: Names) -> None:
         pins = self._book.pins()
         trusted = [tool for tool in others if str(tool.id) in pins or self._reviewed.digest_of(tool) is not None]
-        found = screened(new, trusted, self.names_of)
+        found = screened(new, trusted, names)
         for tool in new:
             self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
 

@@ -55,12 +55,12 @@ def idle_in(
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
     if any(upstream.tools is None for upstream in pool.values()):
         return ()
-    listed = {(tool.origin.server_id, tool.origin.name) for tool in catalog.values()}
+    declared = ((key, upstream.config.identity.versions) for key, upstream in pool.items())
     versions = (
         f"[servers.{key}.versions] {excerpt(name)}"
-        for key, upstream in pool.items()
-        for name in upstream.config.identity.versions
-        if (key, name) not in listed
+        for key, names in declared
+        if names
+        for name in names.keys() - {tool.origin.name for tool in catalog.of_server(key)}
     )
     return (*versions, *idle(settings, catalog, ledger))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -93,7 +94,7 @@ class View:
     @cached_property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
         """The descriptors alone."""
-        return tuple(descriptor for _, descriptor in self.described)
+        return tuple(map(itemgetter(1), self.described))
 
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[str, Any]]:

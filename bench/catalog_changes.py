@@ -128,7 +128,7 @@ async def _shown(registry: Registry) -> None:
     context = Context()
     await registry.prepare(UNIVERSAL, context)
     view = registry.tool_search.listed(registry.access.limited(registry.view(UNIVERSAL), context))
-    view.page(None)
+    view.page_json(None)
 
 
 async def _renewed(registry: Registry) -> None:

@@ -340,7 +340,8 @@ class ShownTools:
         table = self.view(spec).table
         for names in (table, table.whole):
             names.spellings.prepare()
-        self.tool_search.listed(self.access.limited(self.view(replace(spec, kind="tools")), context))
+        view = self.view(replace(spec, kind="tools"))
+        self.tool_search.listed(self.access.limited(view, context)).pages.prepare()
 
     def is_ready(self, spec: ViewSpec, context: Context) -> bool:
         """Tell whether a view is made, and what is listed of it in a context."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
+from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.protocol.schemas import readable
 from truename.naming import ListedName, listing, renamed
 
@@ -78,4 +79,4 @@ def _descriptor(
     meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
     if listed.now:
         meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
-    return {**definition, "name": wire, **names, "_meta": meta}
+    return WrittenItem({**definition, "name": wire, **names, "_meta": meta})

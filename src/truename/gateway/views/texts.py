@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.tool import overlaid
+from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
@@ -155,7 +156,7 @@ class ServerTexts:
         if "description" in changed:
             # In front of it may stand that the tool was renamed.
             changed["description"] = shown["description"].removesuffix(old["description"]) + new["description"]
-        return {**shown, **changed} if changed else shown
+        return WrittenItem({**shown, **changed}) if changed else shown
 
     def _of(self, server: str) -> TextMentions:
         return self._made(server)[0]

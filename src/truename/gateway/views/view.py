@@ -138,6 +138,10 @@ class View:
         """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
         return self.pages.page(cursor)
 
+    def page_json(self, cursor: str | None) -> tuple[bytes, str | None]:
+        """Return a page as a JSON array, written once for all lists that have its descriptors; raises as `page`."""
+        return self.pages.page_json(cursor)
+
 
 class UnknownView(LookupError):
     """A path leads to no endpoint; the text says which there are."""

@@ -186,10 +186,14 @@ class Assignment:
         order = sorted(candidates, key=lambda id: (candidates[id][0].rank, id.sort_key))
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
-            bare = fold(candidates[id][0].text)
-            # If server and tool share a word, the name with the server's part may equal the bare name again.
-            options = tuple(one for one in candidates[id] if id not in clashing or fold(one.text) != bare)
-            obstacles[id] = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
+            options = candidates[id]
+            if id in clashing:
+                bare = fold(options[0].text)
+                # If server and tool share a word, the name with the server's part may equal the bare name again.
+                options = tuple(one for one in options if fold(one.text) != bare)
+            obstacle = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
+            if obstacle is not None:
+                obstacles[id] = obstacle
         left = sorted(id for id in order if id not in self._names)
         if not left:
             return
@@ -224,13 +228,14 @@ class Assignment:
     def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
         return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
 
-    def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle:
-        """Give the tool its first candidate that is free and legal; else return what prevented it."""
+    def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle | None:
+        """Give the tool its first candidate that is free and legal, and return None; else return what prevented it."""
         generator = self._generator
         clash: ToolId | None = None
         illegal: Reason | None = None
         for option in options:
-            holder = self._holder(fold(option.text), id)
+            key = fold(option.text)
+            holder = self._holder(key, id)
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool gets a number, not its server's part.
                 return _Obstacle(holder, sibling=AssignedName(option.text, "natural", option.prefix))
@@ -240,8 +245,11 @@ class Assignment:
                 illegal = illegal or reasons[0]
             else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
-                self._give(id, AssignedName(option.text, rung, option.prefix, option.how, clash, option.shortened))
-                return _Obstacle()
+                self._taken[key] = id
+                self._names[id] = AssignedName(
+                    option.text, rung, option.prefix, option.how, clash, option.shortened, None
+                )
+                return None
         return _Obstacle(clash, illegal)
 
     def _disambiguate(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
@@ -295,7 +303,9 @@ class Assignment:
     def _holder(self, key: str, id: ToolId) -> ToolId | None:
         """Return the other tool that has this name, in this assignment or in the ledger."""
         holder = self._taken.get(key) or (self._memory.holder(key) if self._memory else None)
-        return None if holder is None or holder == id or self._was_passed_on(holder, key, id) else holder
+        if holder is None or holder is id or holder == id:
+            return None
+        return None if self._was_passed_on(holder, key, id) else holder
 
     def _was_passed_on(self, holder: ToolId, key: str, id: ToolId) -> bool:
         """Return whether an operator redirected the name, or its absent holder, to this tool."""

@@ -226,6 +226,7 @@ _ANY: Final = 10_000
 _VERSIONS: Final = frozenset({"v1"})
 _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
+_NO_AFFIXES: Final = (False, False)
 _TOOLS_WORDS: Final = "shortened to the tool's own words"
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
 _HYPHENS: Final = re.compile(r"-{2,}")
@@ -261,6 +262,7 @@ class NameGenerator:
         self._own_words = tuple((name, fold(name).partition("_")[0]) for name in dict.fromkeys((server_name, *former)))
         # The filler must not be a word of the gateway's name: for a gateway `tool`, `tool_search` looks prefixed.
         taken = {word for name in (server_name, *former) for word in fold(name).split("_")}
+        self._only_word = self._own_words[0][1] if len(self._own_words) == 1 else ""
         self._word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
@@ -417,7 +419,10 @@ class NameGenerator:
         first = self.dialect.first
         if first is not None and text[:1] not in first:
             text = f"{self._word}_{text}"
-        begins, ends = self.has_client_affixes(text)
+        found = self.has_client_affixes(text)
+        if found is _NO_AFFIXES:
+            return text
+        begins, ends = found
         if ends:
             text = f"{text}_{self._word}"
             begins, _ = self.has_client_affixes(text)
@@ -427,6 +432,8 @@ class NameGenerator:
         """Return whether a name begins with a client's prefix, and whether it ends with a client's suffix."""
         lowered = text.lower()
         # A quick test: hardly any name contains the gateway's own name, and only such names can have affixes.
+        if self._only_word not in lowered:
+            return _NO_AFFIXES
         edges = [has_client_affixes(text, name) for name, word in self._own_words if word in lowered]
         return any(begins for begins, _ in edges), any(ends for _, ends in edges)
 

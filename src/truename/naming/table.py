@@ -153,7 +153,8 @@ class NameTable(Mapping[ToolId, WireName]):
         self.ledger = ledger
         self._assigned = assigned
         self._order = list(assigned)
-        self._wires = {id: WireName(a.name) for id, a in assigned.items()}
+        # As WireName, which is called here for each of thousands.
+        self._wires: dict[ToolId, WireName] = {id: a.name for id, a in assigned.items()}  # type: ignore[misc]
         self._by_text = {str(id): id for id in assigned}
         self.exact = {a.name: _found(id) for id, a in assigned.items()}
 

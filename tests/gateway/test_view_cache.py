@@ -26,7 +26,7 @@ def _view(name: str, tools: int) -> View:
 
 
 def test_of_views_those_used_last_are_kept_and_of_large_ones_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.views.shelf.MOST_SHOWN", 10)
+    monkeypatch.setattr("truename.gateway.views.view_cache.MOST_SHOWN", 10)
     one, two, three, large = (_view(name, tools) for name, tools in [("1", 1), ("2", 1), ("3", 1), ("large", 20)])
     shelf = ViewCache(2)
     assert [shelf.put(view) for view in (one, two)] == [(), ()]

@@ -200,6 +200,7 @@ class Registry(ShownTools):
                     with suppress(TruenameError, ExceptionGroup), growing():
                         await beside_loop(partial(made.make_ready, spec, context))
                     self.take_views(made)
+                    self._heap.keep(self.views, len(self.catalog))
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
             with anyio.move_on_after(_LEDGER_PATIENCE):

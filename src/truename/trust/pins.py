@@ -139,7 +139,6 @@ class PinStore:
     ) -> None:
         self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
-        self._known: dict[tuple[object, ...], PinnedTool] = {}
         self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
         self._seen: dict[tuple[str, str], SeenDefinition] = {}
@@ -166,12 +165,8 @@ class PinStore:
         return self._file.is_behind()
 
     def _read(self) -> None:
-        # Each row is proved once: a book has thousands, and a word changes one.
         self._is_current = False
-        known, self._known = self._known, {}
-        for row in self._file.rows("SELECT * FROM pin"):
-            self._known[row] = known.get(row) or self._pin(row)
-        self._pins = {pin.key: pin for pin in self._known.values()}
+        self._pins = {row[0]: self._pin(row) for row in self._file.rows("SELECT * FROM pin")}
         self._read_seen()
         self._is_current = True
 
@@ -280,6 +275,10 @@ class PinStore:
 
     def _pin(self, row: tuple[Any, ...]) -> PinnedTool:
         key, server, name, digest, content, at, by = row
+        # Each is proved once: a book has thousands, and a word changes one.
+        known = self._pins.get(key)
+        if known is not None and row[1:4] + row[5:] == (known.server, known.name, known.digest, known.at, known.by):
+            return known
         return PinnedTool(server=server, name=name, at=at, by=by, **self._checked(key, server, digest, content))
 
     def _waiting(self, row: tuple[Any, ...]) -> SeenDefinition:

@@ -56,7 +56,7 @@ def described_again(
     for at in sorted((earlier.position(id) for id in changed if id in earlier and id not in later), reverse=True):
         del rows[at]
     for at, id in sorted((later.position(id), id) for id in changed if id in later):
-        row = id, _descriptor(ListedName(later[id], id), later, openai, flat, texts)
+        row = id, _descriptor(ListedName(later[id], id), later, openai, flat, texts).written()
         if id in earlier:
             # What is said of the same tool in the same words is the same, so that nothing is written again.
             is_same = earlier.catalog[id] is later.catalog[id] and rows[at][1] == row[1]
@@ -68,7 +68,7 @@ def described_again(
 
 def _descriptor(
     listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: ServerTexts
-) -> Mapping[str, Any]:
+) -> WrittenItem:
     wire, id = listed.name, listed.id
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))
     candidates = (wire, *(other[id] for other in flat if id in other))

@@ -8,7 +8,7 @@ never split to find its meaning.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import ref
 
 from truename.catalog import label_of
@@ -17,9 +17,11 @@ from truename.identity import ToolId, ToolRef
 from truename.naming.words import SNAKE, snake
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from truename.naming.table import NameTable
+    from truename.catalog import Catalog
+    from truename.dialects import Dialect
+    from truename.ledger import Ledger
 
 __all__ = ["SpellingIndex", "folded", "plain_spellings", "server_forms", "server_spellings"]
 
@@ -64,10 +66,50 @@ class _SpelledTool(NamedTuple):
     number: int | None = None
 
 
+class _HeldName(Protocol):
+    """What the index asks of a tool's name: the text, the server's part that it begins with, and its number."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def number(self) -> int | None: ...
+
+
+class _FoundTool(Protocol):
+    @property
+    def id(self) -> ToolId | None: ...
+
+
+class SpelledTable(Protocol):
+    """What the index asks of a name table."""
+
+    catalog: Catalog
+    ledger: Ledger | None
+    dialect: Dialect
+    server_name: str
+
+    @property
+    def exact(self) -> Mapping[str, _FoundTool]:
+        """The tools by their names."""
+        ...
+
+    def assigned(self, id: ToolId) -> _HeldName:
+        """Return a tool's name with its parts."""
+        ...
+
+    def __getitem__(self, id: ToolId) -> str: ...
+
+    def __contains__(self, id: object) -> bool: ...
+
+    def __iter__(self) -> Iterator[ToolId]: ...
+
+
 class SpellingIndex:
     """An index of the spellings of one table's tools, and of the absent tools in its ledger; built at first use."""
 
-    def __init__(self, table: NameTable) -> None:
+    def __init__(self, table: SpelledTable) -> None:
         # The table has the index: together they would be let go of only when garbage is collected.
         self._of = ref(table)
         self._recorded = -1
@@ -82,7 +124,7 @@ class SpellingIndex:
         self._servers: set[tuple[str, str]] = set()
 
     @property
-    def _table(self) -> NameTable:
+    def _table(self) -> SpelledTable:
         table = self._of()
         assert table is not None  # noqa: S101 - who asks has the table
         return table
@@ -99,7 +141,7 @@ class SpellingIndex:
             # Set last, since another thread may search meanwhile.
             self._recorded = recorded
 
-    def changed(self, table: NameTable, gone: Collection[ToolId], new: Collection[ToolId]) -> SpellingIndex:
+    def changed(self, table: SpelledTable, gone: Collection[ToolId], new: Collection[ToolId]) -> SpellingIndex:
         """Return the index of a table that was changed in part."""
         other = SpellingIndex(table)
         if self._recorded < 0 or (table.ledger is not None and table.ledger.scope):
@@ -401,7 +443,7 @@ def server_forms(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
     yield from (part for part in dict.fromkeys(parts) if part)
 
 
-def _absent(table: NameTable) -> Iterator[ToolId]:
+def _absent(table: SpelledTable) -> Iterator[ToolId]:
     ledger = table.ledger
     if ledger is None:
         return

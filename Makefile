@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab lab-connect bench names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,10 @@ lab-connect: $(VENV)/.dev ## a real client as `truename connect` leaves it, thro
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
+
+bench-gateways: $(VENV)/.dev ## MCP gateways side by side in one run (SHORT=1: three of them; REPORT=1: writes docs/benchmarks.md; GATEWAY=, SETUP=, ROUNDS=, SECONDS=)
+	@$(BIN)/python -m bench.gateways $(if $(SHORT),--short) $(if $(REPORT),--report) $(addprefix --gateway ,$(GATEWAY)) \
+		$(addprefix --setup ,$(SETUP)) $(addprefix --rounds ,$(ROUNDS)) $(addprefix --seconds ,$(SECONDS))
 
 $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 	$(PIP) -r requirements/names-quality.txt

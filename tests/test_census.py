@@ -115,7 +115,7 @@ def test_the_gateway_is_counted_where_it_is_asked_for(tmp_path: Path) -> None:
     found = count(written(tmp_path), gateway=True)
 
     assert (found.files, found.classes_twice, found.suppressions) == (6, 2, 3)
-    assert found.modules_with_one_importer["truename.gateway.other"] == "truename.gateway.registry"
+    assert found.modules_with_one_importer["truename.gateway.other"] == "truename.gateway.hub"
     assert any("_closed" in one for one in found.functions_called_once)
 
 

@@ -29,7 +29,7 @@ from tests.gateway.conftest import (  # noqa: F401 - fixtures
 from tests.support.gateway_memory import in_memory
 from truename.config.trust import Trust
 from truename.gateway import Gateway, listening
-from truename.gateway.downstream.leaving import piped
+from truename.gateway.calls.draining import piped
 from truename.ledger import Ledger
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,34 @@ async def test_a_revoked_token_ends_what_it_has_open(lab: Lab, tmp_path: Path) -
     assert 'error="invalid_token"' in refused.headers["www-authenticate"]
 
 
+async def test_a_call_whose_token_is_revoked_meanwhile_is_refused(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("truename.gateway.http.sessions.PATIENCE", 60.0)
+    caplog.set_level(logging.ERROR)
+    journal = tmp_path / "ran"
+    config = _configured(lab, tmp_path, lab.script("j", "journal", str(journal), "wait"))
+    store = token_store(config)
+    text, kept = create_token("ann", groups=(), scopes=(), expires=None)
+    store.add(kept)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+    async with Gateway(config) as gateway, listening(gateway) as address, httpx2.AsyncClient(timeout=20) as http:
+        opened = await http.post(f"{address}/mcp", json=HELLO, headers={**ACCEPT, **bearer(text)})
+        session = {"mcp-session-id": opened.headers["mcp-session-id"], **ACCEPT, **bearer(text)}
+
+        async def revoke() -> None:
+            while not journal.exists():
+                await anyio.sleep(0.01)
+            store.revoke(frozenset({kept.id}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(revoke)
+            refused = await http.post(f"{address}/mcp", json=call, headers=session)
+    assert refused.status_code == 401
+    assert 'error="invalid_token"' in refused.headers["www-authenticate"]
+    assert caplog.records == []
+
+
 async def test_a_stream_ends_with_its_token(lab: Lab, tmp_path: Path) -> None:
     config = _configured(lab, tmp_path)
     text, kept = create_token("ann", groups=(), scopes=(), expires=time.time() + 1.5)
@@ -146,11 +175,9 @@ async def test_the_first_token_closes_a_running_gateway(lab: Lab, tmp_path: Path
     assert (opened.status_code, refused.status_code, health.status_code) == (200, 401, 200)
 
 
-def _configured(lab: Lab, tmp_path: Path) -> Config:
-    server: ServerConfig = lab.normal("w", "get")
-    return Config(
-        path=tmp_path / "truename.toml", servers=(server,), settings=Settings(state=str(tmp_path / "state.db"))
-    )
+def _configured(lab: Lab, tmp_path: Path, server: ServerConfig | None = None) -> Config:
+    servers = (server or lab.normal("w", "get"),)
+    return Config(path=tmp_path / "truename.toml", servers=servers, settings=Settings(state=str(tmp_path / "state.db")))
 
 
 @pytest.mark.parametrize(

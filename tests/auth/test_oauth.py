@@ -277,11 +277,9 @@ def test_the_resource_says_where_tokens_are() -> None:
     )
     assert resource.challenge(AuthenticationFailure()).startswith("Bearer resource_metadata=")
     assert ProtectedResource(identifier=RESOURCE).challenge(AuthenticationFailure()) == "Bearer"
-    paths = ("", "/mcp", "/mcp/for/cursor", "/mcpx", "/x")
-    assert [resource.is_metadata("/.well-known/oauth-protected-resource" + path) for path in paths] == [
-        *(True, True, True),
-        *(False, False),
-    ]
+    root = "/.well-known/oauth-protected-resource"
+    assert resource.metadata_paths == (root, f"{root}/mcp", f"{root}/mcp/*")
+    assert ProtectedResource(identifier=RESOURCE).metadata_paths == ()
 
 
 async def test_a_real_client_signs_in_and_calls(lab: Lab, idp: Authority, era: str) -> None:

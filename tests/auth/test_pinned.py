@@ -9,7 +9,8 @@ import httpx2
 import pytest
 
 from tests.support.auth_pinned import Names, listening
-from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone, PinnedAddressTransport
+from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone
+from truename.auth.network.pinned import PinnedAddressTransport
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address

@@ -16,6 +16,7 @@ from tests.support.auth_whereabouts import certificate_of, listening_safely
 from truename.auth.network.addresses import AddressRefused, HostResolver, NetworkZone
 from truename.auth.network.fetch import Web
 from truename.gateway.upstream.connections import Connections
+from truename.gateway.upstream.library import SenderTransport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +155,7 @@ async def test_many_addresses_are_cut_off_and_none_is_an_error() -> None:
 
 async def _get(connections: Connections, url: str) -> int:
     request = httpx2.Request("GET", url, extensions={"timeout": {"connect": 5.0, "read": 5.0}})
-    response = await connections.handle_async_request(request)
+    response = await SenderTransport(connections).handle_async_request(request)
     try:
         async for _ in response.aiter_raw():
             pass

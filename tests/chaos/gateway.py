@@ -20,7 +20,7 @@ from tests.chaos.trace import trace_supervisors
 from truename.config import load
 from truename.gateway import Gateway, listening
 from truename.gateway.shown import ShownTools
-from truename.gateway.upstream.exchange import Exchange
+from truename.gateway.upstream.server_connection import ServerConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +33,14 @@ _LEAKED: Final[list[Any]] = []
 
 def twice() -> None:
     """Send one call in fifty a second time."""
-    sent, count = Exchange.request, itertools.count(1)
+    sent, count = ServerConnection.request, itertools.count(1)
 
-    async def request(self: Exchange, method: str, params: Any, **more: Any) -> dict[str, Any]:
+    async def request(self: ServerConnection, method: str, params: Any, **more: Any) -> dict[str, Any]:
         if next(count) % _EVERY == 0:
             await sent(self, method, params, **more)
         return await sent(self, method, params, **more)
 
-    Exchange.request = request  # type: ignore[method-assign]
+    ServerConnection.request = request  # type: ignore[method-assign]
 
 
 def elsewhere() -> None:
@@ -56,14 +56,14 @@ def elsewhere() -> None:
 
 def leak() -> None:
     """Leave a task and a file open behind one call in ten."""
-    sent, count = Exchange.request, itertools.count(1)
+    sent, count = ServerConnection.request, itertools.count(1)
 
-    async def request(self: Exchange, method: str, params: Any, **more: Any) -> dict[str, Any]:
+    async def request(self: ServerConnection, method: str, params: Any, **more: Any) -> dict[str, Any]:
         if next(count) % _LEAKS == 0:
             _LEAKED.append((asyncio.create_task(asyncio.sleep(3600)), Path(os.devnull).open()))  # noqa: SIM115
         return await sent(self, method, params, **more)
 
-    Exchange.request = request  # type: ignore[method-assign]
+    ServerConnection.request = request  # type: ignore[method-assign]
 
 
 SABOTAGES: Final[dict[str, Callable[[], None]]] = {"twice": twice, "elsewhere": elsewhere, "leak": leak}

@@ -13,7 +13,9 @@ from truename import ToolId
 from truename.catalog import Origin, Tool
 from truename.cli._logs import log_to_stderr
 from truename.gateway import UpstreamError
-from truename.gateway.call_records import CallRecord, CallRecords
+from truename.gateway.call_records import CallRecords
+from truename.gateway.mcp.connection import ClientConnection
+from truename.gateway.mcp.requests import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,22 +84,19 @@ def test_what_tells_itself_as_a_secret_is_not_shown(form: Any, secret: str, caps
 
 def test_what_is_of_a_call_says_of_which(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_stderr("json")
-    accounts = CallRecords()
-    accounts.listen(lambda _: log.warning("over"))
-    account = CallRecord(wire_name="x", call_id="request-1", serial=7, trace=TRACE)
+    records, client = CallRecords(), ClientConnection()
+    records.listen(lambda _: log.warning("over"))
+    params = {"name": "x", "_meta": {"traceparent": TRACE}}
+    begun = records.begin(Request("tools/call", params, 1, client, client.channel))
+    assert begun is not None
     id = ToolId.parse("w@1/read@1")
-    account.found(Tool(id, Origin("w", "read", "w"), {"name": "read"}), "sha256:1")
-
-    async def answer() -> None:
-        log.warning("busy")
-
-    running = accounts.told(account, answer, str)
-    with pytest.raises(StopIteration):
-        running.send(None)
+    begun[0].found(Tool(id, Origin("w", "read", "w"), {"name": "read"}), "sha256:1")
+    log.warning("busy")
+    records.end(*begun)
     told = lines(capsys)
     assert [one["message"] for one in told] == ["busy", "over"]
     assert (told[0]["call"], told[0]["tool"], told[0]["principal"], told[0]["trace"]) == (
-        *(7, "w@1/read@1", "local", TRACE),
+        *(1, "w@1/read@1", "local", TRACE),
     )
 
 

@@ -22,7 +22,7 @@ from truename.gateway.http.session_record import SessionRecord
 from truename.migration.lock import Lock
 from truename.policy import SqlApprovalStore
 from truename.policy.approval_validity import Grant, Subject
-from truename.policy.store import CallKey, CallRecord
+from truename.policy.store import CallKey, StoredCall
 from truename.trust.approval_queue import ApprovalQueue, PendingCall
 from truename.trust.pins import PinnedTool, PinStore
 from truename.trust.pins import digest_of as digest_of_definition
@@ -36,7 +36,7 @@ __all__ = ["TARGETS"]
 _KEY: Final = b"k" * 32
 _NOW: Final = 1_800_000_000.0
 _SUBJECT: Final = Subject(ToolId.parse("git@1/push@1"), digest="d", shape="s", server="git", name="push", endpoint="e")
-_CALL: Final = CallRecord(where=CallKey("ann", "s", "c"), id=ToolId.parse("git@1/push@1"), arguments="a")
+_CALL: Final = StoredCall(where=CallKey("ann", "s", "c"), id=ToolId.parse("git@1/push@1"), arguments="a")
 
 
 def _tokens(path: Path) -> None:

@@ -203,8 +203,9 @@ class _Provider(trace.NoOpTracerProvider):
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> _Provider:
     found = _Provider()
-    monkeypatch.setattr("truename.gateway.protocol.tracing.get_tracer_provider", lambda: found)
+    # The SDK's tracer would keep the provider for good.
     monkeypatch.setattr("mcp.shared._otel._tracer", found.spans)
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", found)
     return found
 
 

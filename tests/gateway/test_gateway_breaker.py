@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from truename.gateway.upstream.breaker import LEASE, Breaker, Permit
+from truename.gateway.upstream.circuit_breaker import LEASE, BreakerPermit, CircuitBreaker
 
 MOST = 3
 SECONDS = 60.0
@@ -19,22 +19,22 @@ class Clock:
         return self.now
 
 
-def _breaker(clock: Clock) -> Breaker:
-    return Breaker(failures=MOST, seconds=SECONDS, clock=clock)
+def _breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(failures=MOST, seconds=SECONDS, clock=clock)
 
 
-def _admitted(breaker: Breaker) -> Permit:
+def _admitted(breaker: CircuitBreaker) -> BreakerPermit:
     permit = breaker.admit()
     assert permit is not None
     return permit
 
 
-def _fail(breaker: Breaker, times: int = MOST) -> None:
+def _fail(breaker: CircuitBreaker, times: int = MOST) -> None:
     for _ in range(times):
         breaker.failed(_admitted(breaker))
 
 
-def _admissions(breaker: Breaker, times: int = 3) -> list[bool]:
+def _admissions(breaker: CircuitBreaker, times: int = 3) -> list[bool]:
     return [breaker.admit() is not None for _ in range(times)]
 
 
@@ -145,8 +145,8 @@ class Lives(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.breaker = _breaker(self.clock)
-        self.running: list[Permit] = []
-        self.probes: list[tuple[float, Permit]] = []
+        self.running: list[BreakerPermit] = []
+        self.probes: list[tuple[float, BreakerPermit]] = []
 
     @rule()
     def call(self) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from truename.config import Access, Settings
-from truename.gateway.downstream.origin_guard import OriginGuard, is_loopback
+from truename.gateway.http.origin_guard import OriginGuard, is_loopback
 
 PUBLIC = "https://tools.example"
 GOOD, BAD_REQUEST, MISDIRECTED, FORBIDDEN = None, 400, 421, 403

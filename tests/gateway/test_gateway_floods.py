@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from truename.gateway.calls.repeats import Repeats
 from truename.gateway.downstream.audience import Audience
-from truename.gateway.downstream.repeats import Repeats
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.rate_limited_log import RateLimitedLog
-from truename.gateway.upstream.patience import Calm
+from truename.gateway.upstream.backoff import Calm
 from truename.gateway.views.view import ViewSpec
 from truename.policy.principal import Principal
 

@@ -12,7 +12,7 @@ from mcp import MCPError
 
 from truename.errors import ConfigError
 from truename.gateway import listening
-from truename.gateway.downstream.origin_guard import OriginGuard
+from truename.gateway.http.origin_guard import OriginGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +169,7 @@ async def test_subscriptions_are_counted_over_all_paths(lab: Lab, connect: Calla
 async def test_requests_that_are_never_finished_are_not_waited_for(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr("truename.gateway.downstream.web_server.HALF_SENT_SECONDS", 0.2)
+    monkeypatch.setattr("truename.gateway.http.web_server.HALF_SENT_SECONDS", 0.2)
     async with lab.serving(lab.normal("w", "get")) as address:
         port = int(address.rpartition(":")[2])
         with anyio.fail_after(4):
@@ -183,7 +183,7 @@ async def test_requests_that_are_never_finished_are_not_waited_for(
 async def test_a_slow_answer_is_no_unfinished_request(
     lab: Lab, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.downstream.web_server.HALF_SENT_SECONDS", 0.05)
+    monkeypatch.setattr("truename.gateway.http.web_server.HALF_SENT_SECONDS", 0.05)
     server = lab.normal("w", "sleep", timeout=0.5)
     async with lab.serving(server) as address, connect(address + "/mcp", "2026-07-28") as client:
         result = await client.call_tool("sleep", {})

@@ -177,9 +177,9 @@ async def test_a_sign_of_life_that_never_comes_holds_no_later_one_up(monkeypatch
             answered.set()
             return True
 
-    exchange: Any = Returning()
+    connection: Any = Returning()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bench.calls.look_after, exchange)
+        tasks.start_soon(bench.calls.look_after, connection)
         with anyio.fail_after(1):
             await answered.wait()
         tasks.cancel_scope.cancel()

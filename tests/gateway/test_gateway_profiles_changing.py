@@ -49,7 +49,7 @@ class House:
 
 @pytest.fixture
 def house(lab: Lab, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    monkeypatch.setattr("truename.gateway.downstream.authentication.CHECK_INTERVAL", 0.01)
+    monkeypatch.setattr("truename.gateway.http.authentication.CHECK_INTERVAL", 0.01)
 
     @asynccontextmanager
     async def open_() -> AsyncIterator[House]:

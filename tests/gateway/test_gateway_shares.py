@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.support.gateway_bounds import HELLO, JSON, _call
 from tests.support.gateway_shares import people
-from truename.gateway.downstream.connection_limits import ConnectionLimits, Holder
+from truename.gateway.http.connection_limits import ConnectionLimits, Holder
 from truename.gateway.quota import Quota, Share
 
 if TYPE_CHECKING:

@@ -158,9 +158,9 @@ async def test_answers_of_no_shape_pass_as_they_are(answer: dict[str, Any]) -> N
     catalog = Catalog.from_mcp({"w": ["get_data"], "v": ["x"]})
     texts = ServerTexts.under(project(catalog, "universal"))
     for params in ({}, {"arguments": None}, {"arguments": [1]}):
-        assert await texts.error("w", params, answering()) == answer
+        assert texts.outcome("w", params, answer) == answer
         assert await texts.prompt("w", params, answering()) == answer
-        assert await texts.error("unknown", params, answering()) == answer
+        assert texts.outcome("unknown", params, answer) == answer
 
 
 async def test_a_definition_is_read_anew_and_the_servers_own_stays_as_it_is() -> None:

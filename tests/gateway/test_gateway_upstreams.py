@@ -17,7 +17,7 @@ from tests.gateway.conftest import alive
 from truename.config import Config, ServerConfig
 from truename.gateway import fetch_catalog
 from truename.gateway.rate_limited_log import RateLimitedLog
-from truename.gateway.upstream.stdio import open_stdio
+from truename.gateway.upstream.transports.stdio import open_stdio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -278,7 +278,7 @@ async def test_a_text_that_was_cut_inside_a_character_is_mended(
 async def test_a_start_that_is_cut_off_at_any_step_leaves_no_program_behind(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.stdio.STOP_GRACE", 0.1)
+    monkeypatch.setattr("truename.gateway.upstream.transports.stdio.STOP_GRACE", 0.1)
     started: list[int] = []
 
     class Noted(subprocess.Popen[bytes]):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.gateway.http.replay import STANDALONE, Bounds, Replay, SessionEvents
+from truename.gateway.http.replay import STANDALONE, Bounds, Key, Replay, SessionEvents
 from truename.gateway.mcp.messages import notification, response
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ class Bench:
     """Sessions over one memory; ``live`` are the streams that are being sent."""
 
     def __init__(self, bounds: Bounds = WIDE) -> None:
-        self.live: set[str] = set()
+        self.live: set[Key] = set()
         self.replay = Replay(bounds)
 
     def session(self) -> SessionEvents:

@@ -67,22 +67,25 @@ def test_a_program_on_asyncio_alone_gets_such_a_stream_too(lab: Lab, tmp_path: P
 
 
 @anyio_test
-async def test_requests_under_one_id_at_a_time_are_answered_each(lab: Lab) -> None:
-    found: list[str] = []
-
-    async def call(client: Any, name: str) -> None:
-        async with client.call(name, 1) as stream:
-            (answer,) = await stream.rest()
-        found.append(answer["result"]["content"][0]["text"])
-
-    async with (
-        lab.serving(lab.normal("w", "get", "set")) as address,
-        reader(address) as client,
-        anyio.create_task_group() as tasks,
-    ):
-        for name in ("get", "set") * 5:
-            tasks.start_soon(call, client, name)
-    assert sorted(found) == ["w:get"] * 5 + ["w:set"] * 5
+async def test_a_request_under_an_id_that_is_in_use_is_refused_and_not_run(lab: Lab, tmp_path: Path) -> None:
+    journal = tmp_path / "ran"
+    servers = lab.script("j", "journal", str(journal), "hold"), lab.normal("w", "get")
+    async with lab.serving(*servers) as address, reader(address) as client, client.call("j_hold", 7) as first:
+        await first.next()
+        body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "j_hold"}}
+        refused = await client.http.post(client.url, json=body, headers=client.headers)
+        assert refused.status_code == 400
+        # Under its own id the client would take it for the answer to the first.
+        assert refused.json()["id"] is None
+        assert refused.json()["error"]["code"] == -32600
+        # Another type is another id (JSON-RPC 2.0, section 4).
+        async with client.call("w_get", "7") as second:
+            assert [answer["id"] for answer in await second.rest()] == ["7"]
+        journal.with_suffix(".gate").touch()
+        assert [answer["id"] for answer in await first.rest()] == [7]
+        async with client.call("w_get", 7) as again:
+            assert [answer["id"] for answer in await again.rest()] == [7]
+    assert len(journal.read_text().splitlines()) == 1
 
 
 @anyio_test
@@ -102,7 +105,7 @@ async def test_an_upgrade_that_is_offered_changes_nothing(lab: Lab) -> None:
             await stream.send(head % (len(body), body))
             answer = b""
             with anyio.fail_after(5):
-                while b"envelope keys" not in answer:
+                while b"has no _meta" not in answer:
                     answer += await stream.receive()
             assert answer.startswith(b"HTTP/1.1 400 ")
             assert answer.count(b"HTTP/1.1") == 1

@@ -74,19 +74,16 @@ def test_whatever_a_client_says_its_id_is_short_and_visible_and_says_it_again_or
     opened = ids.open(ANN, id)
     if opened is not None:
         assert opened.handshake.client.capabilities == handshake.client.capabilities
-        assert opened.handshake.client.client_info.name == handshake.client.client_info.name
+        assert opened.handshake.client.name == handshake.client.name
 
 
 def test_who_says_much_of_itself_is_known_by_name_and_who_can_do_too_much_is_not_known_again() -> None:
     ids, noise = SessionIds(bytes(32)), "".join(chr(0x4E00 + number * 7) for number in range(2_000))
-    opened = ids.open(ANN, issued(ids, body=hello(info={**INFO, "description": noise})))
+    opened = ids.open(ANN, issued(ids, body=hello(info={**INFO, "title": noise})))
     assert opened is not None
     assert opened.handshake.client.capabilities == agreed(hello()).client.capabilities
-    assert opened.handshake.client.client_info.model_dump(exclude_none=True) == {
-        "name": "claude-code",
-        "version": "2.1.330",
-    }
-    assert ids.open(ANN, issued(ids, body=hello(capabilities={"experimental": {"x": {"y": noise}}}))) is None
+    assert opened.handshake.client.said()["clientInfo"] == {"name": "claude-code", "version": "2.1.330"}
+    assert ids.open(ANN, issued(ids, body=hello(capabilities={"sampling": {"context": {"y": noise}}}))) is None
 
 
 def test_no_two_sessions_have_one_id() -> None:

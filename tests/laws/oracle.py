@@ -249,6 +249,9 @@ class Oracle:
     # Names and ids of tools that are hidden from who asks.
     barred: frozenset[str] = frozenset()
     barred_ids: frozenset[str] = frozenset()
+    hidden: dict[str, ToolRecord] = field(default_factory=dict)
+    # Hidden tools that are here, though an operator redirected them to tools that are not hidden.
+    led_on: frozenset[str] = frozenset()
 
     def projected(self, tools: Iterable[ToolRecord], names: Mapping[str, str], *, canonical: bool = False) -> list[str]:
         """Take a table in as it is shown; return what it breaks."""
@@ -349,17 +352,26 @@ class Oracle:
         away = frozenset(id for id in hidden if self._end(id) in hidden)
         names = {name: ids[-1] for name, ids in self.shown.items()} | self.table | self.moved
         # Of several spellings of a name the operator redirected any may have been the last.
-        led_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
-        barred = (name for name, id in names.items() if self._end(id) in hidden and _plain(name) not in led_on)
+        moved_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
+        # A tool that is here and visible keeps its names, even if an operator redirected it to a hidden one.
+        led_away = {id for id in names.values() if self._end(id) in hidden} - (self.present - hidden)
+        barred = (
+            name
+            for name, id in names.items()
+            # Whoever may see a tool is told that its name was retired.
+            if id in led_away and _plain(name) not in moved_on and not (name in self.retired and id not in hidden)
+        )
         return replace(
             self,
             known={id: tool for id, tool in self.known.items() if id not in hidden},
             present=self.present - hidden,
             table={name: id for name, id in self.table.items() if id not in hidden},
             shown={name: ids for name, ids in self.shown.items() if ids[-1] not in away},
-            first={family: id for family, id in self.first.items() if id not in hidden},
+            first={family: id for family, id in self.first.items() if id in away or id not in hidden},
             barred=frozenset(barred),
             barred_ids=away,
+            hidden={id: tool for id, tool in self.known.items() if id in away},
+            led_on=frozenset(self.present & hidden - away),
         )
 
     def _steps(self, text: str) -> Verdict:
@@ -429,7 +441,7 @@ class Oracle:
         if id != end and id in self.present:
             return Verdict(f"{rule}, which was redirected and is here", frozenset({id, end} & self.present))
         if end in self.present:
-            return _must(rule, end)
+            return _must(rule, end, may_fail=id in self.led_on)
         return _stop(f"{rule}, which is absent", *(("unknown_tool", "absent") if end == id else ()))
 
     def _own(self, text: str) -> set[str]:
@@ -437,7 +449,24 @@ class Oracle:
             tool.id
             for tool in self.known.values()
             if text.endswith(tool.name) and text in {tool.name, f"{tool.label}:{tool.name}"}
+            if text not in self._led_by(tool.id)
         }
+
+    def _is_hidden(self, text: str) -> bool:
+        """Return whether a text names a version, and is in any form the id of a hidden tool."""
+        if "@" not in text or not self.barred_ids:
+            return False
+        return replace(self, known=self.hidden, moved_ids={})._referred(text)[1]
+
+    def _led_by(self, id: str) -> frozenset[str]:
+        """Return the spellings without a number that surely the first version of a tool has, if that is hidden."""
+        first = self.hidden.get(self.first.get(_family(id), ""))
+        if first is None or self.moved or self.moved_ids or self._is_retired(self._family_of(id)):
+            return frozenset()
+        return frozenset({first.name, f"{first.label}:{first.name}"})
+
+    def _family_of(self, id: str) -> list[str]:
+        return [one for one in {*self.known, *self.barred_ids} if _family(one) == _family(id)]
 
     def _spelled(self, text: str) -> Verdict | None:
         """Step 4."""
@@ -452,6 +481,8 @@ class Oracle:
             runs = own | ({str(_read(encoded))} if encoded != text else set())
             return Verdict("step 4: its own name, which is another tool's id in other form", self._ends(runs))
         shown = by_clients.shown
+        if own and encoded is not None and self._is_hidden(encoded):
+            return Verdict("step 4: its own name, which is a hidden tool's id in other form", self._ends(shown))
         if len(shown) == 1:
             # What clients showed is a name that was shown: it may come before other spellings, not after.
             (id,) = shown
@@ -488,6 +519,9 @@ class Oracle:
                 found.shown.add(self.table.get(inner) or self.shown[inner][-1])
             else:
                 own, encoded = self._own(inner), _decoded(inner)
+                if own and encoded is not None and self._is_hidden(encoded):
+                    found.others.add("")
+                    continue
                 if own and encoded is not None and self._referred(encoded)[1]:
                     # As without what clients add: another tool's id in other form may be one of both.
                     found.others.add(str(_read(encoded)))
@@ -505,8 +539,9 @@ class Oracle:
         ends: set[str] = set()
         is_soft = False
         for id in found:
-            family = [one for one in self.known if _family(one) == _family(id)]
-            if len(family) > 1 and (self.moved or self._is_retired(family)):
+            family = self._family_of(id)
+            is_in_part = not self.barred_ids.isdisjoint(family)
+            if len(family) > 1 and (self.moved or is_in_part or self._is_retired(family)):
                 is_soft = True
                 ends |= self._ends(set(family))
             elif len(family) > 1 and not found & {self.first.get(_family(id), min(family, key=_versions))}:
@@ -543,7 +578,7 @@ class Oracle:
             for tool in self.known.values()
             if tool.name in text and text in _natural_spellings(tool) and not self._others(text, tool.id)
         ]
-        if len(found) != 1 or sum(_family(id) == _family(found[0].id) for id in self.known) > 1:
+        if len(found) != 1 or len(self._family_of(found[0].id)) > 1:
             return None
         return self._settled("step 4: the name that another style gives it", text, {found[0].id})
 
@@ -562,6 +597,15 @@ class Oracle:
         folds = [self._fold_of(form) for form in forms]
         referred, is_known = self._referred(plain)
         exactly = {id for form in forms for id, tool in self.known.items() if _may_be_exactly(tool, form)}
+        # What folds like a hidden tool does not run a further version of it; for another tool, it is not there.
+        led = {_family(id) for sure, _ in folds for id in sure & self.barred_ids}
+        further = {
+            id
+            for id, tool in self.known.items()
+            if _family(id) in led and {tool.name, f"{tool.label}:{tool.name}"} <= self._led_by(id)
+        }
+        folds = [(sure - self.barred_ids - further, maybe - further) for sure, maybe in folds]
+        exactly -= further
         near = {id for sure, maybe in folds for id in (sure or maybe)} | exactly
         if referred:
             is_one = len(forms) == len(referred) == 1 and near <= referred and not self.moved_ids
@@ -577,7 +621,9 @@ class Oracle:
             return _stop("step 6: no tool that is here has a spelling with this fold")
         ((sure, maybe), *more) = folds
         if not more and len(runs) == len(sure) == 1 and maybe <= sure and "/" not in plain:
-            return Verdict("step 6: one tool has a spelling with this fold", runs, may_fail=False)
+            return Verdict(
+                "step 6: one tool has a spelling with this fold", runs, may_fail=not sure.isdisjoint(self.led_on)
+            )
         others = self._ends({id for found in folds for ids in found for id in ids})
         return Verdict("step 6: at most these have a spelling with this fold", runs, near=others)
 

@@ -50,11 +50,13 @@ def lived(draw: random.Random, count: Counter[str], texts: int = _TEXTS_A_TABLE)
             count["(no legal table)"] += 1
             return
         yield from (Broken(session.script, "", why) for why in session.broken)
-        for text in _drawn(draw, session, texts):
-            verdict, wrong = session.judged(text)
-            count[verdict.kind] += 1
-            if wrong:
-                yield Broken(session.script, text, wrong)
+        for hidden in (frozenset[str](), _hidden(draw, session)):
+            names = session.part(hidden)
+            for text in _drawn(draw, session, texts // 2):
+                verdict, wrong = session.judged(text, hidden, names)
+                count[verdict.kind] += 1
+                if wrong:
+                    yield Broken(session.script, text, wrong, hidden)
         if before is not None and is_untouched and step.client == before.client and step.style == before.style:
             yield from _since(session, watched, present, is_same=step == before)
         before, present = step, set(session.oracle.present)
@@ -69,6 +71,16 @@ def lived(draw: random.Random, count: Counter[str], texts: int = _TEXTS_A_TABLE)
                     session.do(operation)
                 except Impossible:
                     session.steps.pop()
+
+
+def _hidden(draw: random.Random, session: Session) -> frozenset[str]:
+    """Draw what is hidden from whoever asks: all tools of some servers, or some tools of any."""
+    known = session.oracle.known
+    labels = {label for label in sorted({tool.label for tool in known.values()}) if draw.random() < 0.4}
+    is_by_server = draw.random() < 0.6
+    return frozenset(
+        id for id, tool in known.items() if (tool.label in labels if is_by_server else draw.random() < 0.3)
+    )
 
 
 def _drawn(draw: random.Random, session: Session, texts: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.laws.oracle import Oracle, ToolRecord
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import LedgerError, ResolutionError, TruenameError
+from truename.ledger import SeenLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +84,8 @@ class Broken:
     script: Script
     text: str
     why: str
+    # The tools that are hidden from whoever asks.
+    hidden: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:
@@ -92,7 +95,10 @@ class Broken:
         return f"{way[1] if way else 'table'} {re.sub('[^ ]*@[^ ]*', '...', rule[1]) if rule else ''}"
 
     def __str__(self) -> str:
-        return f"{self.script}\n  text {self.text!r}: {self.why}" if self.text else f"{self.script}\n  {self.why}"
+        if not self.text:
+            return f"{self.script}\n  {self.why}"
+        hidden = f", {' and '.join(sorted(self.hidden))} hidden" if self.hidden else ""
+        return f"{self.script}\n  text {self.text!r}{hidden}: {self.why}"
 
 
 @dataclass
@@ -153,21 +159,32 @@ class Session:
         catalog = Catalog.from_mcp([(label, list(names)) for label, names in step.servers], bound=bound)
         return catalog.with_tools(tool for id, tool in Catalog.of(*step.ids).items() if id not in catalog)
 
-    def answer(self, text: str) -> Answer:
+    def part(self, hidden: frozenset[str]) -> NameTable:
+        """Return the table as it is for somebody from whom these tools are hidden."""
+        assert self.table is not None
+        if not hidden:
+            return self.table
+        ledger = None if self.ledger is None else SeenLedger(self.ledger, lambda id: str(id) not in hidden)
+        return self.table.among([id for id in self.table if str(id) not in hidden], ledger)
+
+    def answer(self, text: str, names: NameTable | None = None) -> Answer:
+        """Return what a text leads to in a table; in the whole one, if no other is given."""
         assert self.table is not None
         try:
-            found = resolve(text, self.table)
+            found = resolve(text, self.table if names is None else names)
         except ResolutionError as error:
             return Answer(None, error.code, getattr(error, "reason", ""))
         return Answer(str(found.id))
 
-    def judged(self, text: str) -> tuple[Verdict, str]:
+    def judged(
+        self, text: str, hidden: frozenset[str] = frozenset(), names: NameTable | None = None
+    ) -> tuple[Verdict, str]:
         """Return the oracle's verdict on a text, and what is wrong with the product's answer."""
-        verdict = self.oracle.verdict(text)
-        return verdict, verdict.objection(*self.answer(text))
+        verdict = self.oracle.verdict(text, hidden)
+        return verdict, verdict.objection(*self.answer(text, names))
 
 
-def replayed(script: Script, text: str) -> str:
+def replayed(script: Script, text: str, hidden: frozenset[str] = frozenset()) -> str:
     """Do it all again; return what is wrong at the end, if anything."""
     session = Session(script.style, script.remembers)
     try:
@@ -179,7 +196,7 @@ def replayed(script: Script, text: str) -> str:
         return ""
     if session.table is None or not text:
         return ""
-    return session.judged(text)[1]
+    return session.judged(text, hidden, session.part(hidden))[1]
 
 
 def shrunk(broken: Broken) -> Broken:
@@ -188,7 +205,8 @@ def shrunk(broken: Broken) -> Broken:
     while is_smaller:
         is_smaller = False
         for script in _smaller(broken.script):
-            smaller = Broken(script, broken.text, replayed(script, broken.text))
+            why = replayed(script, broken.text, broken.hidden)
+            smaller = Broken(script, broken.text, why, broken.hidden)
             if smaller.why and smaller.kind == broken.kind:
                 broken = smaller
                 is_smaller = True

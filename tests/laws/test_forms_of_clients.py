@@ -51,6 +51,26 @@ def test_what_a_client_makes_of_a_name_runs_its_tool_or_none(
         assert resolve(shown, names).id == id
 
 
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from(["mcp", "truename", "tool", "get", "a/get"]), min_size=6, max_size=14),
+    st.sampled_from([(client, style) for client, style in STYLES if style in {"on-conflict", "prefixed"}]),
+    st.sampled_from(["truename", "tool", "mcp"]),
+)
+@example(["truename", "mcp", "truename", "a/get", "mcp", "truename"], ("universal", "on-conflict"), "truename")
+def test_a_long_name_of_the_words_of_clients_is_shortened_with_the_words_that_keep_it_apart(
+    words: list[str], kind: tuple[str, str], server_name: str
+) -> None:
+    client, style = kind
+    if dialects.get(client).check("tool_get_tool_5a70", server_name):
+        return
+    names = project(
+        Catalog.from_mcp({"git": ["_".join(words), "_".join(words[1:])]}), client, style=style, server_name=server_name
+    )
+
+    assert [reason for name in names.values() for reason in dialects.get(client).check(name, server_name)] == []
+
+
 @pytest.mark.parametrize(
     ("servers", "server_name", "expected"),
     [

@@ -34,7 +34,7 @@ TARGETS: Final = (
         (
             *("truename.auth.network.addresses", "truename.auth.authorization_server.clients"),
             *("truename.config.access", "truename.config.field_types", "truename.gateway.questions.addresses"),
-            *("truename.gateway.upstream.redirecting", "truename.gateway.downstream.origin_guard"),
+            *("truename.gateway.upstream.redirecting", "truename.gateway.http.origin_guard"),
         ),
         (
             *(f"tests/auth/test_{name}.py" for name in _ADDRESSES),

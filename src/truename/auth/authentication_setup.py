@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from starlette.requests import ClientDisconnect
 
 from truename.auth.inbound.authentication import Authenticators, ProtectedResource, ignore_access, token_store
-from truename.auth.outbound.login_pages import LoginPages, PendingLogins
 from truename.config.fields import fixed_changes
 from truename.errors import ConfigErrors, StoreError
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
+    from truename.auth.outbound.login_pages import PendingLogins
     from truename.config import Config
 
 __all__ = ["HttpAuthentication", "http_authentication"]
@@ -33,8 +33,9 @@ _PATH: Final = "/mcp"
 class WebPages(Protocol):
     """A group of web pages, as an ASGI application for its own paths."""
 
-    def has(self, path: str) -> bool:
-        """Return whether it serves this path."""
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that it serves; one that ends in ``/*`` stands for all below it."""
         ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,13 +47,14 @@ class WebPages(Protocol):
 class HttpAuthentication:
     """The authentication of the gateway's HTTP server; ``pages`` serves sign-in and per-user logins at servers.
 
-    ``logins`` are the pending logins at servers; None if this gateway has no login pages.
+    ``page_paths`` are the paths of ``pages``; one that ends in ``/*`` stands for all below it. ``logins`` are the
+    pending logins at servers; None if this gateway has no login pages.
     """
 
     authenticators: Authenticators
     resource: ProtectedResource
     pages: ASGIApp
-    is_page: Callable[[str], bool]
+    page_paths: tuple[str, ...]
     logins: PendingLogins | None = None
 
     def prepare_reload(self, before: Config, after: Config) -> Callable[[], None]:
@@ -137,12 +139,14 @@ async def http_authentication(
         applications: list[WebPages] = [] if pages is None else [pages]
         if logins is not None:
             stack.push_async_callback(logins.close)
+            from truename.auth.outbound.login_pages import LoginPages  # noqa: PLC0415 - only for who logs in
+
             applications.append(LoginPages(logins, settings.server_name))
         yield HttpAuthentication(
             authenticators=authenticators,
             resource=resource,
             pages=partial(_page, applications),
-            is_page=lambda path: any(application.has(path) for application in applications),
+            page_paths=tuple(path for application in applications for path in application.paths),
             logins=logins,
         )
 
@@ -159,6 +163,8 @@ def _pending_logins(
     """Return where people log in at servers, if logins are kept."""
     if config.state_location().path is None:
         return None
+    from truename.auth.outbound.login_pages import PendingLogins  # noqa: PLC0415 - only for who logs in
+
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses
     return PendingLogins(here, config, recognizer=recognizer, is_near=is_near, allowed=allowed, clock=clock, tell=tell)
@@ -167,4 +173,8 @@ def _pending_logins(
 async def _page(applications: Sequence[WebPages], scope: Scope, receive: Receive, send: Send) -> None:
     # A client that disconnected during a request needs no response.
     with suppress(ClientDisconnect):
-        await next(application for application in applications if application.has(scope["path"]))(scope, receive, send)
+        await next(one for one in applications if _serves(one, scope["path"]))(scope, receive, send)
+
+
+def _serves(application: WebPages, path: str) -> bool:
+    return any(path == one or (one.endswith("/*") and path.startswith(one[:-1])) for one in application.paths)

@@ -12,6 +12,7 @@ import anyio.to_thread
 from truename.cli._logs import log_to_stderr
 from truename.cli._progress import Progress
 from truename.gateway import Gateway
+from truename.gateway.protocol.json_text import whole
 from truename.migration.recordings import ReplayedCall, replay
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ async def _rerun(
 async def _asked(gateway: Gateway, call: Call) -> dict[str, object]:
     upstream = gateway.registry.pool[call.origin.server]
     params = {"name": call.origin.name, "arguments": dict(call.arguments)}
-    answer = await upstream.request("tools/call", params, capabilities={}, on_progress=None)
+    answer = whole(await upstream.request("tools/call", params, capabilities={}, on_progress=None))
     if answer.get("isError"):
         raise ToolFailed(_text(answer))
     return answer

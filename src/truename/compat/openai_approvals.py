@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.compat.openai_calls import tool_invocation_identity
 from truename.compat.openai_tools import AgentsError
 from truename.errors import CallRepeated, StoreError
-from truename.policy import Approvals, CallKey, CallRecord, MemoryRecords
+from truename.policy import Approvals, CallKey, MemoryRecords, StoredCall
 from truename.policy.approvals_json import read_book, written_book
 
 if TYPE_CHECKING:
@@ -205,12 +205,12 @@ class AgentApprovals:
             self._note(call.policy_call())
         return status
 
-    def _note(self, asked: Call) -> CallRecord:
+    def _note(self, asked: Call) -> StoredCall:
         """Record a call, so that its id cannot be reused for another one; return its record."""
         where = CallKey(asked.caller.principal, asked.caller.session, asked.call_id)
         with self._store.change() as book:
             if (known := book.call(where)) is None:
-                known = CallRecord(where=where, id=asked.id, arguments=asked.arguments_digest)
+                known = StoredCall(where=where, id=asked.id, arguments=asked.arguments_digest)
                 book.put(known)
         return known
 

@@ -87,7 +87,7 @@ class Auditing:
     def join(self, registry: Registry) -> None:
         """Be told of calls and of people's decisions on them, and asked before a call is sent."""
         if self._recorder is not None or self._required:
-            registry.call_records.listen(self.called)
+            registry.call_records.listen(self.called, arguments=True)
             registry.call_records.guard(self.before)
             self._withdrawals = Withdrawals(registry.ledger)
             self._requests = registry.approving.requests

@@ -41,3 +41,28 @@ async def background() -> AsyncIterator[TaskGroup]:
         tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+class LoopTurn:
+    """Tells the turns of the event loop apart, for what need not be done twice in one.
+
+    Outside of a running loop each question is a turn of its own.
+    """
+
+    def __init__(self) -> None:
+        self._is_known = False
+
+    def is_new(self) -> bool:
+        """Return whether this was not asked before in the turn that runs now."""
+        if self._is_known:
+            return False
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        self._is_known = True
+        loop.call_soon(self._end)
+        return True
+
+    def _end(self) -> None:
+        self._is_known = False

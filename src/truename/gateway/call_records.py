@@ -1,23 +1,35 @@
-"""The account of one call: filled in where something becomes known, told once to whoever listens when it is over."""
+"""The record of one call: begun when the call arrives, filled in along its path, given to the listeners at its end."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import anyio
+from pydantic import ValidationError
+
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
+from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
+from truename.gateway.protocol.tracing import traceparent_now
 from truename.policy.arguments import is_large, json_digest
 from truename.policy.call import CallEvent, OnCall, Outcome
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
+    from contextvars import Token
+
     from truename.catalog import Tool
+    from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.operations import OnOperation
     from truename.policy import Decision
     from truename.policy.principal import Principal
@@ -35,6 +47,11 @@ _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
     (ResolutionError, "unknown"),
 )
 _INPUT_REQUIRED: Final = "input_required"
+_SESSION: Final = b"mcp-session-id"
+_TRACE: Final = "traceparent"
+_LONGEST: Final = 1_000
+# Version 00 of the W3C's trace context, and what a later one begins with.
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def _digest(arguments: Mapping[str, Any]) -> str:
@@ -45,7 +62,7 @@ def _digest(arguments: Mapping[str, Any]) -> str:
 
 
 def ignore_call(_: CallEvent) -> None:
-    """Do nothing with an account: nobody asked to be told."""
+    """Do nothing with a record: nobody listens."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -73,6 +90,21 @@ class CallRecord:
     findings: tuple[str, ...] = ()
     began: float = field(default_factory=time.time)
     _start: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(cls, request: Request, serial: int) -> CallRecord:
+        """Begin the record of a request."""
+        params = request.params or {}
+        record = cls(
+            wire_name=str(params.get("name"))[:_LONGEST],
+            call_id=f"request-{request.id}"[:_LONGEST],
+            serial=serial,
+            principal=principal_of(request),
+            session=_session(request),
+            trace=_trace(request, params),
+        )
+        record.means(params)
+        return record
 
     def means(self, params: Mapping[str, Any]) -> None:
         """Note the call that is meant: another one than was sent, where that was `call_tool`."""
@@ -109,17 +141,24 @@ class CallRecord:
         """Note which rules the server's answer breaks."""
         self.findings = rules
 
-    def answered(self, result: object) -> None:
-        """Note what is answered, unless something went wrong before and that is the answer."""
-        if self.code or not isinstance(result, Mapping):
+    def answered(self, result: Mapping[str, Any]) -> None:
+        """Note the result, unless something went wrong before and the result says so."""
+        if self.code:
             return
         if result.get("resultType") == _INPUT_REQUIRED:
             self.outcome = "input_required"
         elif result.get("isError") is True:
             self.outcome = "tool_error"
 
+    def raised(self, error: BaseException) -> None:
+        """Note an error that ends the call in place of a result: a JSON-RPC error, or that nobody waits any more."""
+        if isinstance(error, anyio.get_cancelled_exc_class()) or not isinstance(error, Exception):
+            self.outcome, self.code = "cancelled", "cancelled"
+        else:
+            self.outcome, self.code = "protocol_error", _code(error)
+
     def event(self, outcome: Outcome | None = None) -> CallEvent:
-        """Return the account as it stands."""
+        """Return the record as it stands."""
         tool = self.tool
         return CallEvent(
             wire_name=self.wire_name,
@@ -147,82 +186,88 @@ class CallRecord:
         )
 
 
+def _session(request: Request) -> str:
+    """Return by what a session is known again, and cannot be taken over."""
+    number = first_header(request.http, _SESSION)
+    return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
+
+
+def _trace(request: Request, params: Mapping[str, Any]) -> str:
+    if found := traceparent_now():
+        return found
+    meta, http = params.get("_meta"), request.http
+    said = meta.get(_TRACE) if isinstance(meta, dict) else None
+    if said is None and http is not None:
+        said = http.headers.get(_TRACE)
+    return said if isinstance(said, str) and _TRACEPARENT.fullmatch(said) else ""
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, MCPError):
+        return str(error.code)
+    return str(INVALID_PARAMS if isinstance(error, ValidationError) else INTERNAL_ERROR)
+
+
 Gate = Callable[[CallRecord], Awaitable[None]]
 """Is asked before a call is sent. What it raises (`TruenameError`) is answered, and nothing is sent."""
 
-_NOW: Final[ContextVar[CallRecord | None]] = ContextVar("truename.record", default=None)
+_NOW: Final[ContextVar[CallRecord | None]] = ContextVar("truename.call-record", default=None)
 
 
 def current_record() -> CallRecord | None:
-    """Return the account of the call that runs here; None where nobody listens."""
+    """Return the record of the call that runs here; None where nobody listens."""
     return _NOW.get()
 
 
 def noted(error: Fault) -> Fault:
-    """Note in the account of the call, if there is one, what it is answered with; give the error back."""
-    if (account := _NOW.get()) is not None:
-        account.failed(error)
+    """Note in the record of the call, if there is one, the error that answers it; give the error back."""
+    if (record := _NOW.get()) is not None:
+        record.failed(error)
     return error
 
 
 class CallRecords:
-    """Who is told of calls when they are over, and who is asked before one is sent.
+    """The listeners that get the record of each call at its end, and the gates that are asked before one is sent.
 
-    ``timer`` is told of all other requests.
+    ``timer`` gets the duration of each other request. ``reads_arguments`` is whether a listener wants the arguments.
     """
 
     def __init__(self) -> None:
         self._listeners: tuple[OnCall, ...] = ()
         self._gates: tuple[Gate, ...] = ()
         self.timer: OnOperation | None = None
+        self.reads_arguments = False
         self._count = 0
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether anybody wants to know."""
-        return bool(self._listeners or self._gates)
-
-    def listen(self, listener: OnCall) -> None:
-        """Have this told of each call when it is over."""
+    def listen(self, listener: OnCall, *, arguments: bool = False) -> None:
+        """Have this get the record of each call; with ``arguments``, they are read out for it."""
         if listener is not ignore_call:
             self._listeners = (*self._listeners, listener)
+            self.reads_arguments |= arguments
 
     def guard(self, gate: Gate) -> None:
         """Have this asked before each call."""
         self._gates = (*self._gates, gate)
 
-    def next_serial(self) -> int:
-        """Return the number of the next call, from 1."""
+    def begin(self, request: Request) -> tuple[CallRecord, Token[CallRecord | None]] | None:
+        """Begin the record of a call, as the current one; None where nobody listens."""
+        if not (self._listeners or self._gates):
+            return None
         self._count += 1
-        return self._count
+        record = CallRecord.of(request, self._count)
+        return record, _NOW.set(record)
 
     async def admit(self) -> None:
         """Ask whether the call that runs here may be sent. Raises what a gate raises."""
-        if not self._gates or (account := _NOW.get()) is None:
+        if not self._gates or (record := _NOW.get()) is None:
             return
         for gate in self._gates:
-            await gate(account)
+            await gate(record)
 
-    async def told(self, account: CallRecord, answer: Callable[[], Awaitable[Any]], fault: Callable[..., str]) -> Any:
-        """Answer a call, and tell of it once, however it ends. ``fault`` gives the code of what is raised."""
-        token = _NOW.set(account)
-        try:
-            result = await answer()
-            account.answered(result)
-        except Exception as error:
-            account.outcome, account.code = "protocol_error", fault(error)
-            raise
-        except BaseException:
-            # Nobody waits for the answer any more.
-            account.outcome, account.code = "cancelled", "cancelled"
-            raise
-        else:
-            return result
-        finally:
-            _NOW.reset(token)
-            self._tell(account.event())
-
-    def _tell(self, event: CallEvent) -> None:
+    def end(self, record: CallRecord, token: Token[CallRecord | None]) -> None:
+        """Give the record of a call that is over to the listeners."""
+        _NOW.reset(token)
+        event = record.event()
         for listener in self._listeners:
             try:
                 listener(event)

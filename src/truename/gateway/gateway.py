@@ -130,7 +130,7 @@ class Gateway:
                 pool, ledger, config.settings, self._today, pins=pins, approvals=approvals, resting=resting
             )
             stack.callback(self._close_approvals)
-            self._registry.call_records.listen(self._on_call)
+            self._registry.call_records.listen(self._on_call, arguments=True)
             self._audit.join(self._registry)
             if self.metrics is not None:
                 self._registry.call_records.listen(self.metrics.record_call)

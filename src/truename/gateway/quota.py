@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,7 +61,8 @@ class Quota:
 
     def __init__(self, share: Share) -> None:
         self._share = share
-        self._held: Counter[str | None] = Counter()
+        self._held: dict[str | None, int] = {}
+        self._taken = 0
 
     def resize(self, share: Share) -> None:
         """Have another share for what is taken from now on."""
@@ -71,16 +71,36 @@ class Quota:
     @property
     def taken(self) -> int:
         """How much is taken."""
-        return self._held.total()
+        return self._taken
+
+    def take(self, who: str | None, amount: int = 1) -> bool:
+        """Take a place for somebody (`whose`), or so many bytes, and return True; False where there is no room."""
+        if not amount:
+            return True
+        held = self._held.get(who, 0)
+        if not self._share.fits(held, self._taken, amount, is_alone=who is None):
+            return False
+        self._held[who] = held + amount
+        self._taken += amount
+        return True
+
+    def give_back(self, who: str | None, amount: int = 1) -> None:
+        """Give back what was taken."""
+        if not amount:
+            return
+        self._taken -= amount
+        left = self._held[who] - amount
+        if left:
+            self._held[who] = left
+        else:
+            del self._held[who]
 
     @contextmanager
     def place(self, who: str | None, amount: int = 1) -> Iterator[bool]:
-        """Take a place for somebody (`whose`), or so many bytes, if there is room; gives whether there was."""
-        found = self._share.fits(self._held[who], self.taken, amount, is_alone=who is None)
-        self._held[who] += amount if found else 0
+        """Take a place while the block lasts; gives whether there was room."""
+        found = self.take(who, amount)
         try:
             yield found
         finally:
-            self._held[who] -= amount if found else 0
-            if not self._held[who]:
-                del self._held[who]
+            if found:
+                self.give_back(who, amount)

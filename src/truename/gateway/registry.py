@@ -7,8 +7,6 @@ answer. One renewal runs at a time, from lists as they stood when it began; what
 from __future__ import annotations
 
 import logging
-import math
-import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.errors import LedgerError, TruenameError
+from truename.gateway.background import LoopTurn
 from truename.gateway.heap import Heap, growing
 from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import ShownTools, standing
@@ -41,8 +40,6 @@ log: Final = logging.getLogger("truename.gateway")
 
 _LEDGER_PATIENCE: Final = 15.0
 _LEDGER_PAUSE: Final = 0.02
-# Seconds for which a look at what others wrote counts.
-_JUST: Final = 0.0005
 # To make a view of so few takes some milliseconds.
 _FEW: Final = 200
 _TRIES: Final = 3
@@ -67,7 +64,7 @@ class Registry(ShownTools):
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
-        self._looked = -math.inf
+        self._turn_of_loop = LoopTurn()
         self._heap = Heap()
 
     async def begin(self) -> None:
@@ -136,30 +133,42 @@ class Registry(ShownTools):
         While lists are made anew nobody has to wait for them, but for a word that somebody said meanwhile.
         """
         if not self._turn.locked():
-            with self._telling():
-                self._look()
+            self._look_once()
             if not self.stale:
                 return
         elif not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
             return
         await self.renew()
 
-    def catch_up(self) -> None:
-        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop.
+    def is_current(self, spec: ViewSpec, context: Context) -> bool:
+        """Return whether a request can be answered at once: nobody wrote anything new, and its view is made."""
+        if self._turn.locked():
+            return False
+        self._look_once()
+        return not self.stale and self.is_ready(spec, context)
 
-        Each request looks twice, before and after it may have waited: a look that was just made counts.
+    def _look_once(self) -> None:
+        """Look at what others wrote, once in a turn of the event loop.
+
+        All requests of a turn have come before the look, so none could know of a later change.
         """
-        if not self._turn.locked() and (self.stale or time.monotonic() > self._looked + _JUST):
+        if self._turn_of_loop.is_new():
             with self._telling():
                 self._look()
-                if self.stale and not self.ledger.is_locked():
-                    self.rebuild()
+
+    def catch_up(self) -> None:
+        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
+        if not self._turn.locked():
+            self._look_once()
+            if self.stale:
+                with self._telling():
+                    if not self.ledger.is_locked():
+                        self.rebuild()
 
     def _look(self) -> None:
         # On a new day old names may be due to leave the lists.
         # While another process writes, what is known goes on to hold: the loop cannot wait for it.
         self.stale |= self.ledger.refresh(wait=False) or self.vetting.refresh() or self._today() != self._day
-        self._looked = time.monotonic()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

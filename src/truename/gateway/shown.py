@@ -345,7 +345,7 @@ class ShownTools:
 
     def is_ready(self, spec: ViewSpec, context: Context) -> bool:
         """Tell whether a view is made, and what is listed of it in a context."""
-        tools = replace(spec, kind="tools")
+        tools = spec if spec.kind == "tools" else replace(spec, kind="tools")
         return self.has_view(spec) and self.has_view(tools) and self.access.has(tools, context)
 
     @property

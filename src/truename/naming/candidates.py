@@ -544,11 +544,16 @@ class NameGenerator:
         if len(text) <= room:
             return text
         own = self._split(tool)
-        shorter = drop_words(own, room, self._distinguishing(tool.origin.server_id, own))
-        if shorter is not None:
-            return self.with_filler("_".join(shorter))
-        digest = digest_of(str(tool.id), 4)
-        return self.with_filler(f"{'_'.join(prefix_words(own, room - _DIGEST_ROOM))}_{digest}")
+        keep, digest = self._distinguishing(tool.origin.server_id, own), digest_of(str(tool.id), 4)
+        left = room
+        while True:
+            shorter = drop_words(own, left, keep)
+            if shorter is None:
+                shorter = (*prefix_words(own, left - _DIGEST_ROOM), digest)
+            name = self.with_filler("_".join(shorter))
+            # The filler word, if one is needed, takes room too.
+            if (excess := len(name) - room) <= 0 or (left := left - excess) <= _DIGEST_ROOM:
+                return name
 
     def _split(self, tool: Tool) -> tuple[str, ...]:
         own = words(tool.origin.name) if self._snake else split(tool.origin.name)

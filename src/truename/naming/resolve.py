@@ -204,12 +204,16 @@ class _Resolver:
         if id in self.whole and id not in self.names:
             raise self._unknown()
 
+    def _require_told(self, id: ToolId) -> None:
+        """Raise `UnknownTool` for a hidden tool, and for an absent one of which the caller must not learn."""
+        ledger = self.names.ledger
+        if id not in self.names and (id in self.whole or ledger is None or not ledger.tells_of(id)):
+            raise self._unknown()
+
     def _require_present(self, id: ToolId) -> None:
         if id in self.names:
             return
-        ledger = self.names.ledger
-        if id in self.whole or not (ledger is not None and ledger.tells_of(id)):
-            raise self._unknown()
+        self._require_told(id)
         self.trail.append("ledger: its tool is not available now")
         raise self._absent(id)
 
@@ -225,7 +229,7 @@ class _Resolver:
             self.trail.append("canonical: not in exact form (case, 'v' or 'latest')")
             return None
         found = self._identified(ref.complete(), "canonical")
-        if found is None and "@" in text and self.whole.spellings.family(ref.integration, ref.suite, ref.tool):
+        if found is None and "@" in text and self.whole.spellings.family(ref):
             # Only the tool's own server can provide a further version, not another server with a tool of this name.
             raise self._unknown()
         return found
@@ -256,14 +260,40 @@ class _Resolver:
         """
         inside = self._inside(text, exact=True)
         ids = {*self.whole.spellings.shown_as(text), *(id for one in inside for id in self._with_name(one))}
-        index = self.names.spellings
-        ids = ids or {*index.exact(text), *(id for one in inside for id in index.exact(one))}
+        if not ids:
+            index = self.names.spellings
+            ids = {*index.exact(text), *(id for one in inside for id in index.exact(one))}
+            if ids:
+                ids |= self._referred(text, *inside, exact=True)
         if not ids:
             self.trail.append("spelling: no tool has it exactly")
             return None
         if self.whole.keys().isdisjoint(ids):
             self._refuse_broken((text, *inside))
         return self._only("spelling", ids)
+
+    def _referred(self, *texts: str, exact: bool) -> set[ToolId]:
+        """Return the known tools, hidden or not, whose ids these texts are: a tool that is called so does not get them.
+
+        With ``exact``, a reference without versions counts only as it stands: encoded or in other case, a tool's own
+        name goes before it. Raises `UnknownTool` for a version that does not exist, as for the same text without a
+        client's affixes.
+        """
+        ids = set()
+        for text in texts:
+            try:
+                ref = ToolRef.parse(text)
+            except InvalidToolId:
+                continue
+            is_versioned, is_canonical = (ref.integration_version, ref.version) != (None, None), str(ref) == text
+            if exact and not (is_versioned or is_canonical):
+                continue
+            id = self._version_of(ref, self.whole)
+            if id in self.whole or id in self.whole.spellings.absent or self._is_withdrawn(str(id)):
+                ids.add(id)
+            elif is_versioned and (not exact or (is_canonical and self.whole.spellings.family(ref))):
+                raise self._unknown()
+        return ids
 
     def _with_name(self, inside: str) -> tuple[ToolId, ...]:
         """Return the tool that has this name in the table or in the ledger."""
@@ -293,7 +323,9 @@ class _Resolver:
         ids: set[ToolId] = set()
         for text in texts:
             ids |= self._folded_like(text)
-        if not ids:
+        if ids:
+            ids |= self._referred(*texts, exact=False)
+        else:
             self.trail.append("folded: no tool has a name or spelling with its fold")
             return None
         return self._only("folded", ids)
@@ -308,7 +340,7 @@ class _Resolver:
         ref = self._ref(plain)
         if ref is None:
             return None
-        found = self._identified(self._version_of(ref), "folded")
+        found = self._identified(self._version_of(ref, self.names), "folded")
         if found is None and "@" in plain:
             # An explicit version that does not exist never falls back to another one.
             raise self._unknown()
@@ -329,9 +361,9 @@ class _Resolver:
             ids.discard(ledger.held_first(key) or self._held_by(standing))
         return ids | {self._held_by(standing)}
 
-    def _version_of(self, ref: ToolRef) -> ToolId:
+    def _version_of(self, ref: ToolRef, names: NameTable) -> ToolId:
         """Return the id of a reference: an omitted version is 1, ``latest`` the highest in which this tool exists."""
-        variants = [id for id in self.names.spellings.family(ref.integration, ref.suite, ref.tool) if id in self.names]
+        variants = [id for id in names.spellings.family(ref) if id in names]
         integration_version = 1 if ref.integration_version is None else ref.integration_version
         version = 1 if ref.version is None else ref.version
         fitting = [
@@ -348,7 +380,7 @@ class _Resolver:
         """Return the only tool of a step. Raises for several, and for one that is absent, withdrawn or hidden."""
         now = sorted({self._successor_of(id, ids) for id in ids})
         for id in now:
-            self._require_visible(id)
+            self._require_told(id)
         if len(now) == 1:
             (id,) = now
             if id not in self.whole and (standing := self._withdrawal(id)) is not None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import ref
 
 from truename.catalog import label_of
-from truename.errors import InvalidToolId
 from truename.identity import ToolId, ToolRef
 from truename.naming.words import SNAKE, snake
 
@@ -33,7 +32,6 @@ _ONE_SEPARATOR: Final = str.maketrans("-:. ", "____")
 _RUN: Final = re.compile("__+")
 # No style keeps these characters, the syntax of ids and their encodings, in a name.
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
-_VERSIONED: Final = re.compile("@|%40")
 _NUMBER: Final = re.compile(r"_[0-9]+\Z")
 
 
@@ -89,6 +87,16 @@ class SpelledTable(Protocol):
     ledger: Ledger | None
     dialect: Dialect
     server_name: str
+
+    @property
+    def whole(self) -> SpelledTable:
+        """The table of all tools, of which this one may be a part."""
+        ...
+
+    @property
+    def spellings(self) -> SpellingIndex:
+        """The index of this table."""
+        ...
 
     @property
     def exact(self) -> Mapping[str, _FoundTool]:
@@ -204,8 +212,8 @@ class SpellingIndex:
         """Return the tools that have this text, not folded, among the spellings that they accept.
 
         Each spelling of a further version ends with the number of its name. It has a spelling without the number only
-        if no other version has or had that spelling. Otherwise the spelling would change its meaning when the other
-        version disappears, or loses its name to a redirect.
+        if no other version, hidden or not, has or had that spelling. Otherwise the spelling would change its meaning
+        when the other version disappears, is hidden, or loses its name to a redirect.
         """
         self.prepare()
         proposed = [named for id in self._proposed(folded(text)) for named in self._spelled(id)]
@@ -216,8 +224,6 @@ class SpellingIndex:
         if self._accepts(named, text, is_own_name=is_own_name):
             if named.number is None:
                 yield named.id
-                if _VERSIONED.search(text) and (other := self._read_as_another(text, named.id)) is not None:
-                    yield other
             elif self._is_first(named, text, is_own_name=is_own_name):
                 yield named.id
         if named.number is not None and text.endswith(number := f"_{named.number}"):
@@ -238,9 +244,12 @@ class SpellingIndex:
         return text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration))
 
     def _is_first(self, named: _SpelledTool, text: str, *, is_own_name: bool) -> bool:
-        """Return whether no older version of a numbered tool has this spelling."""
+        """Return whether no older version of a numbered tool, hidden or not, has this spelling."""
+        whole = self._table.whole
+        if whole is not self._table and named.id not in whole.spellings.exact(text):
+            return False
         mine = self._seniority(named)
-        for other in (one for id in self.family(*named.id.family) for one in self._spelled(id)):
+        for other in (one for id in self.family(named.id) for one in self._spelled(id)):
             is_older = other.number is None or (other.id != named.id and self._seniority(other) < mine)
             if is_older and self._accepts(other, text, is_own_name=is_own_name):
                 return False
@@ -312,11 +321,11 @@ class SpellingIndex:
         tool = self._table.catalog.get(id)
         return tuple(named.server for named in self._spelled(id)) if tool is None else (tool.origin.server,)
 
-    def family(self, integration: str, suite: str | None, tool: str) -> list[ToolId]:
+    def family(self, tool: ToolId | ToolRef) -> list[ToolId]:
         """Return all versions of a tool, in the table or absent."""
         self.prepare()
-        wanted = integration, suite, tool
-        ids = (id for id in _of(self._ends, _end(tool)) if id.family == wanted)
+        wanted = tool.integration, tool.suite, tool.tool
+        ids = (id for id in _of(self._ends, _end(tool.tool)) if id.family == wanted)
         return [id for id in ids if id in self._table or id in self._absent]
 
     @property
@@ -324,14 +333,6 @@ class SpellingIndex:
         """The recorded tools that are not in the table."""
         self.prepare()
         return self._absent
-
-    def _read_as_another(self, text: str, id: ToolId) -> ToolId | None:
-        """Return the other known tool whose id a text is (encoded, or in other case); such a text is ambiguous."""
-        try:
-            read = ToolRef.parse(text).complete()
-        except InvalidToolId:
-            return None
-        return read if read != id and (read in self._table or read in self.absent) else None
 
 
 def _put(index: Index, key: str, id: ToolId) -> None:

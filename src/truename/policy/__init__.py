@@ -8,7 +8,7 @@ from truename.policy.policy import Check, Policy, parity, plain_policy, read_pol
 from truename.policy.presentation import Presentation
 from truename.policy.rules import HINTS, CallRule, Decision, Outcome
 from truename.policy.sql import SqlApprovalStore
-from truename.policy.store import ApprovalRecords, ApprovalStore, CallKey, CallRecord, MemoryRecords, MemoryStore
+from truename.policy.store import ApprovalRecords, ApprovalStore, CallKey, MemoryRecords, MemoryStore, StoredCall
 
 __all__ = [
     "HINTS",
@@ -18,7 +18,6 @@ __all__ = [
     "Call",
     "CallKey",
     "CallOrigin",
-    "CallRecord",
     "CallRule",
     "Caller",
     "Check",
@@ -33,6 +32,7 @@ __all__ = [
     "Presentation",
     "Scope",
     "SqlApprovalStore",
+    "StoredCall",
     "Subject",
     "Verdict",
     "bound_call",

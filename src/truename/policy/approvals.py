@@ -18,7 +18,7 @@ from truename.policy.approval_validity import SCOPES, Grant, Subject, Verdict, j
 from truename.policy.call import shape_of
 from truename.policy.former_ids import chain
 from truename.policy.sql import SqlApprovalStore
-from truename.policy.store import CallKey, CallRecord, MemoryStore
+from truename.policy.store import CallKey, MemoryStore, StoredCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class Approvals:
         """
         texts = {name: getattr(grant, name) for name in ("message", "by", "principal", "agent", "session")}
         _check(grant.scope, grant.session, texts)
-        asked = CallRecord(
+        asked = StoredCall(
             where=CallKey(grant.principal, grant.session, grant.call_id),
             id=grant.subject.id,
             arguments=grant.arguments,
@@ -233,7 +233,7 @@ class Approvals:
         now = present_time()
         return judge([one for one in known if not one.is_over(now)], call, subject_of(call))
 
-    def _seen(self, book: ApprovalRecords, call: Call) -> CallRecord | None:
+    def _seen(self, book: ApprovalRecords, call: Call) -> StoredCall | None:
         """Return the record of the call, if any. Raises `CallRepeated` if its id was used for another call."""
         record = book.call(_where(call))
         if record is None:
@@ -258,8 +258,8 @@ def _where(call: Call) -> CallKey:
     return CallKey(call.caller.principal, call.caller.session, call.call_id)
 
 
-def _record(call: Call, state: Literal["seen", "running"]) -> CallRecord:
-    return CallRecord(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=present_time())
+def _record(call: Call, state: Literal["seen", "running"]) -> StoredCall:
+    return StoredCall(where=_where(call), id=call.id, arguments=call.arguments_digest, state=state, at=present_time())
 
 
 def _check(scope: str, session: str, texts: Mapping[str, object]) -> None:

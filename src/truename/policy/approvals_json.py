@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from truename.errors import InvalidToolId, StoreError, excerpt
 from truename.identity import ToolId
 from truename.policy.approval_validity import Grant, Scope, Subject
-from truename.policy.store import MAX_CALLS, MAX_GRANTS, CallKey, CallRecord, MemoryRecords
+from truename.policy.store import MAX_CALLS, MAX_GRANTS, CallKey, MemoryRecords, StoredCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -191,18 +191,18 @@ def is_time(text: str) -> bool:
 
 
 @lru_cache(maxsize=MAX_CALLS)
-def _written_call(record: CallRecord) -> str:
+def _written_call(record: StoredCall) -> str:
     texts = {**record.where._asdict(), "arguments": record.arguments, "state": record.state, "at": record.at}
     return json.dumps({"id": str(record.id), **_kept(texts)})
 
 
-def _call(entry: _JsonObject) -> CallRecord:
+def _call(entry: _JsonObject) -> StoredCall:
     entry.only({"id", "arguments", "state", "at", *CallKey._fields})
     for name in ("call_id", "arguments"):
         entry.needed(name)
     where = CallKey(*(entry.text(name) for name in CallKey._fields))
     state = entry.one_of("state", _STATES)
-    return CallRecord(
+    return StoredCall(
         where=where, id=entry.id("id"), arguments=entry.text("arguments"), state=state, at=entry.text("at")
     )
 

@@ -12,7 +12,7 @@ from truename.identity import ToolId
 from truename.policy import store as limits
 from truename.policy.approval_validity import Grant, Subject
 from truename.policy.approvals_json import LONGEST_TEXT, is_time, read_book
-from truename.policy.store import CallKey, CallRecord, MemoryRecords
+from truename.policy.store import CallKey, MemoryRecords, StoredCall
 from truename.storage import FORMER_REMEDY, PATIENCE, Database, Schema, StateLocation, insert, select, upsert
 
 if TYPE_CHECKING:
@@ -190,12 +190,12 @@ class _SqlBook:
             data.execute("DELETE FROM approval_grant WHERE key = ?", (key,))
         return self._grant(rows[0]) if rows else None
 
-    def call(self, where: CallKey) -> CallRecord | None:
+    def call(self, where: CallKey) -> StoredCall | None:
         """Return the record of a call."""
         rows = self._data.rows(_ONE_CALL, *map(_stored, where))
         return self._call(rows[0]) if rows else None
 
-    def put(self, record: CallRecord) -> None:
+    def put(self, record: StoredCall) -> None:
         """Write the record of a call, in the place of an earlier one."""
         row = _call_row(record, self._data)
         with self._data.change() as data:
@@ -236,12 +236,12 @@ class _SqlBook:
         scope: Any = texts.pop("scope")
         return Grant(approved=bool(approved), scope=scope, subject=subject, **texts)
 
-    def _call(self, row: Sequence[Any]) -> CallRecord:
+    def _call(self, row: Sequence[Any]) -> StoredCall:
         texts = self._texts("call", dict(zip(_CALL, row, strict=True)))
         where = CallKey(*(texts[name] for name in _CALL_KEY))
         state: Any = texts["state"]
         id = self._id("call", texts["tool"])
-        return CallRecord(where=where, id=id, arguments=texts["arguments"], state=state, at=texts["at"])
+        return StoredCall(where=where, id=id, arguments=texts["arguments"], state=state, at=texts["at"])
 
     def _texts(self, kind: str, values: dict[str, object]) -> dict[str, str]:
         try:
@@ -279,7 +279,7 @@ def _grant_row(grant: Grant, data: Database | None) -> list[object]:
     return [_checked(name, values[name], data) for name in _GRANT]
 
 
-def _call_row(record: CallRecord, data: Database | None) -> list[object]:
+def _call_row(record: StoredCall, data: Database | None) -> list[object]:
     values = {**vars(record), **record.where._asdict(), "tool": str(record.id)}
     return [_checked(name, values[name], data) for name in _CALL]
 

@@ -23,10 +23,10 @@ __all__ = [
     "ApprovalRecords",
     "ApprovalStore",
     "CallKey",
-    "CallRecord",
     "CallState",
     "MemoryRecords",
     "MemoryStore",
+    "StoredCall",
 ]
 
 CallState = Literal["seen", "running", "done", "failed"]
@@ -45,7 +45,7 @@ class CallKey(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallRecord:
+class StoredCall:
     """The record of a call that was decided on or started: its tool, the digest of its arguments, and its state."""
 
     where: CallKey
@@ -74,11 +74,11 @@ class ApprovalRecords(Protocol):
         """Remove a grant by its key and return it; return None if there is none."""
         ...
 
-    def call(self, where: CallKey) -> CallRecord | None:
+    def call(self, where: CallKey) -> StoredCall | None:
         """Return the record of a call; None if there is none."""
         ...
 
-    def put(self, record: CallRecord) -> None:
+    def put(self, record: StoredCall) -> None:
         """Store the record of a call, replacing an earlier one."""
         ...
 
@@ -94,7 +94,7 @@ class MemoryRecords:
     raises it if all calls are running.
     """
 
-    def __init__(self, grants: Iterable[Grant] = (), calls: Iterable[CallRecord] = ()) -> None:
+    def __init__(self, grants: Iterable[Grant] = (), calls: Iterable[StoredCall] = ()) -> None:
         self._grants = {grant.key: grant for grant in grants}
         self._calls = {record.where: record for record in calls}
         self._index: dict[tuple[str, str, ToolId], list[tuple[int, Grant]]] | None = None
@@ -103,7 +103,7 @@ class MemoryRecords:
         """Return a copy that can be changed while other threads read this one."""
         return MemoryRecords(self._grants.values(), self._calls.values())
 
-    def calls(self) -> Sequence[CallRecord]:
+    def calls(self) -> Sequence[StoredCall]:
         """Return all calls, the one updated longest ago first."""
         return tuple(self._calls.values())
 
@@ -143,11 +143,11 @@ class MemoryRecords:
         self._index = None
         return self._grants.pop(key, None)
 
-    def call(self, where: CallKey) -> CallRecord | None:
+    def call(self, where: CallKey) -> StoredCall | None:
         """Return the record of a call; None if there is none."""
         return self._calls.get(where)
 
-    def put(self, record: CallRecord) -> None:
+    def put(self, record: StoredCall) -> None:
         """Store the record of a call, replacing an earlier one."""
         if self._calls.pop(record.where, None) is None and len(self._calls) >= MAX_CALLS:
             self._make_room()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from mcp_types.methods import SPEC_CLIENT_METHODS
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -36,7 +35,10 @@ _FAILED: Final = "tool_error"
 # The methods of the protocol; all others are counted together.
 _METHODS: Final = frozenset(
     (
-        *SPEC_CLIENT_METHODS,
+        *("initialize", "server/discover", "ping", "logging/setLevel", "completion/complete"),
+        *("tools/list", "tools/call", "prompts/list", "prompts/get"),
+        *("resources/list", "resources/read", "resources/templates/list"),
+        *("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"),
         *("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"),
         *("notifications/initialized", "notifications/cancelled", "notifications/progress"),
         "notifications/roots/list_changed",

@@ -96,11 +96,11 @@ class AuthorizationEndpoints:
             ("POST", CONSENT): self._agreed,
             ("GET", CALLBACK): self._came_back,
         }
-        self._paths = {path for _, path in self._routes}
 
-    def has(self, path: str) -> bool:
-        """Return whether this application serves a path."""
-        return path in self._paths
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that this application serves."""
+        return tuple(dict.fromkeys(path for _, path in self._routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""

@@ -192,10 +192,11 @@ class ProtectedResource:
         parts = urlsplit(self.identifier)
         return f"{parts.scheme}://{parts.netloc}{METADATA}{parts.path}"
 
-    def is_metadata(self, path: str) -> bool:
-        """Return whether the metadata is served at this path: of the resource, a path below it, or the root."""
+    @property
+    def metadata_paths(self) -> tuple[str, ...]:
+        """The paths of its metadata: of the root, of the resource, and all below; none without an issuer."""
         own = urlsplit(self.identifier).path
-        return path in {METADATA, METADATA + own} or path.startswith(f"{METADATA}{own}/")
+        return (METADATA, f"{METADATA}{own}", f"{METADATA}{own}/*") if self.issuers else ()
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -326,7 +327,7 @@ class Authenticators:
         self._one = None if token is None else _OneToken(token, token_name)
         self._static = _StaticTokens(store, clock)
         self._others = ways
-        self._local = Authenticated(principal=LOCAL, stands=lambda: self.are_open)
+        self.local = Authenticated(principal=LOCAL, stands=lambda: self.are_open)
 
     def reload(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
         """Replace the static tokens; sessions of tokens that no longer exist end."""
@@ -349,7 +350,7 @@ class Authenticators:
     async def admit(self, authorization: list[str]) -> Authenticated | AuthenticationFailure:
         """Authenticate a request by its Authorization headers."""
         if self.are_open:
-            return self._local
+            return self.local
         found = await self._judged(authorization)
         # A request without a token is not reported: the client is about to get one.
         if isinstance(found, AuthenticationFailure) and found.error:

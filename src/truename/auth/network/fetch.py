@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import anyio
-import httpx2
 
-from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone, PinnedAddressTransport, host_of
+from truename.auth.network.addresses import AddressRefused, NetworkPolicy, NetworkZone, host_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
+
+    import httpx2
+
+    from truename.auth.network.pinned import PinnedAddressTransport
 
 __all__ = ["Fetch", "FetchError", "FetchedDocument", "Web", "Within", "web"]
 
@@ -79,13 +83,20 @@ class Web:
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
-        networks = tuple(map(ip_network, allowed))
+        self._networks = tuple(map(ip_network, allowed))
+
+    @cached_property
+    def _transports(self) -> dict[NetworkZone, PinnedAddressTransport]:
+        import httpx2  # noqa: PLC0415 - only for who fetches something
+
+        from truename.auth.network.pinned import PinnedAddressTransport  # noqa: PLC0415
+
         # Connections are pooled by address: a kept one, whose certificate was verified for one name, would serve
         # another.
-        self._transports = {
+        return {
             near: PinnedAddressTransport(
                 httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0)),
-                NetworkPolicy(near, networks),
+                NetworkPolicy(near, self._networks),
             )
             for near in NetworkZone
         }
@@ -100,7 +111,12 @@ class Web:
         headers: Mapping[str, str] | None = None,
     ) -> FetchedDocument:
         """Get a URL, or post to it. A redirect is returned like any response. Raises `FetchError`."""
-        client = httpx2.AsyncClient(transport=_Lasting(self._transports[named_by]), timeout=_SECONDS, trust_env=False)
+        import httpx2  # noqa: PLC0415 - only for who fetches something
+
+        from truename.auth.network.pinned import LastingTransport  # noqa: PLC0415
+
+        transport = LastingTransport(self._transports[named_by])
+        client = httpx2.AsyncClient(transport=transport, timeout=_SECONDS, trust_env=False)
         method = "GET" if form is None and document is None else "POST"
         said = {**_JSON, **(headers or {})}
         try:
@@ -120,6 +136,8 @@ class Web:
 
     async def network_zone(self, url: str) -> NetworkZone:
         """Return the zone of a URL's host. Raises `FetchError`."""
+        import httpx2  # noqa: PLC0415 - only for who fetches something
+
         try:
             _, host, port = host_of(url)
             found = await self._transports[NetworkZone.LOOPBACK].network_zone(host, port)
@@ -129,7 +147,7 @@ class Web:
 
     async def close(self) -> None:
         """Close the connections."""
-        for transport in self._transports.values():
+        for transport in self.__dict__.get("_transports", {}).values():
             await transport.aclose()
 
 
@@ -162,16 +180,6 @@ class Within:
         # The owner of a DNS name can later point it to this machine.
         self._near = min(self._near, await self._fetch.network_zone(self._address))
         return self._near
-
-
-class _Lasting(httpx2.AsyncBaseTransport):
-    """A transport that outlives its client, which is closed after one response."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._inner.handle_async_request(request)
 
 
 async def _bounded(answer: httpx2.Response) -> bytes:

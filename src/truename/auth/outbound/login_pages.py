@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
-from mcp.server.transport_security import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -241,13 +240,16 @@ class LoginPages:
         self._name = name
         self._is_secure = logins.here.startswith("https://")
         self._cookie = "__Host-truename-login" if self._is_secure else "truename-login"
+        from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - only for who logs in
+
         self._app = RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
         if logins.recognizer is not None:
             logins.recognizer.attend(self._cookie, self._recognized)
 
-    def has(self, path: str) -> bool:
-        """Return whether this application serves a path."""
-        return path.startswith(ROOT)
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that this application serves: all below one."""
+        return (f"{ROOT}*",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""

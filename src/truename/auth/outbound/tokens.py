@@ -6,12 +6,13 @@ import hashlib
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, TokenResponse, client_authentication, parse_token_response
+from truename.auth.outbound.refused import LoginNeeded, NoCredential
 from truename.cache import LRUCache
 
 if TYPE_CHECKING:
@@ -34,21 +35,6 @@ __all__ = [
 
 # The pause before asking again, so that not every call asks an authorization server that is down.
 _PAUSE: Final = 5.0
-
-
-class NoCredential(Exception):
-    """No access token is available; the text says why, and contains no secrets.
-
-    ``kind`` is the kind of the error.
-    """
-
-    kind: ClassVar[str] = "credential"
-
-
-class LoginNeeded(NoCredential):
-    """A person must log in, or log in again."""
-
-    kind = "login"
 
 
 class ServerCredential(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.views.choice import UNIVERSAL, fixed_view, main_view
-from truename.gateway.views.view import profile_in, read_path
+from truename.gateway.views.view import MAIN, Asked, profile_in, read_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
     from truename.gateway.registry import Registry
     from truename.gateway.views.profiled import Names
-    from truename.gateway.views.view import Asked, ViewSpec
+    from truename.gateway.views.view import ViewSpec
     from truename.policy.principal import Principal
 
     Choose = Callable[[Request], ViewSpec]
@@ -31,6 +31,8 @@ def asked_by(registry: Registry, path: str, principal: Principal | None = None) 
     Raises `UnknownView`, for what there is only for others as for what there is not.
     """
     mine = None if principal is None else registry.profiled.of(principal)
+    if path == MAIN:
+        return Asked(profiles=mine)
     known = tuple(registry.settings.profiles if principal is None else mine or ())
     if (profile := profile_in(path)) is not None:
         mine = (profile,) if profile in known else ()

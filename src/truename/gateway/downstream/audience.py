@@ -6,9 +6,9 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import INTERNAL_ERROR
 
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,6 +82,9 @@ class Audience:
 
     def join(self, connection: ClientConnection) -> None:
         """Have a session told, until it ends."""
+        if connection in self._sessions:
+            # Its client repeats the handshake.
+            return
         self._sessions.add(connection)
         connection.exit_stack.callback(self._sessions.discard, connection)
 

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from typing import TYPE_CHECKING, Any
 
 from truename.config.addresses import MAIN
-from truename.errors import ResolutionError, TruenameError, UnknownTool
-from truename.gateway.call_records import noted
+from truename.errors import TruenameError
+from truename.gateway.calls.draining import AdmittedRequest
+from truename.gateway.calls.path import CallPath
+from truename.gateway.calls.tasks import TaskRequests
 from truename.gateway.downstream.audience import Audience
-from truename.gateway.downstream.definition_guard import DefinitionGuard
-from truename.gateway.downstream.leaving import passing
 from truename.gateway.downstream.primitives import WORDS, Primitives
-from truename.gateway.downstream.recorded import accounted, note_meant, note_tool
-from truename.gateway.downstream.repeats import Repeats
-from truename.gateway.downstream.tasks import TaskRequests
-from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.faults import UpstreamError
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
-from truename.gateway.protocol.callers import principal_of
+from truename.gateway.protocol.callers import first_header, principal_of
+from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.sdk import MCPError
-from truename.gateway.protocol.tracing import traced_request
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
+from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
-from truename.gateway.trust.approving import session_of
 from truename.gateway.upstream.server_pool import own_version
 from truename.gateway.views.contexts import CONTEXT_HEADER, CONTEXT_SAID, ContextRefused
 from truename.gateway.views.instructions import instructions
-from truename.gateway.views.near_names import near_names_ready
 from truename.gateway.views.versions import Versions
-from truename.gateway.views.wording import among, error_result, wrong_name_text
 from truename.naming import resolve
 
 if TYPE_CHECKING:
@@ -41,12 +34,9 @@ if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
     from truename.gateway.registry import Registry
     from truename.gateway.views.view import Asked, View, ViewSpec
-    from truename.naming import Resolution
     from truename.policy import Context
 
 __all__ = ["Endpoint"]
-
-log: Final = logging.getLogger("truename.gateway")
 
 
 class Endpoint:
@@ -61,7 +51,6 @@ class Endpoint:
         self._choose = choose
         self.asked = asked
         self.audience = Audience(spec, registry.settings.max_sessions)
-        self._repeats = Repeats()
         self._primitives = Primitives(registry, choose, self._context_of)
         self._tasks = TaskRequests(registry, spec, choose)
         self._server = {
@@ -70,13 +59,20 @@ class Endpoint:
             "title": asked.server or registry.settings.server_name,
             "version": own_version(),
         }
+        self._calls = CallPath(
+            registry,
+            choose=choose,
+            view_in=self._view_in,
+            context_of=self._context_of,
+            tasks=self._tasks,
+            server=self._server,
+        )
         self.offered = partial(self._primitives.offered, spec=spec)
         # What is not here is about prompts and resources.
         self._answers: Mapping[str, Callable[[Request], Awaitable[dict[str, Any]]]] = {
             "ping": _pong,
             "server/discover": self._discovered,
             "tools/list": self._listed,
-            "tools/call": self._called,
             "subscriptions/listen": self._listen,
         }
 
@@ -87,19 +83,28 @@ class Endpoint:
 
     async def answer(self, request: Request) -> Mapping[str, Any]:
         """Return the result of a request. Raises `MCPError`, and `pydantic.ValidationError` for its parameters."""
-        return await traced_request(request, self._recorded)
-
-    async def _recorded(self, request: Request) -> Mapping[str, Any]:
-        return await accounted(request, self._registry.call_records, partial(self._passed, request))
-
-    async def _passed(self, request: Request) -> Mapping[str, Any]:
+        span = request_span(request)
         try:
-            with passing(request, self._registry.drain_tracker, self._registry.settings.server_name):
+            if request.method == "tools/call":
+                return await self._calls.answer(request)
+            timer = self._registry.call_records.timer
+            answering = self._admitted(request)
+            return await (answering if timer is None else timed(request.method, answering, timer))
+        except Exception as error:
+            if span is not None:
+                span.failed(error)
+            raise
+        finally:
+            if span is not None:
+                span.end()
+
+    async def _admitted(self, request: Request) -> Mapping[str, Any]:
+        """Answer any request but a call of a tool."""
+        try:
+            with AdmittedRequest(request, self._registry.drain_tracker, self._registry.settings.server_name):
                 return await self._routed(request)
         except UpstreamError as error:
             # The gateway is at its end.
-            if request.method == "tools/call":
-                return self._enveloped(request, error_result(noted(error)))
             raise MCPError(INTERNAL_ERROR, str(error)) from error
         except TruenameError as error:
             # A header that asks for what there is not, say.
@@ -133,7 +138,8 @@ class Endpoint:
         with suppress(TruenameError, ContextRefused):
             spec, context = self._choose(request), self._context_of(request)
             spec = replace(spec, kind="prompts") if request.method.startswith("prompts/") else spec
-            await self._registry.prepare(spec, context)
+            if not self._registry.is_current(spec, context):
+                await self._registry.prepare(spec, context)
 
     async def _discovered(self, request: Request) -> dict[str, Any]:
         said = discovered(announced(request.protocol_version, self.offered))
@@ -167,7 +173,9 @@ class Endpoint:
         return Versions(self._registry.settings.protocol)
 
     def _view(self, request: Request) -> View:
-        spec = self._choose(request)
+        return self._view_in(request, self._choose(request))
+
+    def _view_in(self, request: Request, spec: ViewSpec) -> View:
         self.audience.saw(request.connection, spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
         self._registry.catch_up()
@@ -181,7 +189,8 @@ class Endpoint:
 
     def _context_of(self, request: Request) -> Context:
         http = request.http
-        said = () if http is None else tuple(http.headers.getlist(CONTEXT_HEADER))
+        is_said = first_header(http, CONTEXT_HEADER.encode()) is not None
+        said = tuple(http.headers.getlist(CONTEXT_HEADER)) if http is not None and is_said else ()
         return self._registry.access.contexts.asked(self.asked.context, said)
 
     async def _listed(self, request: Request) -> dict[str, Any]:
@@ -195,84 +204,6 @@ class Endpoint:
             raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
         page = self._versions.on_list({"tools": tools}, view)
         return page if following is None else {**page, "nextCursor": following}
-
-    async def _called(self, request: Request) -> dict[str, Any]:
-        """Resolve, forward to exactly one server, and give back what it answers or what went wrong."""
-        try:
-            view, context = self._view(request), self._context_of(request)
-        except TruenameError as error:
-            return error_result(noted(error))
-        except ContextRefused as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
-        return self._versions.on_result(await self._answered(request, view, context), view)
-
-    async def _answered(self, request: Request, view: View, context: Context) -> dict[str, Any]:
-        large, access = self._registry.tool_search, self._registry.access
-        shown = access.limited(view, context)
-        params = request.params or {}
-        find = partial(self._meaning, view, params.get("_meta") or {})
-        try:
-            params = large.unwrapped(shown, params)
-            await note_meant(view, params)
-            if (own := await large.answer(shown, params, find)) is not None:
-                self._repeats.over(request, view.spec)
-                return own
-            await near_names_ready(name := str(params.get("name")), view.table)
-            id = find(name).id
-            assert id is not None  # noqa: S101 - only passthrough has none
-            note_tool(self._registry, view, id)
-            access.check_known(view, id, context, name)
-            self._repeats.over(request, view.spec)
-            upstream, own_name = self._registry.origin(view, id)
-            who, session = principal_of(request), session_of(request)
-            number, server = request.id, upstream.config
-            judged = await access.judge(
-                view, id, context, params, number, principal=who, session=session, server=server
-            )
-            guard = DefinitionGuard(
-                self._registry, view.table.catalog[id], partial(self._view, request), context, judged
-            )
-
-            async def run(said: Mapping[str, Any]) -> dict[str, Any]:
-                await self._registry.call_records.admit()
-                params = self._versions.without({**said, "name": own_name})
-                repeatable = view.table.catalog[id].repeatable
-                calling = self._tasks.call(request, upstream, params, repeatable, guard.check)
-                answering = shown.texts.error(upstream.key, params, calling)
-                answering = access.recording.watch(judged[0], view, params, answering)
-                return await self._registry.vetting.answers.over(upstream.key, answering)
-
-            return await self._registry.approving.answer(request, *judged, params, run, still=guard.check_still)
-        except ResolutionError as error:
-            return self._wrong(request, noted(error), view, shown)
-        except UpstreamError as error:
-            log.warning("call of %s: %s", printable(str(params.get("name")), 100), error)
-            return error_result(noted(error))
-        except TruenameError as error:
-            return error_result(noted(error))
-
-    def _meaning(self, view: View, meta: Mapping[str, Any], name: str) -> Resolution:
-        """Return the tool that a name means in a view. Raises `ResolutionError`.
-
-        At an address of some servers a name means the same tool as at the address of all, or none: a spelling of a
-        hidden server's tool must not lead to a tool with nearly the same name.
-        """
-        found = self._versions.resolve(name, view.table, meta)
-        if view.spec.servers is not None:
-            whole = self._registry.view(replace(view.spec, servers=None)).table
-            try:
-                is_same = self._versions.resolve(name, whole, meta).id == found.id
-            except ResolutionError:
-                is_same = False
-            if not is_same:
-                raise UnknownTool(text=name)
-        return found
-
-    def _wrong(self, request: Request, error: ResolutionError, view: View, shown: View) -> dict[str, Any]:
-        """Return what is answered to a wrong name: only names that this session could call are told."""
-        told = among(error, shown.by_name, frozenset(view.table.values()))
-        times, large = self._repeats.again(request, view.spec, error.text), self._registry.tool_search
-        return error_result(told, wrong_name_text(told, large.listed(shown).by_name, times) + large.hint(shown))
 
     def schema_of(self, name: str) -> Any:
         """Return the input schema that ``Mcp-Param-*`` headers are checked against, None for a tool without one."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_types import INVALID_REQUEST
-
-from truename.gateway.mcp.messages import error, is_answer, kind_of
+from truename.gateway.mcp.messages import IN_USE, error, is_answer, is_id, kind_of
+from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.policy.arguments import MAX_ENTRIES
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcp_types import RequestId
+    from truename.gateway.mcp.requests import RequestId
 
     Message = dict[str, Any]
 
 __all__ = ["OpenRequests"]
 
-_IN_USE: Final = "A request with this id is still running; nothing was run. Give each request its own id."
 _TOO_MANY: Final = "This client has as many open requests as {name} allows ({most:,}); nothing was run. Try later."
 
 
@@ -52,7 +50,7 @@ class OpenRequests:
         id = message["id"]
         if id in self._open:
             # Under this id the client waits for another answer.
-            return error(None, INVALID_REQUEST, _IN_USE)
+            return error(None, INVALID_REQUEST, IN_USE)
         if len(self._open) >= self._most:
             return error(id, INVALID_REQUEST, _TOO_MANY.format(name="max_requests", most=self._most))
         if self._open and self._bytes + size > self._most_bytes:
@@ -67,5 +65,5 @@ class OpenRequests:
             self._forget(message["id"])
 
     def _forget(self, id: object) -> None:
-        if isinstance(id, str | int):
+        if is_id(id):
             self._bytes -= self._open.pop(id, 0)

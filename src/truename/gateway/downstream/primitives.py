@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
-
 from truename.errors import ResolutionError, TruenameError, excerpt
-from truename.gateway.downstream.forward import forward
+from truename.gateway.calls.forward import forward
 from truename.gateway.downstream.subscribing import Subscribing
 from truename.gateway.faults import UpstreamError
-from truename.gateway.protocol.sdk import SPEC_CLIENT_METHODS, MCPError, is_modern
+from truename.gateway.mcp.schema import METHODS
+from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
@@ -80,7 +80,7 @@ class Primitives:
 
     def passes(self, request: Request) -> bool:
         """Tell whether a request is of a method that the protocol doesn't know, and there is one server to judge it."""
-        is_unknown = request.method not in SPEC_CLIENT_METHODS
+        is_unknown = request.method not in METHODS
         return is_unknown and request.connection.may_request and self._only_server(request) is not None
 
     def _only_server(self, request: Request) -> Upstream | None:

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio.lowlevel import current_token
-from mcp_types import INVALID_REQUEST
-from pydantic_core import from_json
 
 from truename.gateway.background import background
+from truename.gateway.calls.draining import note_written, piped
 from truename.gateway.downstream.intake import OpenRequests
-from truename.gateway.downstream.leaving import note_written, piped
-from truename.gateway.mcp.messages import encode, error, kind_of
+from truename.gateway.mcp.messages import encode, error, parse
 from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.gateway.protocol.writable import unwritable
 
 if TYPE_CHECKING:
@@ -152,10 +152,9 @@ async def _pass(
 
 def _message(line: bytes) -> Message | None:
     try:
-        content = from_json(line)
-    except ValueError:
+        return parse(line)[1]
+    except MCPError:
         return None
-    return content if kind_of(content) is not None else None
 
 
 def _no_request(line: bytes) -> Message | None:

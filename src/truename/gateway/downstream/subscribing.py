@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST
 from truename.gateway.protocol.templates import LONGEST
 from truename.gateway.protocol.writable import unwritable
 from truename.gateway.quota import whose

@@ -6,29 +6,39 @@ Each session has events of its own, and each of its streams too: nothing of one 
 from __future__ import annotations
 
 import binascii
+import json
 import re
 import secrets
 import sys
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
-from mcp_types import INTERNAL_ERROR
 
-from truename.gateway.mcp.messages import encode, error, is_answer
+from truename.gateway.mcp.messages import encode, error, is_answer, is_id
+from truename.gateway.protocol.specification import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
-__all__ = ["STANDALONE", "Bounds", "Position", "Replay", "SessionEvents", "StoredEvent"]
+__all__ = ["STANDALONE", "Bounds", "Key", "Position", "Replay", "SessionEvents", "StoredEvent"]
 
-STANDALONE: Final = "_GET_stream"
+
+class _Standalone(Enum):
+    # No id of a request equals it.
+    STREAM = 0
+
+
+STANDALONE: Final = _Standalone.STREAM
 """The key of a session's stream of messages that belong to no request."""
+Key = int | str | _Standalone
+"""The key of a stream: the id of its request. 1 and "1" are two (JSON-RPC 2.0, section 4)."""
 _BITS: Final = 40
-# A request's id that is longer is not told again after a restart.
+# A request's id that is longer, as JSON, is not told again after a restart.
 _LONGEST_KEY: Final = 64
 # An event's own cost beside its text.
 _COST: Final = 300
@@ -51,7 +61,7 @@ class Bounds(NamedTuple):
 class _Stream:
     """One stream of a session: the events of a request, or those of none."""
 
-    key: str
+    key: Key
     number: int
     kept: int = 0
     is_over: bool = False
@@ -60,7 +70,7 @@ class _Stream:
 
     def id(self, serial: int) -> str:
         """Return the id of an event. It says which request it is of, for a gateway that knows nothing else any more."""
-        if self.key == STANDALONE:
+        if self.key is STANDALONE:
             return f"{self.number}-{serial}"
         return f"{self.number}-{serial}-{_tag(self.key)}"
 
@@ -125,7 +135,7 @@ class Replay:
         """Tell whether a number is of a stream or an event of this process."""
         return self._first < number <= self._last
 
-    def session(self, is_live: Callable[[str], bool]) -> SessionEvents:
+    def session(self, is_live: Callable[[Key], bool]) -> SessionEvents:
         """Return the events of a session that begins; ``is_live`` tells whether a stream of it is being sent."""
         return SessionEvents(self, is_live)
 
@@ -146,27 +156,27 @@ class Replay:
 class SessionEvents:
     """The events of one session."""
 
-    def __init__(self, replay: Replay, is_live: Callable[[str], bool]) -> None:
+    def __init__(self, replay: Replay, is_live: Callable[[Key], bool]) -> None:
         self._replay = replay
         self._is_live = is_live
         self._kept: OrderedDict[int, _Event] = OrderedDict()
         self._size = 0
         self._streams: dict[int, _Stream] = {}
-        self._by_key: dict[str, _Stream] = {}
+        self._by_key: dict[Key, _Stream] = {}
         self._is_closed = False
 
-    def begin(self, key: str) -> str:
+    def begin(self, key: Key) -> str:
         """Return the id of the place at which a request's stream begins."""
         return self._begun(key).id(self._replay.number())
 
-    def store(self, key: str, message: dict[str, Any]) -> StoredEvent:
+    def store(self, key: Key, message: dict[str, Any]) -> StoredEvent:
         """Keep a message of a stream, and return the event to send.
 
         An answer before which its client was told no id has none ("") either, and is not kept: nobody can come back
         for it. The TypeScript SDK in Gemini CLI comes back for any stream with an id, answered or not.
         """
         text = encode(message)
-        is_last = key != STANDALONE and is_answer(message)
+        is_last = key is not STANDALONE and is_answer(message)
         if is_last and self._is_untold(key):
             return StoredEvent("", text)
         stream, serial = self._of(key), self._replay.number()
@@ -181,10 +191,12 @@ class SessionEvents:
         # One that is too large would only drive all others out.
         if not self._is_closed and kept.size <= self._replay.bounds.bytes:
             self._keep(kept)
+        else:
+            self._forget(stream)
         stream.tell()
         return StoredEvent(kept.id, text)
 
-    def _begun(self, key: str) -> _Stream:
+    def _begun(self, key: Key) -> _Stream:
         before = self._by_key.get(key)
         stream = self._by_key[key] = _Stream(key, self._replay.number())
         self._streams[stream.number] = stream
@@ -195,16 +207,16 @@ class SessionEvents:
             self._forget(before)
         return stream
 
-    def _is_untold(self, key: str) -> bool:
+    def _is_untold(self, key: Key) -> bool:
         stream = self._by_key.get(key)
         return stream is None or stream.is_over
 
-    def _of(self, key: str) -> _Stream:
+    def _of(self, key: Key) -> _Stream:
         stream = self._by_key.get(key)
-        if key == STANDALONE and stream is None and not self._is_live(key):
+        if key is STANDALONE and stream is None and not self._is_live(key):
             # No client has been told an id of this stream: none can ever go on with it.
             return _Stream(key, self._replay.number())
-        return self._begun(key) if stream is None or (stream.is_over and key != STANDALONE) else stream
+        return self._begun(key) if stream is None or (stream.is_over and key is not STANDALONE) else stream
 
     def _keep(self, event: _Event) -> None:
         self._kept[event.serial] = event
@@ -243,14 +255,14 @@ class SessionEvents:
         stream = None if found is None else self._streams.get(int(found[1]))
         return None if found is None or stream is None else Position(stream, int(found[2]))
 
-    def elsewhere(self, event_id: str) -> str | None:
+    def elsewhere(self, event_id: str) -> Key | None:
         """Return which stream an event of another process is of, by its request's id; None for every other id."""
         found = _ID.fullmatch(event_id)
         if found is None or self._replay.has_given(int(found[1])):
             return None
         return STANDALONE if found[3] is None else _key(found[3])
 
-    def live_key(self, position: Position) -> str | None:
+    def live_key(self, position: Position) -> Key | None:
         """Return under which key the stream is being sent, if it is; its request's id may be another's by now."""
         key = position.stream.key
         return key if self._by_key.get(key) is position.stream and self._is_live(key) else None
@@ -276,13 +288,14 @@ class SessionEvents:
             await news.wait()
 
 
-def _tag(key: str) -> str:
-    raw = key.encode("utf-8", "surrogatepass")
+def _tag(key: int | str) -> str:
+    raw = json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return urlsafe_b64encode(raw).decode().rstrip("=") if len(raw) <= _LONGEST_KEY else ""
 
 
-def _key(tag: str) -> str | None:
+def _key(tag: str) -> int | str | None:
     try:
-        return urlsafe_b64decode(tag + "=" * (-len(tag) % 4)).decode("utf-8", "surrogatepass") or None
-    except (binascii.Error, UnicodeError):
+        key = json.loads(urlsafe_b64decode(tag + "=" * (-len(tag) % 4)).decode("utf-8", "surrogatepass"))
+    except (binascii.Error, ValueError):
         return None
+    return key if is_id(key) else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.background import begin
+from truename.gateway.http.replay import STANDALONE
 from truename.gateway.mcp.messages import encode
 
 if TYPE_CHECKING:
@@ -17,18 +18,23 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Send
 
-    from truename.gateway.http.replay import SessionEvents, StoredEvent
+    from truename.gateway.http.replay import Key, SessionEvents, StoredEvent
 
+    Abort = Callable[[], object]
     Headers = list[tuple[bytes, bytes]]
 
-__all__ = ["EventWriter", "ResponseStream", "send_events", "send_json", "send_nothing"]
+__all__ = ["ABORT", "RETRY_LATER", "EventWriter", "ResponseStream", "send_events", "send_json", "send_nothing"]
+
+ABORT: Final = "truename.abort"
+"""Where a web server that can do so puts a function into the scope that closes the connection, whatever is unsent."""
 
 PING_SECONDS: Final = 15.0
 _PING: Final = b": ping\r\n\r\n"
 # Milliseconds after which a client comes back for a stream that broke off.
 RETRY: Final = 500
-# After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more.
-_RETRY_LATER: Final = b"retry: 10000\r\n"
+# After the end of the gateway; many try twice only, and one failure has Gemini CLI hear of no change any more. It is no
+# event, so a client that does not know the field reads nothing.
+RETRY_LATER: Final = b"retry: 10000\r\n"
 _STREAM: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -58,24 +64,26 @@ def _event(text: bytes, id: str) -> bytes:
 
 
 class EventWriter:
-    """Writes the events of one response, one after the other, whoever sends them."""
+    """Writes the events of one response, one after the other, whoever sends them.
 
-    def __init__(self, send: Send, headers: Headers) -> None:
+    ``place`` is the id of the place at which the stream begins, if the client is told one. ``abort`` closes the
+    client's connection at once, where the web server can do so (`ABORT`).
+    """
+
+    def __init__(self, send: Send, headers: Headers, *, place: str = "", abort: Abort | None = None) -> None:
         self._send = send
         self._headers = headers
-        self._lock = anyio.Lock()
+        self._place = place
+        self._abort = abort
+        # Who comes first writes first.
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._writing: anyio.CancelScope | None = None
         self._is_open = False
         self.is_over = False
 
-    async def begin(self, id: str = "") -> None:
-        """Send the head, and the id of the place at which the stream begins, if there is one."""
-        async with self._lock:
-            if self._is_open or self.is_over:
-                return
-            self._is_open = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": [*_STREAM, *self._headers]})
-            first = b"id: %s\r\ndata: \r\nretry: %d\r\n\r\n" % (id.encode("ascii"), RETRY) if id else b""
-            await self._send({"type": "http.response.body", "body": first, "more_body": True})
+    async def begin(self) -> None:
+        """Send the head, and the place at which the stream begins."""
+        await self._put(b"")
 
     async def write(self, text: bytes, id: str = "") -> None:
         """Send an event."""
@@ -85,22 +93,51 @@ class EventWriter:
         """Send a comment, so that no proxy closes the connection."""
         await self._put(_PING)
 
-    async def _put(self, chunk: bytes) -> None:
+    async def end(self, last: bytes = b"") -> None:
+        """Send the last bytes and end the response."""
+        await self._put(last, is_last=True)
+
+    async def leave(self, last: bytes = b"") -> None:
+        """Send the last bytes and end the response, without waiting: if the client does not read, it is cut off."""
+        is_stuck = self._lock.locked()
+        if not (is_stuck or self.is_over):
+            with anyio.move_on_after(0) as limit:
+                await self._send_chunk(last, is_last=True)
+            is_stuck = limit.cancelled_caught
+        self.is_over = True
+        if is_stuck:
+            self._cut_off()
+
+    def release(self) -> None:
+        """Cut off a client that keeps a write waiting; one that reads goes on."""
+        if self._lock.locked():
+            self._cut_off()
+
+    def _cut_off(self) -> None:
+        self.is_over = True
+        if self._writing is not None:
+            self._writing.cancel()
+        if self._abort is not None:
+            self._abort()
+
+    async def _put(self, chunk: bytes, *, is_last: bool = False) -> None:
         async with self._lock:
             if not self.is_over:
-                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+                with anyio.CancelScope() as self._writing:
+                    await self._send_chunk(chunk, is_last=is_last)
 
-    async def end(self, last: bytes = b"", *, comes_back_later: bool = False) -> None:
-        """Send the last bytes and end the response.
+    async def _send_chunk(self, chunk: bytes, *, is_last: bool) -> None:
+        self.is_over = is_last
+        if not self._is_open:
+            self._is_open = True
+            head = [*_STREAM, *self._headers]
+            await self._send({"type": "http.response.start", "status": 200, "headers": head})
+            chunk = _beginning(self._place) + chunk
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
 
-        ``comes_back_later`` tells the client when to listen again. That is no event, so a client that does not know
-        the field reads nothing.
-        """
-        async with self._lock:
-            if self._is_open and not self.is_over:
-                self.is_over = True
-                body = last + _RETRY_LATER if comes_back_later else last
-                await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+def _beginning(place: str) -> bytes:
+    return b"id: %s\r\ndata: \r\nretry: %d\r\n\r\n" % (place.encode("ascii"), RETRY) if place else b""
 
 
 class ResponseStream:
@@ -108,7 +145,7 @@ class ResponseStream:
 
     In a session (``events``) what is sent on a stream is kept under ``key`` for a client that comes back;
     ``tells_place`` says whether the client understands the id of the place at which the stream begins (since MCP
-    2025-11-25). After `detach` another connection goes on with it.
+    2025-11-25). After `detach` another connection goes on with it. ``abort`` closes this one at once.
     """
 
     def __init__(
@@ -117,9 +154,10 @@ class ResponseStream:
         headers: Headers,
         *,
         events: SessionEvents | None = None,
-        key: str = "",
+        key: Key = STANDALONE,
         tells_place: bool = False,
-        on_begin: Callable[[], None] | None = None,
+        on_begin: Callable[[ResponseStream], None] | None = None,
+        abort: Abort | None = None,
     ) -> None:
         self._send = send
         self._headers = headers
@@ -127,58 +165,44 @@ class ResponseStream:
         self._key = key
         self._tells_place = tells_place
         self._on_begin = on_begin
+        self._abort = abort
         self._writer: EventWriter | None = None
-        self._order: anyio.Lock | None = None
-        self._is_detached = False
         self._is_answered = False
         self._alive: anyio.CancelScope | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    async def begin(self) -> EventWriter:
+    def _begun(self) -> EventWriter:
         """Make the response a stream of events, if it is not yet."""
         if self._writer is None:
-            self._writer = EventWriter(self._send, self._headers)
             place = self._events.begin(self._key) if self._events is not None and self._tells_place else ""
+            self._writer = EventWriter(self._send, self._headers, place=place, abort=self._abort)
             if self._on_begin is not None:
-                self._on_begin()
-            await self._writer.begin(place)
+                self._on_begin(self)
         return self._writer
+
+    def _stored(self, message: dict[str, Any]) -> tuple[str, bytes]:
+        """Keep an event, before anything is waited for: the client may come back on another connection meanwhile."""
+        return ("", encode(message)) if self._events is None else self._events.store(self._key, message)
 
     async def write(self, message: dict[str, Any]) -> None:
         """Send a message that comes before the answer."""
-        self._order = self._order or anyio.Lock()
-        # The first begins the stream, and the others come behind it.
-        async with self._order:
-            writer = await self.begin()
-            if self._events is None:
-                await writer.write(encode(message))
-                return
-            event = self._events.store(self._key, message)
-            if not self._is_detached:
-                await writer.write(event.text, event.id)
+        writer = self._begun()
+        id, text = self._stored(message)
+        await writer.write(text, id)
 
-    async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK) -> None:
-        """Send the answer and end the response."""
-        if self._order is not None:
-            # What came before it is sent first.
-            await self._order.acquire()
-            self._order.release()
+    async def answer(self, message: dict[str, Any], status: int = HTTPStatus.OK, *, waits: bool = True) -> None:
+        """Send the answer and end the response; unless it ``waits``, a client that does not read is cut off."""
         self.close()
         if self._writer is None:
             await send_json(self._send, encode(message), self._headers, status)
             return
-        text, id = encode(message), ""
-        if self._events is not None:
-            event = self._events.store(self._key, message)
-            text, id = event.text, event.id
-        if not self._is_detached:
-            await self._writer.end(_event(text, id))
+        id, text = self._stored(message)
+        await (self._writer.end if waits else self._writer.leave)(_event(text, id))
 
     async def detach(self) -> None:
-        """End this response: what comes is only kept, for another connection."""
-        self._is_detached = True
+        """End this response at once: what comes is only kept, for another connection."""
         if self._writer is not None:
-            await self._writer.end()
+            await self._writer.leave()
 
     def close(self) -> None:
         """Keep it alive no longer: it is answered, or whoever would be answered has gone."""
@@ -197,7 +221,8 @@ class ResponseStream:
         """Make it a stream and keep that alive until it is answered, or another connection goes on with it."""
         if self._is_answered:
             return
-        writer = await self.begin()
+        writer = self._begun()
+        await writer.begin()
         with anyio.CancelScope() as self._alive:
             while not (self._is_answered or writer.is_over):
                 await anyio.sleep(PING_SECONDS)

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from mcp_types import InitializeRequestParams
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
-from pydantic import ValidationError
 
 from truename.auth.vault import decrypt, encrypt
+from truename.gateway.mcp.client import ClientDescription
+from truename.gateway.mcp.methods import negotiated
+from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import HANDSHAKE_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +43,7 @@ class Handshake:
     """What a client and the gateway agreed on: the version, and what the client said of itself."""
 
     version: str
-    client: InitializeRequestParams
+    client: ClientDescription
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,9 @@ def handshake_of(message: Mapping[str, Any]) -> Handshake | None:
     if message.get("method") != "initialize":
         return None
     try:
-        client = InitializeRequestParams.model_validate(message.get("params") or {}, by_name=False)
-    except ValidationError:
+        return Handshake(*negotiated(message.get("params")))
+    except MCPError:
         return None
-    wanted = client.protocol_version
-    return Handshake(wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION, client)
 
 
 class SessionIds:
@@ -74,7 +73,7 @@ class SessionIds:
     >>> said = {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": client}
     >>> hello = {"method": "initialize", "params": said}
     >>> id = ids.issue("ann at /mcp", handshake_of(hello), now=1.0, lasts=60)
-    >>> ids.open("ann at /mcp", id).handshake.client.client_info.name, ids.open("bob at /mcp", id)
+    >>> ids.open("ann at /mcp", id).handshake.client.name, ids.open("bob at /mcp", id)
     ('x', None)
     """
 
@@ -87,7 +86,7 @@ class SessionIds:
         One without a handshake, or whose client says too much of itself, is good while this gateway runs.
         """
         salt = secrets.token_bytes(_SALT)
-        # What is no text, or nested beyond reason, has pydantic or JSON give up.
+        # What is no text, or nested beyond reason, has JSON give up.
         with suppress(ValueError, RecursionError):
             for plain in () if handshake is None else _plain(handshake, now, lasts):
                 id = _text(salt + encrypt(self._sealing(salt), plain, _bound(place)))
@@ -116,8 +115,7 @@ class SessionIds:
 
 def _plain(handshake: Handshake, now: float, lasts: float) -> Iterator[bytes]:
     """Give what is sealed: all that the client said, then less of who it is, which nothing but reports need."""
-    said = handshake.client.model_dump(by_alias=True, mode="json", exclude_none=True)
-    said.pop("_meta", None)
+    said = handshake.client.said()
     yield _packed(handshake.version, now, lasts, said)
     info = said.get("clientInfo", {})
     named = {key: info[key] for key in ("name", "version") if key in info}
@@ -136,11 +134,11 @@ def _said(plain: bytes) -> Opened | None:
         raw = zlib.decompressobj(wbits=-15).decompress(plain, _MOST_SAID)
         issued, lasts, version, said = json.loads(raw.decode("utf-8", "surrogatepass"))
         # Another version of the gateway may read what its predecessor wrote otherwise.
-        if version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        if version not in HANDSHAKE_VERSIONS:
             return None
-        client = InitializeRequestParams.model_validate(said, by_name=False)
-        return Opened(float(issued), float(lasts), Handshake(version, client))
-    except (ValueError, TypeError, zlib.error, ValidationError):
+        client = ClientDescription.of(said)
+        return None if client is None else Opened(float(issued), float(lasts), Handshake(version, client))
+    except (ValueError, TypeError, AttributeError, zlib.error):
         return None
 
 

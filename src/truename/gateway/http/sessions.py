@@ -9,20 +9,30 @@ import asyncio
 import json
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 
 from truename.gateway.background import begin
 from truename.gateway.drain import count_on
 from truename.gateway.http.replay import STANDALONE, StoredEvent
-from truename.gateway.http.response_stream import EventWriter, ResponseStream, send_events, send_json, send_nothing
+from truename.gateway.http.response_stream import (
+    ABORT,
+    RETRY_LATER,
+    EventWriter,
+    ResponseStream,
+    send_events,
+    send_json,
+    send_nothing,
+)
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import answer_to, encode, error
+from truename.gateway.mcp.messages import IN_USE, answer_to, encode, error, is_id
 from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.protocol.callers import header_of
+from truename.gateway.protocol.specification import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
@@ -31,9 +41,10 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.types import Receive, Scope, Send
 
-    from truename.gateway.http.replay import Position, Replay
+    from truename.gateway.http.replay import Key, Position, Replay
     from truename.gateway.http.session_ids import Handshake
     from truename.gateway.http.session_record import SessionRecord
+    from truename.gateway.mcp.requests import RequestId
     from truename.gateway.quota import Share
     from truename.policy.principal import Principal
 
@@ -56,7 +67,6 @@ _BITS: Final = 40
 # The code of the SDKs for a request that its client cancelled (MCP has none).
 _REQUEST_CANCELLED: Final = -32800
 _MOST_LOST: Final = 1_000
-_LONGEST_NUMBER: Final = 17
 _ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
 _NOT_FOUND: Final = "Session not found"
 _FULL: Final = "Too many open sessions"
@@ -77,7 +87,8 @@ _LOST: Final = (
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return the first header with this name (in lower case)."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    value = header_of(scope, name)
+    return None if value is None else value.decode("latin-1")
 
 
 def accepts(scope: Scope) -> tuple[bool, bool]:
@@ -107,20 +118,23 @@ class Session:
         self.requests = PendingRequests(first)
         self.connection = ClientConnection(Channel(self._tell, self.requests))
         self.events = replay.session(self._is_live)
-        self.streams: dict[str, ResponseStream] = {}
+        # The requests that are being answered; `cancel` and the end of the session break them off.
+        self.running: dict[RequestId, anyio.CancelScope] = {}
+        self.streams: dict[Key, ResponseStream] = {}
+        # The connections that go on with streams, by the number of the stream.
+        self.followers: dict[int, EventWriter] = {}
         # Of another process: requests whose clients were told that they are lost.
-        self.lost: set[str] = set()
+        self.lost: set[RequestId] = set()
         self.on_listening: Callable[[], object] | None = None
         self.open_requests = 0
         self.last_use = 0.0
         # Ends the session when it is not used for long.
         self.expiry: asyncio.TimerHandle | None = None
         self.is_over = False
-        self._running: dict[str, list[anyio.CancelScope]] = {}
         self._listener: tuple[EventWriter, anyio.CancelScope] | None = None
 
-    def _is_live(self, key: str) -> bool:
-        return key in self.streams or (key == STANDALONE and self._listener is not None)
+    def _is_live(self, key: Key) -> bool:
+        return key in self.streams or (key is STANDALONE and self._listener is not None)
 
     @property
     def is_listening(self) -> bool:
@@ -133,23 +147,9 @@ class Session:
         if self._listener is not None:
             await self._listener[0].write(event.text, event.id)
 
-    @contextmanager
-    def running(self, id: object) -> Iterator[anyio.CancelScope]:
-        """Run a request in this block, which `cancel` and the end of the session break off."""
-        key = str(id)
-        with anyio.CancelScope() as scope:
-            scopes = self._running.setdefault(key, [])
-            scopes.append(scope)
-            try:
-                yield scope
-            finally:
-                scopes.remove(scope)
-                if not scopes and self._running.get(key) is scopes:
-                    del self._running[key]
-
     def cancel(self, id: object) -> None:
         """Break off a request that the client cancels."""
-        for scope in self._running.get(str(id), ()):
+        if is_id(id) and (scope := self.running.get(id)) is not None:
             scope.cancel()
 
     @contextmanager
@@ -163,9 +163,9 @@ class Session:
                 if self._listener is own:
                     self._listener = None
 
-    async def detach(self, key: str) -> None:
-        """End the connection on which a stream is sent: another goes on with it."""
-        if key == STANDALONE:
+    async def detach(self, key: Key) -> None:
+        """End the connection on which a stream is sent, without waiting for its client: another goes on with it."""
+        if key is STANDALONE:
             if self._listener is not None:
                 listener, self._listener = self._listener, None
                 listener[1].cancel()
@@ -180,11 +180,32 @@ class Session:
             self.expiry.cancel()
         self.requests.close()
         self.events.close()
-        for scopes in list(self._running.values()):
-            for scope in scopes:
-                scope.cancel()
+        for scope in self.running.values():
+            scope.cancel()
         if self._listener is not None:
             self._listener[1].cancel()
+        for follower in self.followers.values():
+            follower.release()
+
+
+class _Used:
+    """Has a session be in use while the block lasts. Every request enters one, so it is no generator."""
+
+    __slots__ = ("_record", "_session")
+
+    def __init__(self, session: Session, record: SessionRecord) -> None:
+        self._session = session
+        self._record = record
+
+    def __enter__(self) -> None:
+        self._session.open_requests += 1
+        self._record.use(self._session.id)
+
+    def __exit__(self, *_: object) -> None:
+        self._session.open_requests -= 1
+        self._session.last_use = asyncio.get_running_loop().time()
+        if not self._session.is_over:
+            self._record.use(self._session.id)
 
 
 class Sessions:
@@ -260,7 +281,7 @@ class Sessions:
         session = await self._session(principal, http.scope, send)
         if session is None:
             return
-        with self._used(session):
+        with _Used(session, self._record):
             if kind == "request":
                 await self._respond(session, message, http, send)
                 return
@@ -275,13 +296,13 @@ class Sessions:
         session = await self._session(principal, scope, send)
         if session is None:
             return
-        with self._used(session):
+        with _Used(session, self._record):
             if not accepts(scope)[1]:
                 await _refuse(send, _NO_STREAM, HTTPStatus.NOT_ACCEPTABLE, session)
             elif last := header(scope, _LAST_EVENT):
                 await self._replayed(session, last, scope, receive, send)
             else:
-                await self._listen(session, receive, send)
+                await self._listen(session, scope, receive, send)
 
     async def delete(self, principal: Principal, scope: Scope, send: Send) -> None:
         """End a session for good."""
@@ -306,8 +327,10 @@ class Sessions:
             await _refuse(send, _MISSING, HTTPStatus.BAD_REQUEST)
             return None
         session = self._sessions.get(id)
-        if session is not None and _owner(session.principal) == _owner(principal) and not session.is_over:
-            return session
+        if session is not None and not session.is_over:
+            own = session.principal
+            if own is principal or _owner(own) == _owner(principal):
+                return session
         if self._record.issued(self._place(principal), id) is None:
             await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
             return None
@@ -369,18 +392,6 @@ class Sessions:
             session.end()
             begin(session.connection.close())
 
-    @contextmanager
-    def _used(self, session: Session) -> Iterator[None]:
-        session.open_requests += 1
-        self._record.use(session.id)
-        try:
-            yield
-        finally:
-            session.open_requests -= 1
-            session.last_use = asyncio.get_running_loop().time()
-            if not session.is_over:
-                self._record.use(session.id)
-
     def _has_room(self, principal: Principal) -> bool:
         here = (self, *(one for one in self._beside if one is not self))
         held = sum(one.sessions_of(principal) for one in here)
@@ -400,7 +411,7 @@ class Sessions:
         self._register(session)
         is_begun = False
         try:
-            with self._used(session):
+            with _Used(session, self._record):
                 is_begun = await self._respond(session, message, http, send)
         finally:
             if not is_begun:
@@ -408,21 +419,27 @@ class Sessions:
 
     async def _respond(self, session: Session, message: Message, http: HTTPConnection, send: Send) -> bool:
         """Answer a request; return whether the answer was a result."""
-        id, key, params = message["id"], str(message["id"]), message.get("params")
+        id, params = message["id"], message.get("params")
+        if id in session.running:
+            # Under this id the client waits for another answer.
+            await _refuse(send, IN_USE, HTTPStatus.BAD_REQUEST, session)
+            return False
         version = header(http.scope, _VERSION) or session.connection.protocol_version
         stream = ResponseStream(
             send,
             session.headers,
             events=session.events,
-            key=key,
+            key=id,
             tells_place=version >= _RESUMABLE,
-            on_begin=lambda: session.streams.__setitem__(key, stream),
+            on_begin=partial(session.streams.__setitem__, id),
+            abort=http.scope.get(ABORT),
         )
         channel = Channel(stream.write, session.requests, progress_token=progress_token(params))
         request = Request(message["method"], params, id, session.connection, channel, http)
         stream.stream_after(PATIENCE)
         try:
-            with session.running(id) as scope:
+            with anyio.CancelScope() as scope:
+                session.running[id] = scope
                 answer = await answer_to(id, self._answer(request))
             if scope.cancelled_caught:
                 code, text = (
@@ -432,19 +449,20 @@ class Sessions:
                 )
                 answer = error(id, code, text)
             channel.close()
-            await stream.answer(answer)
+            await stream.answer(answer, waits=not session.is_over)
         finally:
             channel.close()
             stream.close()
-            if session.streams.get(key) is stream:
-                del session.streams[key]
+            del session.running[id]
+            if session.streams.get(id) is stream:
+                del session.streams[id]
         return "result" in answer
 
-    async def _listen(self, session: Session, receive: Receive, send: Send) -> None:
+    async def _listen(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         if session.is_listening:
             await _refuse(send, _ONE_STREAM, HTTPStatus.CONFLICT, session)
             return
-        writer = EventWriter(send, session.headers)
+        writer = EventWriter(send, session.headers, abort=scope.get(ABORT))
 
         async def following() -> AsyncIterator[StoredEvent]:
             await anyio.sleep_forever()
@@ -460,12 +478,15 @@ class Sessions:
                 tell, session.on_listening = session.on_listening, None
                 tell()
             await send_events(events, receive, writer)
-        await writer.end(comes_back_later=True)
+        await writer.leave(RETRY_LATER)
 
     async def _replayed(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
         position = session.events.after(last)
-        if position is None and session.is_resumed and (key := session.events.elsewhere(last)) is not None:
-            await self._resumed_stream(session, key, last, receive, send)
+        key = session.events.elsewhere(last) if position is None and session.is_resumed else None
+        if key is STANDALONE:
+            await self._listen(session, scope, receive, send)
+        elif key is not None:
+            await _resumed_stream(session, key, last, send)
         elif position is None:
             await _refuse(send, _GONE, HTTPStatus.BAD_REQUEST, session)
         elif session.events.is_done(position):
@@ -478,28 +499,34 @@ class Sessions:
         if (live := session.events.live_key(position)) is not None:
             # The client has lost that connection, though it is not noticed here yet.
             await session.detach(live)
-        writer, events = EventWriter(send, session.headers), session.events.following(position)
-        is_standalone = position.stream.key == STANDALONE
+        writer = EventWriter(send, session.headers, abort=scope.get(ABORT))
+        number, is_standalone = position.stream.number, position.stream.key is STANDALONE
+        before, session.followers[number] = session.followers.get(number), writer
+        if before is not None:
+            await before.leave()
         if not is_standalone:
             count_on(scope)
-        await send_events(events, receive, writer)
-        await writer.end(comes_back_later=is_standalone)
+        try:
+            await send_events(session.events.following(position), receive, writer)
+            if is_standalone or session.is_over:
+                await writer.leave(RETRY_LATER if is_standalone else b"")
+            else:
+                await writer.end()
+        finally:
+            if session.followers.get(number) is writer:
+                del session.followers[number]
 
-    async def _resumed_stream(self, session: Session, key: str, last: str, receive: Receive, send: Send) -> None:
-        """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
-        if key == STANDALONE:
-            await self._listen(session, receive, send)
-        elif key in session.lost:
-            await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
-        else:
-            if len(session.lost) < _MOST_LOST:
-                session.lost.add(key)
-            # The client's number, if it was one: in a string of digits it is told apart nowhere else.
-            id = int(key) if key.isdecimal() and len(key) < _LONGEST_NUMBER else key
-            writer = EventWriter(send, session.headers)
-            await writer.begin()
-            await writer.write(encode(error(id, INTERNAL_ERROR, _LOST)), last)
-            await writer.end()
+
+async def _resumed_stream(session: Session, key: RequestId, last: str, send: Send) -> None:
+    """Answer who comes back for a stream of the process before: what it was to tell is gone with that."""
+    if key in session.lost:
+        await _refuse(send, _DONE, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)
+        return
+    if len(session.lost) < _MOST_LOST:
+        session.lost.add(key)
+    writer = EventWriter(send, session.headers)
+    await writer.write(encode(error(key, INTERNAL_ERROR, _LOST)), last)
+    await writer.end()
 
 
 async def _notified(session: Session, method: str, params: Mapping[str, Any]) -> None:

@@ -5,32 +5,37 @@ Source: MCP 2025-11-25 and 2026-07-28, basic/transports; SEP-2243 (headers that 
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.inbound import (
-    ERROR_CODE_HTTP_STATUS,
-    InboundLadderRejection,
-    InboundModernRoute,
-    classify_inbound_request,
-    find_duplicated_routing_header,
-    unsupported_protocol_version_rejection,
-    validate_mcp_param_headers,
-)
-from mcp_types import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from msgspec import Raw
 from starlette.requests import HTTPConnection
 
 from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
 from truename.gateway.http.sessions import accepts, header
 from truename.gateway.mcp.connection import Channel, ClientConnection
-from truename.gateway.mcp.messages import answer_to, encode, error, kind_of, parse
+from truename.gateway.mcp.messages import answer_to, encode, error, parse
 from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.mcp.stateless import envelope_of, unsupported_version
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
+from truename.gateway.protocol.json_text import read_out
 from truename.gateway.protocol.lines import id_at_ends
+from truename.gateway.protocol.routing_headers import param_mismatch
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import (
+    HANDSHAKE_VERSIONS,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_HEADER,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    NAME_HEADER,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    VERSION_HEADER,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.http.sessions import Answer, Sessions
+    from truename.gateway.mcp.stateless import RequestEnvelope
     from truename.policy.principal import Principal
 
 __all__ = ["ON_DISCONNECT", "StreamableHttp"]
@@ -47,14 +53,21 @@ ON_DISCONNECT: Final = "truename.on_disconnect"
 """Where a web server that can do so puts a function into the scope; what is given to it is called when the client has
 disconnected, and what it returns takes that back."""
 
-_VERSION: Final = b"mcp-protocol-version"
+_VERSION: Final = VERSION_HEADER.encode()
+_ROUTING: Final = (VERSION_HEADER, METHOD_HEADER, NAME_HEADER)
+# The HTTP status of a response with an error (MCP 2026-07-28, basic/transports); that of the others is 200.
+_STATUS: Final = {
+    **dict.fromkeys((PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, HEADER_MISMATCH), HTTPStatus.BAD_REQUEST),
+    **dict.fromkeys((MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION), HTTPStatus.BAD_REQUEST),
+    METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
+}
 _TOO_LARGE: Final = b"Request body too large"
 _NO_JSON: Final = b"Invalid Content-Type header"
 _NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
 _ONE_MESSAGE: Final = "Body must be a single JSON-RPC request or notification object"
 _ALLOWED: Final = (b"allow", b"POST")
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
-_LISTEN: Final = "subscriptions/listen"
+_OF_MCP: Final = b"mcp-"
 
 
 class StreamableHttp:
@@ -91,7 +104,7 @@ class StreamableHttp:
         version, method = header(scope, _VERSION), scope["method"]
         if method == "POST" and not (header(scope, b"content-type") or "").lower().startswith("application/json"):
             await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
-        elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        elif version is not None and version not in HANDSHAKE_VERSIONS:
             await self._stateless(version, body, scope, receive, send)
         elif method == "POST":
             await self._posted(principal, body, scope, send)
@@ -148,36 +161,41 @@ class StreamableHttp:
                 await _acknowledge(version, send)
                 return
             http = HTTPConnection(scope)
-            route = self._route(message, http)
-            if isinstance(route, InboundLadderRejection):
-                await _reject(route, message["id"], send)
-            else:
-                await self._exchange(route, message, http, receive, send)
+            try:
+                envelope = self._envelope(message, http)
+            except MCPError as problem:
+                await _reject(problem, message["id"], send)
+                return
+            await self._exchange(envelope, message, http, receive, send)
 
-    def _route(self, message: dict[str, Any], http: HTTPConnection) -> InboundModernRoute | InboundLadderRejection:
-        """Return the version and the client of a request, or why its headers and its body contradict each other."""
-        pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.scope["headers"]]
-        if (twice := find_duplicated_routing_header(pairs)) is not None:
-            return InboundLadderRejection(code=HEADER_MISMATCH, message=f"{twice} header appears more than once")
-        found = classify_inbound_request(message, headers=dict(pairs))
-        if isinstance(found, InboundLadderRejection) or message["method"] != "tools/call":
-            return found
-        params = message.get("params") or {}
+    def _envelope(self, message: dict[str, Any], http: HTTPConnection) -> RequestEnvelope:
+        """Return what a request says of itself. Raises `MCPError`, also where its headers contradict its body."""
+        own = [pair for pair in http.scope["headers"] if pair[0].startswith(_OF_MCP)]
+        pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in own]
+        headers = dict(pairs)
+        if len(headers) != len(pairs):
+            names = [name for name, _ in pairs if name in _ROUTING]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise MCPError(HEADER_MISMATCH, f"The header {twice} stands more than once. Send it once.")
+        method, params = message["method"], message.get("params") or {}
+        envelope = envelope_of(method, params, headers)
         name, arguments = params.get("name"), params.get("arguments")
-        repeated = any(key.startswith("mcp-param-") for key, _ in pairs)
-        if not isinstance(name, str) or not isinstance(arguments, dict | None) or not (arguments or repeated):
-            return found
+        if method != "tools/call" or not isinstance(name, str) or not isinstance(arguments, dict | Raw | None):
+            return envelope
+        if not arguments and not any(key.startswith("mcp-param-") for key in headers):
+            return envelope
         schema = self._schema_of(name)
-        if schema is None:
-            return found
-        return validate_mcp_param_headers(schema, arguments or {}, http.headers) or found
+        problem = None if schema is None else param_mismatch(schema, read_out(arguments) or {}, pairs)
+        if problem is not None:
+            raise MCPError(HEADER_MISMATCH, problem)
+        return envelope
 
     async def _exchange(
-        self, route: InboundModernRoute, message: dict[str, Any], http: HTTPConnection, receive: Receive, send: Send
+        self, envelope: RequestEnvelope, message: dict[str, Any], http: HTTPConnection, receive: Receive, send: Send
     ) -> None:
         """Answer one request; the client cancels it by disconnecting."""
         id, params = message["id"], message.get("params")
-        connection = ClientConnection.of_request(route.protocol_version, route.client_info, route.client_capabilities)
+        connection = ClientConnection.of_request(envelope.version)
         stream = ResponseStream(send, [])
         channel = Channel(stream.write, progress_token=progress_token(params))
         request = Request(message["method"], params, id, connection, channel, http)
@@ -187,7 +205,7 @@ class StreamableHttp:
                 async with _Disconnecting(http.scope, receive, scope):
                     answer = await answer_to(id, self._answer(request))
                     channel.close()
-                    status = ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
+                    status = _STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
                     await stream.answer(answer, status)
         finally:
             channel.close()
@@ -230,12 +248,12 @@ class _Disconnecting:
 async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:
     """Return the request or notification in a body; None for anything else, which is answered."""
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        await send_json(send, encode(error(None, PARSE_ERROR, "Parse error")), [], HTTPStatus.BAD_REQUEST)
+        kind, message = parse(body)
+    except MCPError as problem:
+        text = "Parse error" if problem.code == PARSE_ERROR else _ONE_MESSAGE
+        await send_json(send, encode(error(None, problem.code, text)), [], HTTPStatus.BAD_REQUEST)
         return None
-    if kind_of(content) in {"request", "notification"}:
-        message: dict[str, Any] = content
+    if kind != "response":
         return message
     await send_json(send, encode(error(None, INVALID_REQUEST, _ONE_MESSAGE)), [], HTTPStatus.BAD_REQUEST)
     return None
@@ -243,15 +261,14 @@ async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:
 
 async def _acknowledge(version: str, send: Send) -> None:
     """Accept a notification and drop it: a client of 2026-07-28 has none that would mean anything over HTTP."""
-    rejection = unsupported_protocol_version_rejection(version)
-    if rejection is not None:
-        await _reject(rejection, None, send)
+    if (refusal := unsupported_version(version)) is not None:
+        await _reject(refusal, None, send)
         return
     await send_nothing(send, HTTPStatus.ACCEPTED, [])
 
 
-async def _reject(rejection: InboundLadderRejection, id: Any, send: Send) -> None:
-    status = ERROR_CODE_HTTP_STATUS.get(rejection.code, HTTPStatus.BAD_REQUEST)
+async def _reject(rejection: MCPError, id: Any, send: Send) -> None:
+    status = _STATUS.get(rejection.code, HTTPStatus.BAD_REQUEST)
     await send_json(send, encode(error(id, rejection.code, rejection.message, rejection.data)), [], status)
 
 

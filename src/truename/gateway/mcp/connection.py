@@ -13,23 +13,19 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.exceptions import NoBackChannelError
-from mcp_types import CONNECTION_CLOSED, ClientCapabilities, Implementation, InitializeRequestParams
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
-from pydantic import BaseModel, ValidationError
 
 from truename.gateway.mcp.messages import notification
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import CONNECTION_CLOSED, HANDSHAKE_VERSIONS, INVALID_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from typing import TypeVar
 
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import RequestId
+    from truename.gateway.mcp.client import ClientDescription
+    from truename.gateway.mcp.requests import RequestId
+    from truename.gateway.protocol.sdk import OnProgress
 
     Write = Callable[[dict[str, Any]], Awaitable[None]]
-    Model = TypeVar("Model", bound=BaseModel)
 
 __all__ = ["Channel", "ClientConnection", "PendingRequests", "Write"]
 
@@ -52,7 +48,7 @@ class PendingRequests:
 
     def __init__(self, first: int = 1) -> None:
         self._numbers = count(first)
-        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], ProgressFnT | None]] = {}
+        self._waiting: dict[str, tuple[asyncio.Future[dict[str, Any]], OnProgress | None]] = {}
         self._is_closed = False
 
     async def ask(
@@ -62,7 +58,7 @@ class PendingRequests:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request and return its result. Raises `MCPError`: the client's, or CONNECTION_CLOSED."""
         if self._is_closed:
@@ -145,11 +141,11 @@ class Channel:
         params: Mapping[str, Any] | None,
         *,
         request_id: RequestId | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """Send a request to the client and return its result. Raises `MCPError`."""
         if self._requests is None or self._is_closed:
-            raise NoBackChannelError(method)
+            raise MCPError(INVALID_REQUEST, f"The client cannot be sent a request here ({method}).")
         return await self._requests.ask(self._write, method, params, request_id=request_id, on_progress=on_progress)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -192,42 +188,26 @@ class ClientConnection:
         self.channel = channel
         # All requests over one pipe share it.
         self.pipe = pipe
-        self.protocol_version = LATEST_HANDSHAKE_VERSION
-        self.client_params: InitializeRequestParams | None = None
-        self.client_capabilities: ClientCapabilities | None = None
+        self.protocol_version = HANDSHAKE_VERSIONS[-1]
+        self.client: ClientDescription | None = None
         self.is_initialized = False
         self.state: dict[str, Any] = {}
 
     @classmethod
-    def of_request(
-        cls,
-        version: str,
-        info: object,
-        capabilities: object,
-        channel: Channel = _NOWHERE,
-        *,
-        pipe: object | None = None,
-    ) -> ClientConnection:
-        """Return the connection that one request of 2026-07-28 is; what it says wrongly of itself counts as unsaid."""
+    def of_request(cls, version: str, channel: Channel = _NOWHERE, *, pipe: object | None = None) -> ClientConnection:
+        """Return the connection that one request of 2026-07-28 is."""
         connection = cls(channel, pipe=pipe)
         connection.protocol_version, connection.is_initialized = version, True
-        connection.client_capabilities = declared = _typed(ClientCapabilities, capabilities) if capabilities else None
-        implementation = None if info is None else _typed(Implementation, info)
-        if implementation is not None:
-            connection.client_params = InitializeRequestParams(
-                protocol_version=version, capabilities=declared or ClientCapabilities(), client_info=implementation
-            )
         return connection
 
-    def agree(self, version: str, client: InitializeRequestParams) -> None:
+    def agree(self, version: str, client: ClientDescription) -> None:
         """Note what the handshake agreed on."""
-        self.protocol_version, self.client_params = version, client
-        self.client_capabilities = client.capabilities
+        self.protocol_version, self.client = version, client
 
     @property
     def may_request(self) -> bool:
         """Whether the client has introduced itself, so that it may send requests other than ping."""
-        return self.is_initialized or self.client_params is not None
+        return self.is_initialized or self.client is not None
 
     @cached_property
     def exit_stack(self) -> AsyncExitStack:
@@ -249,10 +229,3 @@ class ClientConnection:
                 log.exception("the end of a client's connection failed")
         if limit.cancelled_caught:
             log.warning("the end of a client's connection took too long")
-
-
-def _typed(model: type[Model], value: object) -> Model | None:
-    try:
-        return model.model_validate(value, by_name=False)
-    except ValidationError:
-        return None

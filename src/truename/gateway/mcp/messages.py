@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+import msgspec
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json
 
 from truename.gateway.faults import printable
+from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_out, whole
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from mcp_types import RequestId
+    from truename.gateway.mcp.requests import RequestId
 
 __all__ = [
+    "IN_USE",
     "answer_to",
     "encode",
     "error",
     "is_answer",
+    "is_error",
+    "is_id",
     "kind_of",
     "notification",
     "parse",
@@ -33,12 +39,36 @@ log: Final = logging.getLogger("truename.gateway")
 Kind = Literal["request", "notification", "response"]
 Message = dict[str, Any]
 
+
+class _Envelope(msgspec.Struct):
+    """What stands around the parameters of a request; a response has other members."""
+
+    id: int | str
+    method: str
+    params: msgspec.Raw
+    jsonrpc: str = ""
+    result: Any = msgspec.UNSET
+    error: Any = msgspec.UNSET
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_ENCODER: Final = msgspec.json.Encoder()
+_CALL: Final = b'"tools/call"'
+_NO_ARGUMENTS: Final = msgspec.Raw()
+_OBJECT: Final = ord("{")
+IN_USE: Final = "A request with this id is still running; nothing was run. Give each request its own id."
+"""What is answered to a request whose id cannot tell its answer apart from another's."""
 _NOT_A_MESSAGE: Final = "The body is not a single JSON-RPC message; nothing was run."
 _UNWRITABLE: Final = "The response cannot be serialised as JSON."
 
 
 def parse(text: bytes) -> tuple[Kind, Message]:
-    """Return a message and its kind. Raises `MCPError`: PARSE_ERROR, INVALID_REQUEST."""
+    """Return a message and its kind. Raises `MCPError`: PARSE_ERROR, INVALID_REQUEST.
+
+    The arguments of a call of a tool stay the bytes that came, unless something of them has to be known.
+    """
+    if (call := _call_in(text)) is not None:
+        return "request", call
     try:
         content = from_json(text)
     except ValueError as problem:
@@ -47,6 +77,30 @@ def parse(text: bytes) -> tuple[Kind, Message]:
     if kind is None:
         raise MCPError(INVALID_REQUEST, _NOT_A_MESSAGE)
     return kind, content
+
+
+def _call_in(text: bytes) -> Message | None:
+    """Return a request of tools/call whose arguments are bytes; None for any other message, and for an odd one."""
+    if _CALL not in text or not is_utf8(text):
+        return None
+    try:
+        envelope = _ENVELOPE.decode(text)
+        if envelope.method != "tools/call" or envelope.jsonrpc != "2.0":
+            return None
+        if envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET:
+            return None
+        if (line := one_line(text)) is not text:
+            envelope = _ENVELOPE.decode(line)
+        params = members(envelope.params)
+        arguments = params.pop("arguments", _NO_ARGUMENTS)
+        found = whole(params)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if arguments is not _NO_ARGUMENTS:
+        if memoryview(arguments)[0] != _OBJECT:
+            return None
+        found["arguments"] = arguments
+    return {"jsonrpc": "2.0", "id": envelope.id, "method": "tools/call", "params": found}
 
 
 def kind_of(content: object) -> Kind | None:
@@ -62,22 +116,24 @@ def kind_of(content: object) -> Kind | None:
         is_one = not content.keys() & {"result", "error"}
         is_whole = is_one and isinstance(content["method"], str) and isinstance(content.get("params"), dict | None)
         is_request = "id" in content
-        if not is_whole or (is_request and not _is_id(content["id"])):
+        if not is_whole or (is_request and not is_id(content["id"])):
             return None
         return "request" if is_request else "notification"
     if "id" not in content:
         return None
     # Only an error can be about a request whose id could not be read.
-    is_result = _is_id(content["id"]) and isinstance(content.get("result"), dict)
-    is_failure = (content["id"] is None or _is_id(content["id"])) and _is_error(content.get("error"))
+    is_result = is_id(content["id"]) and isinstance(content.get("result"), dict)
+    is_failure = (content["id"] is None or is_id(content["id"])) and is_error(content.get("error"))
     return "response" if is_result or is_failure else None
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[RequestId]:
+    """Return whether a JSON value can be the id of a request; true is none, though Python takes it for 1."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _is_error(value: object) -> bool:
+def is_error(value: object) -> bool:
+    """Return whether a JSON value is the error of a response (JSON-RPC 2.0, section 5.1)."""
     return isinstance(value, dict) and isinstance(value.get("code"), int) and isinstance(value.get("message"), str)
 
 
@@ -109,13 +165,28 @@ def encode(message: Message) -> bytes:
     '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The response cannot be serialised as JSON."}}'
     """
     try:
-        return to_json(message, inf_nan_mode="null")
-    except (PydanticSerializationError, ValueError) as problem:
-        log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
+        return _ENCODER.encode(message)
+    except OverflowError:
+        return _encoded_by_python(message)
+    except (TypeError, ValueError, RecursionError) as problem:
+        return _unwritable(message, problem)
+
+
+def _encoded_by_python(message: Message) -> bytes:
+    """Write a message that has a whole number of more than 64 bits."""
     try:
-        return to_json(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
-    except (PydanticSerializationError, ValueError):
-        return to_json(error(None, INTERNAL_ERROR, _UNWRITABLE))
+        text = json.dumps(message, default=read_out, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as problem:
+        return _unwritable(message, problem)
+
+
+def _unwritable(message: Message, problem: Exception) -> bytes:
+    log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
+    try:
+        return _ENCODER.encode(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
+    except (OverflowError, TypeError, ValueError):
+        return _ENCODER.encode(error(None, INTERNAL_ERROR, _UNWRITABLE))
 
 
 async def answer_to(id: RequestId, answering: Awaitable[Mapping[str, Any]]) -> Message:

@@ -1,17 +1,24 @@
 """The methods of MCP that clients call: which version has which, what their parameters must be, and their results.
 
-Source: MCP 2024-11-05 to 2026-07-28, the schemas of each version (``mcp_types.methods``).
+Source: MCP 2024-11-05 to 2026-07-28, the schemas of each version .
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_INFO_META_KEY, InitializeRequestParams
-from mcp_types.methods import SPEC_CLIENT_METHODS, validate_client_request
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
-
+from truename.gateway.mcp.client import ClientDescription
+from truename.gateway.mcp.schema import has_method, wrong_params
 from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.specification import (
+    HANDSHAKE_VERSIONS,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
+    SERVER_INFO_META_KEY,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +32,7 @@ _PING: Final = "ping"
 _INPUT_REQUIRED: Final = "input_required"
 # Only results of 2026-07-28 have these.
 _STATELESS: Final = ("resultType", "ttlMs", "cacheScope")
+_OF_ENVELOPE: Final = frozenset({"_meta", *_STATELESS})
 # What a client may keep: lists change at any time, and differ by principal.
 _CACHE: Final = {"ttlMs": 0, "cacheScope": "private"}
 _CACHED: Final = frozenset(
@@ -33,6 +41,11 @@ _CACHED: Final = frozenset(
         "server/discover",
     }
 )
+# Kept for as long as the session lasts; real clients say less than 1 KiB.
+_MOST_SAID: Final = 16 * 1024
+_SAYS_TOO_MUCH: Final = (
+    "Name, title, version and capabilities of the client are larger than 16 KiB; no session was begun. Send less."
+)
 _CANNOT_ASK: Final = (
     "This {what} needs to ask the user something, which this client's protocol version does not support; "
     "nothing was done. Use another {what}, or a client that speaks MCP 2026-07-28."
@@ -40,41 +53,33 @@ _CANNOT_ASK: Final = (
 
 
 def check_request(request: Request) -> None:
-    """Raise `MCPError` or `pydantic.ValidationError` for a request that the client's version does not have so."""
+    """Raise `MCPError` for a request that the client's version does not have so."""
     method, params = request.method, request.params
-    if _is_plain_call(request):
-        return
-    if method not in SPEC_CLIENT_METHODS:
+    if not has_method(request.protocol_version, method):
         raise _not_found(method)
-    try:
-        validate_client_request(method, request.protocol_version, params)
-    except KeyError:
-        raise _not_found(method) from None
+    if wrong_params(request.protocol_version, method, params) is not None:
+        raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
     if not request.connection.may_request and method not in {_PING, "initialize"}:
         raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
-
-
-def _is_plain_call(request: Request) -> bool:
-    """Return whether a request is a call of a tool with nothing else in it, which needs no look at the schema."""
-    params = request.params
-    if request.method != "tools/call" or not params or not request.connection.may_request:
-        return False
-    if is_modern(request.protocol_version):
-        return False
-    return params.keys() <= {"name", "arguments"} and (
-        isinstance(params.get("name"), str) and isinstance(params.get("arguments", {}), dict)
-    )
 
 
 def _not_found(method: str) -> MCPError:
     return MCPError(METHOD_NOT_FOUND, "Method not found", method)
 
 
-def negotiated(params: Mapping[str, Any] | None) -> tuple[str, InitializeRequestParams]:
-    """Return the version for a session, and what its client says of itself. Raises `pydantic.ValidationError`."""
-    client = InitializeRequestParams.model_validate(params or {}, by_name=False)
+def negotiated(params: Mapping[str, Any] | None) -> tuple[str, ClientDescription]:
+    """Return the version for a session, and what is kept of what its client says of itself.
+
+    Raises `MCPError`: for parameters that are none, and where they are too much, since a cut name could be another
+    client's. What nobody reads (icons, description, address) is dropped without a word.
+    """
+    client = ClientDescription.of(params or {})
+    if client is None:
+        raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
+    if len(json.dumps(client.said())) > _MOST_SAID:
+        raise MCPError(INVALID_PARAMS, _SAYS_TOO_MUCH)
     wanted = client.protocol_version
-    return (wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION), client
+    return (wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]), client
 
 
 def initialized(version: str, server: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def initialized(version: str, server: Mapping[str, Any], capabilities: Mapping[s
 
 def discovered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     """Build the result of ``server/discover``."""
-    return {"supportedVersions": list(MODERN_PROTOCOL_VERSIONS), "capabilities": capabilities}
+    return {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
 
 
 def announced(version: str, offered: Callable[[str], bool]) -> dict[str, Any]:
@@ -113,11 +118,14 @@ def in_envelope(
     ``server`` is the gateway's own ``serverInfo``. Raises `MCPError` where a server asks what this client cannot be
     asked, unless it was a tool: that is answered with a result that says so.
     """
+    is_stateless = is_modern(request.protocol_version)
+    if not is_stateless and type(result) is dict and not result.keys() & _OF_ENVELOPE:
+        return result
     body = dict(result)
     meta = body.pop("_meta", None)
     meta = dict(meta) if isinstance(meta, dict) else {}
     meta.pop(SERVER_INFO_META_KEY, None)
-    if is_modern(request.protocol_version):
+    if is_stateless:
         body.setdefault("resultType", "complete")
         if request.method in _CACHED and body["resultType"] != _INPUT_REQUIRED:
             body = {**_CACHE, **body}

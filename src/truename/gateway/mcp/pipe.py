@@ -6,14 +6,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
-from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import answer_to, error, kind_of
+from truename.gateway.mcp.messages import answer_to, error, is_id, kind_of
 from truename.gateway.mcp.requests import Request, progress_token
+from truename.gateway.mcp.stateless import envelope_of
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import (
+    INVALID_REQUEST,
+    MODERN_VERSIONS,
+    PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.gateway.mcp.connection import Write
+    from truename.gateway.mcp.requests import RequestId
 
     Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]
 
@@ -56,7 +61,7 @@ class _PipeClient:
         self._write = write
         self._answer = answer
         self._is_modern: bool | None = None
-        self._running: dict[str, anyio.CancelScope] = {}
+        self._running: dict[RequestId, anyio.CancelScope] = {}
 
     async def take(self, message: dict[str, Any], tasks: TaskGroup) -> None:
         kind = kind_of(message)
@@ -78,13 +83,14 @@ class _PipeClient:
         if method == "notifications/initialized":
             self.session.is_initialized = True
         elif method == "notifications/cancelled":
-            if (scope := self._running.get(str(params.get("requestId")))) is not None:
+            id = params.get("requestId")
+            if is_id(id) and (scope := self._running.get(id)) is not None:
                 scope.cancel()
         elif method == "notifications/progress":
             await self.requests.progressed(params)
 
     async def _respond(self, message: dict[str, Any]) -> None:
-        key = str(message["id"])
+        key = message["id"]
         with anyio.CancelScope() as scope:
             self._running[key] = scope
             try:
@@ -121,20 +127,12 @@ class _PipeClient:
             return self.session
         if method == "initialize":
             wanted = (params or {}).get("protocolVersion")
-            known = {"supported": list(MODERN_PROTOCOL_VERSIONS)}
+            known = {"supported": list(MODERN_VERSIONS)}
             data = {**known, "requested": wanted} if isinstance(wanted, str) else known
             raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, _NO_HANDSHAKE, data)
-        route = classify_inbound_request({"method": method, "params": params})
-        if isinstance(route, InboundLadderRejection):
-            raise MCPError(route.code, route.message, route.data)
+        envelope = envelope_of(method, params)
         beside = Channel.beside_requests(self._write)
-        return ClientConnection.of_request(
-            route.protocol_version or LATEST_MODERN_VERSION,
-            route.client_info,
-            route.client_capabilities,
-            beside,
-            pipe=self,
-        )
+        return ClientConnection.of_request(envelope.version, beside, pipe=self)
 
 
 def _names_version(params: object) -> bool:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import RequestId
     from starlette.requests import HTTPConnection
 
     from truename.gateway.mcp.connection import Channel, ClientConnection
 
-__all__ = ["Request", "progress_token"]
+__all__ = ["Request", "RequestId", "progress_token"]
+
+RequestId = int | str
 
 
 @dataclass(frozen=True, eq=False)

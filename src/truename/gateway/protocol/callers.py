@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import Authenticated
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["PRINCIPAL_KEY", "admission_of", "first_header", "let_in", "principal_of"]
+__all__ = ["PRINCIPAL_KEY", "admission_of", "admitted", "first_header", "header_of", "let_in", "principal_of"]
 
 PRINCIPAL_KEY: Final = "truename.principal"
 _ADMISSION_KEY: Final = "truename.admission"
+_INDEX_KEY: Final = "truename.headers"
 
 
 def let_in(scope: Scope, admission: Authenticated) -> None:
     """Write into a request who sends it."""
     scope.setdefault("state", {}).update({PRINCIPAL_KEY: admission.principal, _ADMISSION_KEY: admission})
+
+
+def admitted(scope: Scope) -> Authenticated:
+    """Return how the sender of an HTTP request was authenticated. Raises `KeyError` for a request that was not."""
+    found: Authenticated = scope["state"][_ADMISSION_KEY]
+    return found
 
 
 def principal_of(request: Request) -> Principal:
@@ -37,14 +44,17 @@ def principal_of(request: Request) -> Principal:
     return found
 
 
+def header_of(scope: Scope, name: bytes) -> bytes | None:
+    """Return the first header with this name (in lower case); a request's headers are indexed once."""
+    index: dict[bytes, bytes] | None = scope.get(_INDEX_KEY)
+    if index is None:
+        index = scope[_INDEX_KEY] = dict(reversed(scope["headers"]))
+    return index.get(name)
+
+
 def first_header(http: HTTPConnection | None, name: bytes) -> bytes | None:
-    """Return the first header of that name (in lower case): each call looks for some that are seldom there."""
-    if http is not None:
-        for key, value in http.scope["headers"]:
-            if key == name:
-                found: bytes = value
-                return found
-    return None
+    """Return the first header with this name (in lower case) of the HTTP request; None over standard input."""
+    return None if http is None else header_of(http.scope, name)
 
 
 def admission_of(request: Request) -> Authenticated | None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["LineReader", "TooLong", "id_at_ends", "repaired"]
+__all__ = ["LineReader", "TooLong", "id_at_ends", "lenient", "repaired"]
 
 _EDGE: Final = 512
 # Within a stream of events, a message stands behind the name of a field.
 _ID_FIRST: Final = re.compile(rb'(?:data:)?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _ID_LAST: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+def lenient(text: bytes) -> Any:
+    """Return what a JSON text says, also with numbers that JSON does not have (``NaN``); None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def repaired(message: bytes) -> bytes | None:
@@ -27,13 +36,23 @@ def repaired(message: bytes) -> bytes | None:
     True
     """
     try:
-        content = json.loads(message.decode("utf-8", "replace"))
+        text = message.decode("utf-8", "replace")
+        content = json.loads(text, parse_constant=_nothing, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     if not isinstance(content, dict):
         return None
     text = json.dumps(content, ensure_ascii=False)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _nothing(_: str) -> None:
+    """Read the constants that Python writes and JSON does not have (NaN, Infinity)."""
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def id_at_ends(message: bytes, head: bytes = b"") -> int | None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
+
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-
 from truename.gateway.protocol.sdk import TASKS_EXTENSION, TASKS_VERSION, MCPError, is_modern
+from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 __all__ = [
     "ASKED_FOR",

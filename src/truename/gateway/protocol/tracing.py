@@ -9,12 +9,14 @@ Source: OpenTelemetry's semantic conventions for MCP and GenAI (Development), SE
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS, ErrorData
+from opentelemetry import trace
 from opentelemetry.baggage import get_all
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import attach, detach
+from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.trace import (
     ProxyTracerProvider,
@@ -30,6 +32,9 @@ from pydantic import ValidationError
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
+from truename.gateway.protocol.envelopes import content_of
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
@@ -39,8 +44,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext
 
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.envelopes import Envelope
 
-__all__ = ["is_traced", "traced", "traced_request", "traceparent_now"]
+__all__ = ["RequestSpan", "is_traced", "request_span", "traced", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -51,6 +57,7 @@ _BAGGAGE: Final = W3CBaggagePropagator()
 _W3C: Final = CompositePropagator([TraceContextTextMapPropagator(), _BAGGAGE])
 _LONGEST: Final = 8_192
 _NAME: Final = 100
+_BY_ENVIRONMENT: Final = OTEL_PYTHON_TRACER_PROVIDER in os.environ
 
 
 class _Tracing:
@@ -69,7 +76,9 @@ def _tracer() -> Tracer:
 
 def is_traced() -> bool:
     """Tell whether anybody takes spans."""
-    # It is asked several times in each call, and of an abstract class `isinstance` takes its time.
+    # It is asked several times in each call, and where there is no provider the library looks into the environment.
+    if trace._TRACER_PROVIDER is None and not _BY_ENVIRONMENT:  # noqa: SLF001 - the one place where it stands
+        return False
     return type(get_tracer_provider()) is not ProxyTracerProvider
 
 
@@ -83,25 +92,29 @@ def _written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
-async def traced_request(
-    request: Request, answer: Callable[[Request], Awaitable[Mapping[str, Any]]]
-) -> Mapping[str, Any]:
-    """Answer a client's request within a span, if anybody takes spans."""
-    if not is_traced():
-        return await answer(request)
-    parent, method = _parent(request), printable(request.method, _NAME)
-    span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, request))
-    # What the caller says beside its span (baggage) goes on, too.
-    token = attach(set_span_in_context(span, parent))
-    try:
-        return await answer(request)
-    except Exception as error:
+class RequestSpan:
+    """The span of one request of a client, which is the current span until `end`."""
+
+    def __init__(self, request: Request) -> None:
+        parent, method = _parent(request), printable(request.method, _NAME)
+        self._span = _tracer().start_span(method, parent, SpanKind.SERVER, _asked(method, request))
+        # What the caller says beside its span (baggage) goes on, too.
+        self._token = attach(set_span_in_context(self._span, parent))
+
+    def failed(self, error: Exception) -> None:
+        """Record the error that answers the request."""
         is_status, code = _code(error)
-        record_error(span, code, is_status=is_status)
-        raise
-    finally:
-        detach(token)
-        span.end()
+        record_error(self._span, code, is_status=is_status)
+
+    def end(self) -> None:
+        """End the span."""
+        detach(self._token)
+        self._span.end()
+
+
+def request_span(request: Request) -> RequestSpan | None:
+    """Begin the span of a request; None where nobody takes spans."""
+    return RequestSpan(request) if is_traced() else None
 
 
 def _parent(request: Request) -> Context | None:
@@ -149,33 +162,36 @@ def _asked(method: str, request: Request) -> dict[str, str]:
 def _code(error: Exception) -> tuple[bool, str]:
     if isinstance(error, ValidationError):
         return True, str(INVALID_PARAMS)
-    said = getattr(getattr(error, "error", None), "code", None)
-    return (True, str(said)) if isinstance(said, int) else (False, type(error).__qualname__)
+    if isinstance(error, MCPError):
+        return True, str(error.code)
+    return False, str(getattr(error, "kind", type(error).__qualname__))
 
 
 async def traced(
-    message: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | ErrorData]]
-) -> dict[str, Any] | ErrorData:
+    method: str, number: int, params: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[Envelope]]
+) -> Envelope:
     """Send a request to a server within a span, which it is told of; what belongs to no client's request has none."""
-    if not is_traced() or not get_current_span().get_span_context().is_valid:
-        return await send(message)
-    method, params = message["method"], message.get("params") or {}
-    method = printable(method, _NAME)
-    said = {"mcp.method.name": method, "jsonrpc.request.id": str(message["id"])}
+    if not get_current_span().get_span_context().is_valid:
+        return await send(params)
+    shown = printable(method, _NAME)
+    said = {"mcp.method.name": shown, "jsonrpc.request.id": str(number)}
     name = params.get("name")
     target = printable(name, _NAME) if isinstance(name, str) else ""
     if method == _CALL:
         said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
-    span = _tracer().start_span(f"{method} {target}".strip(), None, SpanKind.CLIENT, said)
+    span = _tracer().start_span(f"{shown} {target}".strip(), None, SpanKind.CLIENT, said)
     # Nothing below it begins another span, so it need not be the current one.
     try:
         meta = dict(params.get("_meta") or {})
         _hand_on(span, meta)
-        outcome = await send({**message, "params": {**params, "_meta": meta}})
-        if isinstance(outcome, ErrorData):
-            record_error(span, str(outcome.code), is_status=True)
-        elif method == _CALL and outcome.get("isError") is True:
+        found = await send({**params, "_meta": meta})
+        if method == _CALL and content_of(found).get("isError") is True:
             record_error(span, "tool_error")
-        return outcome
+    except Exception as error:
+        is_status, code = _code(error)
+        record_error(span, code, is_status=is_status)
+        raise
+    else:
+        return found
     finally:
         span.end()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from pydantic_core import PydanticSerializationError, to_json
+
+from truename.gateway.protocol.json_text import depth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["DEEPEST", "is_deeper", "unwritable"]
 
+_TOO_DEEP: Final = "are nested deeper than the {most} levels of max_depth"
 _CONSTANTS: Final = (b"NaN", b"Infinity")
 # What parsers of the other side take of a whole message, less what stands around its parameters or its result.
 DEEPEST: Final = 190
@@ -31,8 +35,16 @@ def unwritable(params: Mapping[str, Any], deepest: int) -> str | None:
     ('contain a number that JSON does not have (NaN, or too large)', 'are nested deeper than the 2 levels of max_depth')
     """
     most = min(deepest, DEEPEST)
+    arguments = params.get("arguments")
+    if isinstance(arguments, msgspec.Raw):
+        # Whatever stands in it was checked when it came, but for its depth.
+        params = {key: value for key, value in params.items() if key != "arguments"}
+        if depth_of(arguments, most - 1) >= most:
+            return _TOO_DEEP.format(most=most)
+        if not params.keys() - {"name"}:
+            return None
     if is_deeper(params, most):
-        return f"are nested deeper than the {most} levels of max_depth"
+        return _TOO_DEEP.format(most=most)
     try:
         text = to_json(params, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError):

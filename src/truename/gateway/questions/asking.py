@@ -19,10 +19,9 @@ from truename.gateway.questions.attribution import attributed, refusal, under_ow
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.shared.dispatcher import ProgressFnT
-
     from truename.config import Settings
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.progress import ReportProgress
 
 __all__ = [
     "INPUT_REQUIRED",
@@ -55,8 +54,8 @@ def askable(request: Request) -> Mapping[str, Any]:
         return declared_by(request)
     if not request.channel.can_send_request:
         return {}
-    known = request.connection.client_capabilities
-    said = {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+    client = request.connection.client
+    said = {} if client is None else client.capabilities
     # Changes of roots are a notification of the handshake eras.
     return {name: {} if name == "roots" else said[name] for name in QUESTIONS.values() if name in said}
 
@@ -68,7 +67,7 @@ def can_answer(able: Mapping[str, Any], method: str, params: Mapping[str, Any] |
 
 
 async def put(
-    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: ProgressFnT | None = None
+    request: Request, method: str, params: Mapping[str, Any] | None, on_progress: ReportProgress | None = None
 ) -> dict[str, Any]:
     """Send a question to the client of a request, on the request's stream while that lasts. Raises `MCPError`.
 
@@ -90,16 +89,15 @@ async def with_answers(
     server: str,
     settings: Settings,
     params: Mapping[str, Any],
+    *,
+    result: dict[str, Any],
     send: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Send a request for a client, and as long as the server asks something, send it again with the answers.
+    """Send a request again with the client's answers, as long as its ``result`` asks something.
 
-    A client of the stateless era gets the question itself. Raises `UpstreamError` (question) if a client cannot be
-    asked, refuses, or does not answer in time, and where a server asks more often than ``max_rounds``.
+    Raises `UpstreamError` (question) if a client cannot be asked, refuses, or does not answer in time, and where a
+    server asks more often than ``max_rounds``.
     """
-    result = await send(params)
-    if is_modern(request.protocol_version):
-        return result
     for _ in range(settings.max_rounds):
         if result.get("resultType") != INPUT_REQUIRED:
             return result

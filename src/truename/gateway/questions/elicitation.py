@@ -6,14 +6,19 @@ question must never reach somebody else.
 
 from __future__ import annotations
 
-import math
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 
-from truename.gateway.protocol.sdk import MCPError, is_modern
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    REQUEST_TIMEOUT,
+    is_modern,
+)
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
 from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
 from truename.gateway.questions.attribution import attributed, refusal
@@ -21,16 +26,17 @@ from truename.gateway.questions.sparing import Sparing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
-
-    from mcp.shared.dispatcher import DispatchContext
+    from types import TracebackType
 
     from truename.config import Settings
+    from truename.gateway.deadline import Deadline
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.protocol.answering import Relay
-    from truename.gateway.questions.origins import Number, RequestOrigins
-    from truename.gateway.questions.places import Seat
+    from truename.gateway.protocol.progress import ReportProgress
+    from truename.gateway.questions.semaphore import Permit
 
-__all__ = ["A_USER", "Asker", "ElicitationRouter", "User"]
+__all__ = ["A_USER", "Asker", "ElicitationRouter", "ServerRequest", "User"]
+
+Number = str | int
 
 # Before any client is known: a question that its client cannot be asked is refused when it comes. Roots are asked for
 # outside of calls, so a connection that clients share cannot have them.
@@ -50,6 +56,19 @@ _WHICH: Final = (
     'Set isolation = "session" for this server.'
 )
 _OVER: Final = "The call that this request belongs to has ended."
+
+
+class ServerRequest(NamedTuple):
+    """A request that a server sends, as it came.
+
+    ``call`` is the id of the call in whose stream it came, None where a connection has no such streams;
+    ``report_progress`` tells the server how far its request has come.
+    """
+
+    method: str
+    params: Mapping[str, Any] | None
+    call: Number | None
+    report_progress: ReportProgress
 
 
 class User:
@@ -80,7 +99,7 @@ class Asker:
         self.repeatable: bool | None = None
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
-        self._told = Sparing(self._report)
+        self._told: Sparing | None = None
 
     @property
     def may_be_asked(self) -> bool:
@@ -89,16 +108,18 @@ class Asker:
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the progress of the call on the stream that it has now; a client that does not read misses some."""
+        self._told = self._told or Sparing(self._report)
         await self._told(progress, total, message)
 
-    async def _report(self, progress: float, total: float | None, message: str | None) -> None:
+    async def _report(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         await self.request.channel.report_progress(progress, total, message)
 
-    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def ask(self, asked: ServerRequest) -> dict[str, Any]:
         """Put a question; what the client answers, also an error, is the answer. Raises `MCPError`.
 
         No server is told that its questions may become tasks: a wish for one is passed over, as the protocol has it.
         """
+        method, params = asked.method, asked.params
         params = None if params is None else {key: value for key, value in params.items() if key != ASKED_FOR}
         if not can_answer(self.able, method, params):
             raise self._cannot(QUESTIONS[method])
@@ -109,10 +130,11 @@ class Asker:
             return await self.by_result(method, params)
         wants_progress = "progressToken" in ((params or {}).get("_meta") or {})
         own, known = self.task or ("", "")
-        asked = params if own == known else renamed(params or {}, own, known)
+        renamed_params = params if own == known else renamed(params or {}, own, known)
         try:
             with anyio.fail_after(self._limit):
-                answer = await put(self.request, method, asked, Sparing(dctx.progress) if wants_progress else None)
+                report = Sparing(asked.report_progress) if wants_progress else None
+                answer = await put(self.request, method, renamed_params, report)
                 return renamed(answer, known, own)
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, f"The client did not answer within {self._limit:g} seconds.") from error
@@ -125,37 +147,45 @@ class Asker:
 
 
 class _Call:
-    """A call that runs: its clock stands still while its client is asked, and others may have its place."""
+    """A call that runs: its clock stands still while its client is asked, and others may have its permit."""
 
-    def __init__(self, asker: Asker, scope: anyio.CancelScope, seat: Seat | None) -> None:
+    def __init__(
+        self, router: ElicitationRouter, number: Number, asker: Asker, deadline: Deadline, permit: Permit | None
+    ) -> None:
         self.asker = asker
-        self._scope = scope
-        self._seat = seat
+        self._router = router
+        self._number = number
+        self._deadline = deadline
+        self._permit = permit
         self._asked = 0
         self._open: set[anyio.CancelScope] = set()
-        self._left = math.inf
 
-    async def ask(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    def __enter__(self) -> None:
+        self._router.calls[self._number] = self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            # The client is told that its answers are not wanted any more.
+            for question in self._open:
+                question.cancel()
+        del self._router.calls[self._number]
+
+    async def ask(self, asked: ServerRequest) -> dict[str, Any]:
         self._asked += 1
         if self._asked > self.asker.most:
             text = f"The user was not asked: this call asked {self.asker.most:,} times, the limit of max_rounds."
             raise MCPError(INVALID_REQUEST, text)
         with self._standing_still():
-            async with nullcontext() if self._seat is None else self._seat.away():
-                return await self.asker.ask(dctx, method, params)
+            async with nullcontext() if self._permit is None else self._permit.away():
+                return await self.asker.ask(asked)
         raise MCPError(INVALID_REQUEST, _OVER)
-
-    def take_back(self) -> None:
-        """Tell the client that its answer is not wanted any more."""
-        for question in self._open:
-            question.cancel()
 
     @contextmanager
     def _standing_still(self) -> Iterator[None]:
-        """Stop the clock while the block lasts, which `take_back` ends."""
-        if not self._open:
-            self._left = self._scope.deadline - anyio.current_time()
-            self._scope.deadline = math.inf
+        """Stop the clock while the block lasts, which ends with the call if that fails."""
+        self._deadline.stand_still()
         with anyio.CancelScope() as question:
             self._open.add(question)
             try:
@@ -163,7 +193,7 @@ class _Call:
             finally:
                 self._open.remove(question)
                 if not self._open:
-                    self._scope.deadline = anyio.current_time() + self._left
+                    self._deadline.go_on()
 
 
 class ElicitationRouter:
@@ -172,11 +202,10 @@ class ElicitationRouter:
     An owner without a session is only the first of those who share it: it says what they can be asked.
     """
 
-    def __init__(self, origins: RequestOrigins, owner: Asker | User | None = None) -> None:
-        self._origins = origins
+    def __init__(self, owner: Asker | User | None = None) -> None:
         self._is_a_users = isinstance(owner, User)
         self._owner = owner if isinstance(owner, Asker) else None
-        self._calls: dict[Number, _Call] = {}
+        self.calls: dict[Number, _Call] = {}
         self._only: Hashable | None = None
         self._is_mixed = False
         self._late = 0
@@ -188,51 +217,34 @@ class ElicitationRouter:
             return _OF_A_USER
         return _SHARED if self._owner is None else self._owner.able
 
-    @property
-    def relayed(self) -> Mapping[str, Relay]:
-        """What is relayed, by method."""
-        return dict.fromkeys(QUESTIONS, self._relay)
-
-    @contextmanager
-    def during(
-        self, number: Number, asker: Asker, scope: anyio.CancelScope, seat: Seat | None = None
-    ) -> Iterator[None]:
-        """Say who calls while the block lasts; ``number`` is the call's own, ``scope`` holds its time limit.
-
-        ``seat`` is its place at the server.
-        """
+    def during(self, number: Number, asker: Asker, deadline: Deadline, permit: Permit | None = None) -> _Call:
+        """Return a block for a call: who calls, under which id, within which time, with which permit of the server."""
         self._is_mixed |= asker.key is None or self._only not in {None, asker.key}
         self._only = asker.key
         self._late = 0
-        call = self._calls[number] = _Call(asker, scope, seat)
-        try:
-            yield
-        except BaseException:
-            call.take_back()
-            raise
-        finally:
-            del self._calls[number]
+        return _Call(self, number, asker, deadline, permit)
 
-    async def _relay(self, dctx: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        call = self._call(self._origins.of(dctx.request_id), related_to(params))
+    async def relay(self, asked: ServerRequest) -> dict[str, Any]:
+        """Put a server's question to whom it is for. Raises `MCPError` for one that nobody is asked."""
+        call = self._call(asked.call, related_to(asked.params))
         if call is not None:
-            return await call.ask(dctx, method, params)
-        if self._owner is None or self._owner.is_modern or self._calls:
+            return await call.ask(asked)
+        if self._owner is None or self._owner.is_modern or self.calls:
             shared = _WHICH if self._is_a_users else _WHOSE
             raise MCPError(INVALID_REQUEST, shared if self._owner is None else _STATELESS)
         self._late += 1
         if self._late > self._owner.most:
             text = f"The user was not asked: {self._owner.most:,} requests since the last call reach max_rounds."
             raise MCPError(INVALID_REQUEST, text)
-        return await self._owner.ask(dctx, method, params)
+        return await self._owner.ask(asked)
 
-    def whose_log(self, params: Mapping[str, Any]) -> Asker | None:
-        """Return whose request a log message is about; None where that is not certain.
+    def whose_log(self, call: Number | None) -> Asker | None:
+        """Return whose request a log message is about, by the call in whose stream it came; None where it is unclear.
 
-        Over HTTP the stream tells. Over stdio even the only call that runs may be the wrong one, as for questions.
+        Over stdio even the only call that runs may be the wrong one, as for questions.
         """
-        call = self._call(self._origins.of_log(params))
-        return None if call is None else call.asker
+        found = self._call(call)
+        return None if found is None else found.asker
 
     def _call(self, related: Number | None, task: str | None = None) -> _Call | None:
         """Return the call that a question belongs to; None where that is not certain.
@@ -242,8 +254,8 @@ class ElicitationRouter:
         may be the wrong one: a server may ask on behalf of one that has ended. Of one user that is the same user's.
         """
         if related is not None:
-            return self._calls.get(related)
-        calls = tuple(self._calls.values())
+            return self.calls.get(related)
+        calls = tuple(self.calls.values())
         waiting = [call for call in calls if task is not None and (call.asker.task or ("",))[0] == task]
         if waiting:
             return waiting[-1]

@@ -14,9 +14,8 @@ import secrets
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS
-
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mcp.shared.dispatcher import ProgressFnT
+    from truename.gateway.protocol.progress import ReportProgress
 
 __all__ = ["MOST_UNTOLD", "Sparing"]
 
@@ -15,7 +15,7 @@ MOST_UNTOLD: Final = 100
 class Sparing:
     """Passes progress on, unless `MOST_UNTOLD` of it wait already to be read."""
 
-    def __init__(self, tell: ProgressFnT) -> None:
+    def __init__(self, tell: ReportProgress) -> None:
         self._tell = tell
         self._untold = 0
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 from truename.gateway.questions.asking import INPUT_REQUIRED
 from truename.gateway.quota import Quota, share_of, whose
 

@@ -28,12 +28,12 @@ _DON_T: Final = "The call was run: do not repeat it. An operator decides by `[tr
 
 
 class AnswerScreening:
-    """Looks at what servers answer, where ``results`` is not off."""
+    """Looks at what servers answer, where ``results`` is not off (`is_on`)."""
 
     def __init__(self, trust: Trust) -> None:
         self._trust = trust
         self._peers: PeerIndex | None = None
-        self._is_on = any(one.results != "off" for one in (trust, *trust.servers.values()))
+        self.is_on = any(one.results != "off" for one in (trust, *trust.servers.values()))
 
     def know(self, peers: PeerIndex) -> None:
         """Take in which tools there are now."""
@@ -45,23 +45,33 @@ class AnswerScreening:
 
     def over(self, server: str, answering: Awaitable[dict[str, Any]]) -> Awaitable[dict[str, Any]]:
         """Return what is awaited for a server's answer: `passed`, and where nothing is looked at just this."""
-        return self.passed(server, answering) if self._is_on else answering
+        return self.passed(server, answering) if self.is_on else answering
 
     async def passed(self, server: str, answering: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         """Return the answer of a server as it is.
 
         Raises what ``answering`` raises, and `UpstreamError` (``answer_blocked``) for an answer that is kept back.
         """
-        handling = self._trust.of(server).results
         try:
             answer = await answering
         except MCPError as error:
-            if handling != "off":
-                await self._look(server, {"error": [error.message, error.data]}, handling)
+            await self.look(server, error)
             raise
-        if handling != "off":
-            await self._look(server, answer, handling)
+        await self.look(server, answer)
         return answer
+
+    async def look(self, server: str, outcome: Mapping[str, Any] | Exception) -> None:
+        """Look at the outcome of a request to a server: a result, or the server's own error.
+
+        Raises `UpstreamError` (``answer_blocked``) for an answer that is kept back.
+        """
+        handling = self._trust.of(server).results
+        if handling == "off":
+            return
+        if isinstance(outcome, MCPError):
+            await self._look(server, {"error": [outcome.message, outcome.data]}, handling)
+        elif not isinstance(outcome, Exception):
+            await self._look(server, outcome, handling)
 
     async def _look(self, server: str, answer: Mapping[str, Any], handling: str) -> None:
         said = said_in(answer)
@@ -71,8 +81,8 @@ class AnswerScreening:
             found = await anyio.to_thread.run_sync(suspicions, said, server, self._whose)
         if not found:
             return
-        if (account := current_record()) is not None:
-            account.suspected(found)
+        if (record := current_record()) is not None:
+            record.suspected(found)
         names = ", ".join(found)
         # What it says may be a secret.
         whose = printable(server, 200)

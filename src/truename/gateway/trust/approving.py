@@ -1,7 +1,7 @@
-"""Approving: a call that the policy asks about waits for a person's word, and is run once it has it.
+"""Approving: a call that the policy asks about waits for a person's decision, and may be made once it has one.
 
 The client's user is asked, or the operator, or both. Whoever decides, the same decision is kept in the same file, and
-the call is judged anew by it: nothing is run that the policy does not allow then.
+the call is judged anew by it: no call is approved that the policy does not allow then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import msgspec
 
 from truename.errors import ApprovalRequired, NotAllowed
 from truename.gateway.faults import printable
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
     from truename.trust.approval_queue import PendingCall
 
     Raw = dict[str, Any]
-    Run = Callable[[Mapping[str, Any]], Awaitable[Raw]]
 
-__all__ = ["APPROVAL_KEY", "Approving", "session_of"]
+__all__ = ["APPROVAL_KEY", "Approval", "Approving", "session_of"]
 
 APPROVAL_KEY: Final = "dev.truename/approval"
 _KEY: Final = "approval"
@@ -53,20 +53,26 @@ def session_of(request: Request) -> str:
     return str(state.get(_SESSION) or state.setdefault(_SESSION, secrets.token_hex(16)))
 
 
+class Approval(msgspec.Struct, frozen=True):
+    """A call that may be made now, with these parameters.
+
+    ``once`` is the call whose one approval it takes: `Approving.finish` ends that. ``is_approved`` tells that somebody
+    approved just this call, so that a question of its server goes by `Approving.passed`.
+    """
+
+    params: Mapping[str, Any]
+    once: Call | None = None
+    is_approved: bool = False
+
+
 @dataclass(frozen=True)
 class _PendingApproval:
-    """A call that is asked about: who made it, how it is run, and what raises when it may not be any more."""
+    """A call that is asked about: who made it, and what raises when it may not be made any more."""
 
     request: Request
     call: Call
     params: Mapping[str, Any]
-    run: Run
     still: Callable[[Call], Awaitable[None]]
-
-    async def made(self) -> Raw:
-        """Run it, unless what was decided on is something else by now."""
-        await self.still(self.call)
-        return await self.run(self.params)
 
 
 class Approving:
@@ -104,44 +110,53 @@ class Approving:
         """Raise `NotAllowed` for a call that is denied now, whoever allowed it before."""
         self._decisions.check(call)
 
-    async def answer(
+    async def approve(
         self,
         request: Request,
         call: Call | None,
         decision: Decision | None,
         params: Mapping[str, Any],
-        run: Run,
         *,
         still: Callable[[Call], Awaitable[None]],
-    ) -> Raw:
-        """Run a call that may be made; have others decided on before, or answer that they have to be.
+    ) -> Approval | Raw:
+        """Return the approval of a call that may be made, at once or after somebody decided; or the result that asks.
 
         ``decision`` is that of `judge`; ``still`` is asked before somebody has to think about a call, and again before
-        it is run then, for its tool may have changed or be gone. Raises what ``run`` and ``still`` raise,
+        the approval is returned then, for its tool may have changed or be gone. Raises what ``still`` raises,
         `ApprovalRequired`, `NotAllowed`, `CallRepeated`, and `MCPError` for a state that is not this call's.
         """
         if call is None or decision is None:
-            return await run(params)
+            return Approval(params)
         met = self._multi_round.met(call, params) if STATE in params else None
         if met is not None and met.approved:
             # The server that runs the approved call asked something.
-            return self._multi_round.passed(call, await run(met.onward(params)))
+            return Approval(met.onward(params), is_approved=True)
         if met is None and decision.outcome == "allow":
-            return await run(params)
+            return Approval(params)
         if met is None and STATE in params:
             raise unknown_state()
         answers = params.get(ANSWERS) if met is not None else None
-        asked = _PendingApproval(request, call, plain(params), run, still)
+        asked = _PendingApproval(request, call, plain(params), still)
         return await self._asked(asked, decision, answers.get(_KEY) if isinstance(answers, dict) else None)
 
-    async def _asked(self, asked: _PendingApproval, decision: Decision, answer: object) -> Raw:
-        """Have a call decided on and run it; ``answer`` is what the client's user said in the stateless era."""
+    async def finish(self, approval: Approval, *, failed: bool) -> None:
+        """Write down that a call is over that took the one approval for it."""
+        if approval.once is not None:
+            await self._decisions.finish(approval.once, failed=failed)
+
+    def passed(self, call: Call, result: Raw) -> Raw:
+        """Return the result of an approved call; where it is a question, the client comes back with a state of ours."""
+        return self._multi_round.passed(call, result)
+
+    async def _asked(self, asked: _PendingApproval, decision: Decision, answer: object) -> Approval | Raw:
+        """Have a call decided on; ``answer`` is what the client's user said in the stateless era."""
         await self._check_named(asked)
         # Nobody is asked about a definition that the server gives no more.
         await asked.still(asked.call)
         for _ in range(_TRIES):
             if decision.outcome == "allow" and answer is None:
-                return await asked.made()
+                await asked.still(asked.call)
+                return Approval(asked.params)
             self._end_with_session(asked)
             waiting = await self._decisions.keep(asked.call, decision)
             if answer is not None:
@@ -154,26 +169,17 @@ class Approving:
             found = await self._waited(asked.call, waiting)
             if found is None:
                 raise self._undecided(asked.call, waiting.key, decision)
+            await asked.still(asked.call)
             if found is asked.call:
-                return await asked.made()
+                return Approval(asked.params)
             try:
-                return await self._once(found, asked)
+                await self._decisions.begin(found)
             except Taken:
                 # Another call took the one word: this one is asked about anew.
                 decision = self.judge(asked.call) or decision
+            else:
+                return Approval(asked.params, once=found, is_approved=True)
         raise self._undecided(asked.call, "", decision)
-
-    async def _once(self, once: Call, asked: _PendingApproval) -> Raw:
-        """Run what was approved for one call, one time."""
-        await asked.still(asked.call)
-        await self._decisions.begin(once)
-        failed = True
-        try:
-            result = await asked.run(asked.params)
-            failed = False
-        finally:
-            await self._decisions.finish(once, failed=failed)
-        return self._multi_round.passed(asked.call, result)
 
     async def _settle(self, call: Call, waiting: PendingCall, answer: object, via: str) -> None:
         read = answer_in(answer, waiting.scopes)

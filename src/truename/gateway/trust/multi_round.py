@@ -12,10 +12,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS
-
 from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INVALID_PARAMS
 from truename.gateway.questions.asking import INPUT_REQUIRED
 
 if TYPE_CHECKING:

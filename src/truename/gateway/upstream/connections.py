@@ -1,39 +1,42 @@
 """HTTP/1.1 connections to servers, kept between requests: llhttp on asyncio's transports.
 
-httpx2's own pool looks at all its connections for each request, and goes through several layers for each piece of it:
-that is most of what a forwarded call costs.
+Pools of libraries look at all their connections for each request, and go through several layers for each piece of it:
+that would be most of what a forwarded call costs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import platform
 import re
 import select
 import socket
 import time
 from collections import deque
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import anyio
 import httptools
-import httpx2
 from aiohappyeyeballs import start_connection
 
 from truename.auth.network.addresses import HostResolver
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable
     from ipaddress import IPv4Address, IPv6Address
 
     from truename.auth.network.addresses import ResolvedHost
 
-__all__ = ["Connections", "HttpOrigin", "RawResponse", "head_of"]
+__all__ = ["CONNECT", "Connections", "HttpFailure", "HttpOrigin", "HttpResponse", "Sender", "fields_of"]
 
+# Seconds until a connection must be there.
+CONNECT: Final = 15.0
 _MOST_UNREAD: Final = 256 * 1024
 _LONGEST_HEAD: Final = 100 * 1024
-MAX_IDLE: Final = 20
+# As many as calls may run at a time at most servers: one that was closed costs more than one that is kept.
+MAX_IDLE: Final = 256
 # Seconds after which the next address is tried beside the one before (RFC 8305).
 _HEAD_START: Final = 0.25
 # Less than the five seconds after which many servers close connections: none is to be taken as it is closed.
@@ -44,38 +47,81 @@ _TARGET: Final = re.compile(rb"[!-~]+")
 _FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\x00\r\n]*")
 
 
+class HttpFailure(Exception):
+    """A request that got no whole response: ``name`` says how it failed, in the words of HTTP libraries.
+
+    One that ``was_sent`` may have been run.
+    """
+
+    def __init__(self, name: str, text: str, *, was_sent: bool = True) -> None:
+        super().__init__(text)
+        self.name = name
+        self.was_sent = was_sent
+
+
 class HttpOrigin(NamedTuple):
-    """Where a connection leads: scheme, host and port."""
+    """Where a connection leads: scheme (http or https), host and port."""
 
     scheme: str
     host: str
     port: int
 
-    @classmethod
-    def of(cls, url: httpx2.URL) -> HttpOrigin:
-        """Return the origin of an address. Raises `httpx2.UnsupportedProtocol`."""
-        if url.scheme not in {"http", "https"}:
-            message = f"{url.scheme!r} is not a supported URL scheme."
-            raise httpx2.UnsupportedProtocol(message)
-        return cls(url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
+
+class HttpResponse(Protocol):
+    """A response whose head has come. Closing it frees its connection."""
+
+    status: int
+    reason: bytes
+    headers: list[tuple[bytes, bytes]]
+
+    def header(self, name: bytes) -> bytes:
+        """Return the first header with this name (in lower case), b"" if there is none."""
+        ...
+
+    def whole(self) -> bytes | None:
+        """Return what is left of the body, None if it has not come whole yet."""
+        ...
+
+    async def chunk(self) -> bytes | None:
+        """Return more of the body, None at its end. Raises `HttpFailure`."""
+        ...
+
+    def close(self) -> None:
+        """Free the connection: for another request if the response was read to its end."""
+        ...
 
 
-def head_of(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    r"""Write the head of a request. Raises `httpx2.LocalProtocolError` for a target or a header that is none.
+class Sender(Protocol):
+    """A way to servers over HTTP."""
 
-    >>> head_of("GET", b"/", [(b"host", b"x"), (b"x-evil", b"a\r\nb: c")])
+    async def send(self, verb: bytes, origin: HttpOrigin, target: bytes, fields: bytes, body: bytes) -> HttpResponse:
+        """Send a request, and return its response when its head has come.
+
+        ``fields`` are the header lines (`fields_of`), without what says how long the body is. Raises `HttpFailure`,
+        and what a credential or an address is refused with.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+def fields_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    r"""Write the lines of a head. Raises `HttpFailure` for a header that is none.
+
+    >>> fields_of([(b"host", b"x"), (b"x-evil", b"a\r\nb: c")])
     Traceback (most recent call last):
-    httpx2.LocalProtocolError: A header of the request is not valid.
+    truename.gateway.upstream.connections.HttpFailure: A header of the request is not valid.
     """
     fields = [b"%s: %s" % pair for pair in headers]
-    if not _TARGET.fullmatch(target) or not all(map(_FIELD.fullmatch, fields)):
-        message = "A header of the request is not valid."
-        raise httpx2.LocalProtocolError(message)
-    return b"\r\n".join((b"%s %s HTTP/1.1" % (method.encode("ascii"), target), *fields, b"", b""))
+    if not all(map(_FIELD.fullmatch, fields)):
+        raise HttpFailure("LocalProtocolError", "A header of the request is not valid.", was_sent=False)
+    return b"".join(field + b"\r\n" for field in fields)
 
 
-class Connections(httpx2.AsyncBaseTransport):
-    """Sends each request on a connection that is free, or on a new one. A broken one takes no other with it.
+class Connections:
+    """A `Sender` that sends each request on a connection that is free, or on a new one. A broken one harms no other.
 
     Addresses are judged as they are connected to, and to none other. Raises `AddressRefused`.
     """
@@ -84,46 +130,47 @@ class Connections(httpx2.AsyncBaseTransport):
         self._resolver: ResolvedHost = resolver or HostResolver()
         self._idle: deque[_Connection] = deque()
         self._all: set[_Connection] = set()
+        # The last target that was looked at: nearly all requests have the same.
+        self._checked: bytes | None = None
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        context = httpx2.create_ssl_context()
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        return _trusting()
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; its connection is free again when the response was read to its end."""
-        limits = request.extensions.get("timeout") or {}
-        head = head_of(request.method, request.url.raw_path, request.headers.raw)
-        found = await self.exchange(
-            HttpOrigin.of(request.url), head, request.content, connect=limits.get("connect"), read=limits.get("read")
-        )
-        return httpx2.Response(
-            found.status,
-            headers=found.headers,
-            stream=_BodyStream(found),
-            extensions={"http_version": b"HTTP/1.1", "reason_phrase": found.reason},
-        )
-
-    async def exchange(
-        self, origin: HttpOrigin, head: bytes, content: bytes, *, connect: float | None, read: float | None
-    ) -> RawResponse:
-        """Send a request whole, and return its response when its head has come. Raises `httpx2.TransportError`.
+    async def send(
+        self,
+        verb: bytes,
+        origin: HttpOrigin,
+        target: bytes,
+        fields: bytes,
+        body: bytes,
+        *,
+        connect: float | None = CONNECT,
+        read: float | None = None,
+    ) -> HttpResponse:
+        """Send a request whole. See `Sender`.
 
         ``connect`` and ``read`` are seconds, for the connection and between two pieces of the response.
         """
+        if target is not self._checked and not _TARGET.fullmatch(target):
+            raise HttpFailure("LocalProtocolError", "The address of the request is not valid.", was_sent=False)
+        self._checked = target
+        if body or verb != b"GET":
+            request = b"%b %b HTTP/1.1\r\n%bcontent-length: %d\r\n\r\n%b" % (verb, target, fields, len(body), body)
+        else:
+            request = b"%b %b HTTP/1.1\r\n%b\r\n" % (verb, target, fields)
         connection = self._free(origin) or await self._opened(origin, connect)
         try:
-            await connection.exchange(head + content, read)
+            await connection.exchange(request, read)
         except BaseException:
             self._forget(connection)
             raise
-        return RawResponse(self, connection, read)
+        return _Response(self, connection, read)
 
     def _free(self, origin: HttpOrigin) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if connection.origin == origin and connection.is_fit:
+            if (connection.origin is origin or connection.origin == origin) and connection.is_fit:
                 return connection
             self._forget(connection)
         return None
@@ -140,9 +187,9 @@ class Connections(httpx2.AsyncBaseTransport):
                     lambda: _Connection(origin), sock=connected, ssl=tls, server_hostname=host if tls else None
                 )
         except TimeoutError as error:
-            raise httpx2.ConnectTimeout(str(error)) from error
+            raise HttpFailure("ConnectTimeout", str(error), was_sent=False) from error
         except (OSError, UnicodeError) as error:
-            raise httpx2.ConnectError(str(error)) from error
+            raise HttpFailure("ConnectError", str(error), was_sent=False) from error
         self._all.add(connection)
         return connection
 
@@ -166,6 +213,21 @@ class Connections(httpx2.AsyncBaseTransport):
         self._idle.clear()
 
 
+def _trusting() -> ssl.SSLContext:
+    """Return a context that trusts the authorities of this system, or of SSL_CERT_FILE or SSL_CERT_DIR."""
+    import ssl  # noqa: PLC0415 - only for servers over TLS
+
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if platform.system() in {"Darwin", "Windows"} or not (paths.cafile or paths.capath):
+        # The system keeps them in another way, or where this interpreter was not built to look.
+        import httpx2  # noqa: PLC0415 - it knows them
+
+        context = httpx2.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 def _address_info(
     address: IPv4Address | IPv6Address, port: int
 ) -> tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str, int]]:
@@ -185,6 +247,8 @@ class _Connection(asyncio.Protocol):
         self._has_ended = False
         self._failure: Exception | None = None
         self._is_busy = False
+        self._has_more: bool = False
+        self._poll: select.poll | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -192,16 +256,24 @@ class _Connection(asyncio.Protocol):
         self.status = 0
         self.reason = b""
         self.headers: list[tuple[bytes, bytes]] = []
+        self.first: dict[bytes, bytes] = {}
         self._chunks: deque[bytes] = deque()
         self._unread = 0
         # Bytes that came since the parser last gave a head or a part of a body.
         self._unparsed = 0
         self._has_parsed = False
-        self._has_head = self._is_whole = self._has_more = False
+        self._has_head = self._is_whole = False
         self._is_framed = self._is_kept = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = cast("asyncio.Transport", transport)
+        connected = transport.get_extra_info("socket")
+        if connected is None:
+            return
+        _keep_alive(connected)
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(connected, select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         if not self._is_busy or self._is_whole:
@@ -224,7 +296,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def _fail(self, text: str) -> None:
-        self._failure = self._failure or httpx2.RemoteProtocolError(text)
+        self._failure = self._failure or HttpFailure("RemoteProtocolError", text)
         self._transport.abort()
 
     def on_message_begin(self) -> None:
@@ -235,13 +307,12 @@ class _Connection(asyncio.Protocol):
         self.reason += status
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._has_head:
+        if self._has_head or self._has_more:
             # A trailer: what it says is not part of the response's head (RFC 9110, section 6.5.1).
             return
         name = name.lower()
-        self._is_framed |= name in {b"content-length", b"transfer-encoding"}
-        if not self._has_more:
-            self.headers.append((name, value))
+        self.headers.append((name, value))
+        self.first.setdefault(name, value)
 
     def on_headers_complete(self) -> None:
         if self._has_more:
@@ -249,9 +320,10 @@ class _Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if status < 200:
             # What comes before the response says nothing of it.
-            self.headers, self.reason, self._is_framed = [], b"", False
+            self.headers, self.first, self.reason = [], {}, b""
             return
         self.status, self._has_head, self._has_parsed = status, True, True
+        self._is_framed = b"content-length" in self.first or b"transfer-encoding" in self.first
         self._is_kept = self._parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
@@ -284,11 +356,18 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_fit(self) -> bool:
-        """Whether a request can be sent: what was closed meanwhile, or speaks unasked, is not used."""
-        return not (self.is_stale or self._has_ended or self._has_more or _has_something(self._transport))
+        """Whether a request can be sent: what was closed meanwhile, or speaks unasked, is not used.
+
+        A socket that can be read is one of these, which the loop may not have seen yet.
+        """
+        return not (
+            self._has_ended or self._has_more or self.is_stale or (self._poll is not None and self._poll.poll(0))
+        )
 
     async def exchange(self, request: bytes, limit: float | None) -> None:
-        """Send a request and wait for the head of its response. Raises `httpx2.TransportError`."""
+        """Send a request and wait for the head of its response. Raises `HttpFailure`."""
+        if self._has_more:
+            raise HttpFailure("RemoteProtocolError", "The server answered before it was asked.", was_sent=False)
         self._begin()
         self._is_busy = True
         # Not waited for: what a server does not take, it can refuse meanwhile.
@@ -296,8 +375,15 @@ class _Connection(asyncio.Protocol):
         while not self._has_head:
             await self._more(limit, "Server disconnected without sending a response.")
 
+    def whole(self) -> bytes | None:
+        """Return what is left of the response's body, None if it has not come whole yet."""
+        if not self._is_whole:
+            return None
+        chunks, self._chunks, self._unread = self._chunks, deque(), 0
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
     async def chunk(self, limit: float | None) -> bytes | None:
-        """Return more of the response's body, None at its end. Raises `httpx2.TransportError`."""
+        """Return more of the response's body, None at its end. Raises `HttpFailure`."""
         while not self._chunks:
             if self._is_whole:
                 return None
@@ -311,14 +397,14 @@ class _Connection(asyncio.Protocol):
         if self._failure is not None:
             raise _named(self._failure)
         if self._has_ended:
-            raise httpx2.RemoteProtocolError(ended)
+            raise HttpFailure("RemoteProtocolError", ended)
         self._transport.resume_reading()
         self._arrived = self._loop.create_future()
         timer = None if limit is None else self._loop.call_later(limit, _expire, self._arrived)
         try:
             await self._arrived
         except TimeoutError as error:
-            raise httpx2.ReadTimeout(str(error)) from error
+            raise HttpFailure("ReadTimeout", str(error)) from error
         finally:
             if timer is not None:
                 timer.cancel()
@@ -340,26 +426,41 @@ def _expire(arrived: asyncio.Future[None]) -> None:
         arrived.set_exception(TimeoutError())
 
 
-def _named(error: Exception) -> httpx2.TransportError:
-    """Return what went wrong under the name that httpx2 has for it."""
-    return error if isinstance(error, httpx2.TransportError) else httpx2.ReadError(str(error))
+def _named(error: Exception) -> HttpFailure:
+    """Return what went wrong under the name that libraries have for it."""
+    return error if isinstance(error, HttpFailure) else HttpFailure("ReadError", str(error))
 
 
-class RawResponse:
-    """A response whose head has come; reading or closing its body frees the connection."""
+def _keep_alive(connected: socket.socket) -> None:
+    """Have the system find out about a server that is no more: some responses last for days and say nothing."""
+    if connected.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 20), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+class _Response:
+    """A response on one of the connections."""
 
     def __init__(self, connections: Connections, connection: _Connection, limit: float | None) -> None:
         self.status, self.reason, self.headers = connection.status, connection.reason, connection.headers
+        self._first = connection.first
         self._connections = connections
         self._connection: _Connection | None = connection
         self._limit = limit
 
     def header(self, name: bytes) -> bytes:
         """Return the first header with this name (in lower case), b"" if there is none."""
-        return next((value for key, value in self.headers if key == name), b"")
+        return self._first.get(name, b"")
+
+    def whole(self) -> bytes | None:
+        """Return what is left of the body, None if it has not come whole yet."""
+        return None if self._connection is None else self._connection.whole()
 
     async def chunk(self) -> bytes | None:
-        """Return more of the body, None at its end. Raises `httpx2.TransportError`."""
+        """Return more of the body, None at its end. Raises `HttpFailure`."""
         return None if self._connection is None else await self._connection.chunk(self._limit)
 
     def close(self) -> None:
@@ -367,31 +468,3 @@ class RawResponse:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._connections.release(connection)
-
-
-class _BodyStream(httpx2.AsyncByteStream):
-    """The body of a response, as httpx2 reads it."""
-
-    def __init__(self, response: RawResponse) -> None:
-        self._response = response
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        more = await self._response.chunk()
-        if more is None:
-            raise StopAsyncIteration
-        return more
-
-    async def aclose(self) -> None:
-        self._response.close()
-
-
-def _has_something(transport: asyncio.Transport) -> bool:
-    """Tell whether a socket can be read, which the loop may not have seen yet: so does one that was closed."""
-    if not hasattr(select, "poll"):
-        return False
-    found = select.poll()
-    found.register(transport.get_extra_info("socket"), select.POLLIN)
-    return bool(found.poll(0))

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import time
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable
     from types import TracebackType
 
-    from truename.gateway.mcp.requests import Request
-    from truename.gateway.upstream.upstream import Upstream
-
-__all__ = ["ActiveCounter", "counted"]
-
-More = ParamSpec("More")
-Answer = TypeVar("Answer")
+__all__ = ["ActiveCounter"]
 
 
 class ActiveCounter:
@@ -51,16 +44,3 @@ class ActiveCounter:
     def quiet(self) -> float:
         """For how many seconds nothing was counted; 0 while something is."""
         return 0.0 if self.count else self._clock() - self.quiet_since
-
-
-def counted(
-    send: Callable[Concatenate[Request, Upstream, More], Awaitable[Answer]],
-) -> Callable[Concatenate[Request, Upstream, More], Coroutine[Any, Any, Answer]]:
-    """Have a function's requests to a server counted there, from its first step on."""
-
-    @wraps(send)
-    async def sending(request: Request, upstream: Upstream, /, *args: More.args, **more: More.kwargs) -> Answer:
-        with upstream.running:
-            return await send(request, upstream, *args, **more)
-
-    return sending

@@ -6,17 +6,19 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.upstream.web import ALLOW
+from truename.gateway.protocol.writable import DEEPEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["CODES", "explained"]
 
+ALLOW: Final = "If it is meant, add its network to allow_addresses."
 _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     "unreachable": ("cannot be reached", "Check that it runs and that its address is right."),
     "refused": ("refused the request", "Check its address and the credentials under headers."),
     "too_large": ("returned a result that is too large, which was dropped", "Ask for less, or raise max_result."),
+    "too_deep": (f"returned a result of more than {DEEPEST} nested levels, which clients cannot read", "Ask for less."),
     "lost": ("closed the connection before it answered", ""),
     "forgotten": ("was restarted; nothing was run", "Repeat the call."),
     "protocol": (
@@ -36,7 +38,7 @@ _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 # A session that the server no longer knows is a lost connection, of which more is known.
-_CALLED: Final[Mapping[str, str]] = {"forgotten": "lost"}
+_CALLED: Final[Mapping[str, str]] = {"forgotten": "lost", "too_deep": "too_large"}
 CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required", "caller": "login_required"}
 
 

@@ -6,27 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import (
-    INTERNAL_ERROR,
-    REQUEST_TIMEOUT,
-    LoggingMessageNotification,
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-    ToolListChangedNotification,
-)
 
 from truename.gateway.background import background
-from truename.gateway.protocol.answering import TaskStatus
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, LOG_LEVELS, REQUEST_TIMEOUT
 from truename.gateway.upstream.logs import relayed
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from truename.gateway.faults import UpstreamError
-    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.upstream.session import Notification, ServerSession
 
 __all__ = ["Follower"]
 
@@ -36,7 +27,12 @@ _EARS_OPEN: Final = 2.0
 # More log messages than this wait for no client: what comes then is dropped.
 _MOST_UNSENT: Final = 100
 _MOST_UNWATCHED: Final = 1_000
-_CHANGES: Final = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
+_CHANGES: Final = frozenset(
+    {
+        *("notifications/tools/list_changed", "notifications/prompts/list_changed"),
+        "notifications/resources/list_changed",
+    }
+)
 
 
 class Follower:
@@ -52,26 +48,26 @@ class Follower:
         self.on_task: Callable[[str, Mapping[str, Any]], Coroutine[Any, Any, None]] | None = None
         self._key = key
         self._changed = changed
-        self._session: RawSession | None = None
+        self._session: ServerSession | None = None
         self._watched: dict[str, None] = {}
         self._rewatch = anyio.Event()
         self._opening: list[tuple[str, anyio.Event]] = []
         self._said: set[str] = set()
         self._listens: anyio.Event | None = None
-        self._explain: Callable[[MCPError], UpstreamError | None] = _as_it_is
+        self._explain: Callable[[TransportFault], Exception] = _as_it_is
         self._unwatched: dict[str, None] = {}
         self._unsaid: dict[str, None] = {}
         self._unsent = 0
 
     def begin(
         self,
-        session: RawSession,
-        explain: Callable[[MCPError], UpstreamError | None],
+        session: ServerSession,
+        explain: Callable[[TransportFault], Exception],
         listens: anyio.Event | None = None,
     ) -> None:
         """Take a new connection, before anybody hears of it; ``listens`` is set when it can tell what is not asked.
 
-        ``explain`` says what an error means that is none of the server's own.
+        ``explain`` says what went wrong with the connection.
         """
         self._session, self._explain, self._listens = session, explain, listens
         # A new session has no subscriptions to end, and is told of all that there are.
@@ -79,7 +75,7 @@ class Follower:
         self._unsaid.clear()
         self._said.clear()
 
-    async def follow(self, session: RawSession) -> None:
+    async def follow(self, session: ServerSession) -> None:
         """Follow the connection until cancelled. In the handshake eras what is told comes by itself (`heard`)."""
         try:
             if session.modern:
@@ -91,12 +87,12 @@ class Follower:
         finally:
             self._session = None
 
-    async def _listen(self, session: RawSession) -> None:
+    async def _listen(self, session: ServerSession) -> None:
         while session.announces_changes:
             await session.listen(self._changed)
             await anyio.sleep(_RELISTEN_DELAY)
 
-    async def _listen_to_watched(self, session: RawSession) -> None:
+    async def _listen_to_watched(self, session: ServerSession) -> None:
         while True:
             self._rewatch = anyio.Event()
             async with background() as tasks:
@@ -104,7 +100,7 @@ class Follower:
                     tasks.start_soon(self._listen_to, session, tuple(self._watched))
                 await self._rewatch.wait()
 
-    async def _listen_to(self, session: RawSession, uris: tuple[str, ...]) -> None:
+    async def _listen_to(self, session: ServerSession, uris: tuple[str, ...]) -> None:
         while True:
             await session.listen_to(uris, partial(self._open, uris), self._tell)
             await anyio.sleep(_RELISTEN_DELAY)
@@ -114,7 +110,7 @@ class Follower:
             if uri in uris:
                 event.set()
 
-    async def _restore(self, session: RawSession) -> None:
+    async def _restore(self, session: ServerSession) -> None:
         """Say again, to a session that is new, what was said to the last one."""
         if self.level is not None:
             await self.set_level(self.level)
@@ -153,10 +149,8 @@ class Follower:
                     await opened.wait()
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, f"The server did not confirm the subscription to {uri!r}.") from error
-        except MCPError as error:
-            if (fault := self._explain(error)) is not None:
-                raise MCPError(INTERNAL_ERROR, str(fault)) from error
-            raise
+        except TransportFault as fault:
+            raise MCPError(INTERNAL_ERROR, str(self._explain(fault))) from fault
         finally:
             self._opening = [one for one in self._opening if one[1] is not opened]
 
@@ -188,23 +182,23 @@ class Follower:
                 self._unwatched[uri] = None
             self._rewatch.set()
 
-    async def heard(self, message: object, session: RawSession | None) -> None:
-        """Take a notification of the server."""
-        if isinstance(message, _CHANGES):
+    async def heard(self, told: Notification, session: ServerSession | None) -> None:
+        """Take a notification of the server; one that is not as the protocol has it is passed over."""
+        method, params = told.method, told.params
+        if method in _CHANGES:
             self._changed()
         elif session is None:
             return
-        elif isinstance(message, ResourceUpdatedNotification):
+        elif method == "notifications/resources/updated":
             # In the stateless era the stream that asked for it tells it too.
-            if not session.modern:
-                await self._tell(str(message.params.uri))
-        elif isinstance(message, LoggingMessageNotification):
-            said = message.params.model_dump(by_alias=True, mode="json")
-            asker = session.questions.whose_log(said)
-            if asker is not None:
-                await self._unless_many(relayed(asker.request, message))
-        elif isinstance(message, TaskStatus) and self.on_task is not None:
-            await self._unless_many(self.on_task(self._key, without_own_meta(message.params)))
+            if not session.modern and isinstance(uri := params.get("uri"), str):
+                await self._tell(uri)
+        elif method == "notifications/message":
+            asker = session.questions.whose_log(told.call) if params.get("level") in LOG_LEVELS else None
+            if asker is not None and "data" in params:
+                await self._unless_many(relayed(asker.request, params))
+        elif method == "notifications/tasks/status" and self.on_task is not None:
+            await self._unless_many(self.on_task(self._key, without_own_meta(params)))
 
     async def _unless_many(self, telling: Coroutine[Any, Any, None]) -> None:
         """Tell a client, unless too much waits already for clients that are slow to read."""
@@ -221,13 +215,13 @@ class Follower:
         if self.on_update is not None:
             await self.on_update(self._key, uri)
 
-    async def _say(self, session: RawSession, method: str, **params: Any) -> None:
+    async def _say(self, session: ServerSession, method: str, **params: Any) -> None:
         try:
             with anyio.move_on_after(SUBSCRIBE_TIMEOUT):
                 await session.send(method, params)
-        except MCPError:
+        except (MCPError, TransportFault):
             return
 
 
-def _as_it_is(_: MCPError) -> None:
-    return None
+def _as_it_is(fault: TransportFault) -> Exception:
+    return fault

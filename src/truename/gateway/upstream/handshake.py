@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.protocol.sdk import RawSession
+    from truename.gateway.upstream.session import ServerSession
     from truename.gateway.upstream.upstream import Upstream
 
 __all__ = ["HandshakeConnection"]
@@ -53,7 +53,7 @@ class HandshakeConnection:
         self._upstream: Upstream | None = None
         self._scope = anyio.CancelScope()
         self._is_late = False
-        self._refused: RawSession | None = None
+        self._refused: ServerSession | None = None
         self._not_before = -math.inf
 
     def reload(self, make: Callable[[], Upstream], server: ServerConfig, settings: Settings, of: Upstream) -> None:

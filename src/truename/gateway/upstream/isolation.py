@@ -70,7 +70,7 @@ class Isolation:
         self._make = make
         self._most = settings.max_isolated
         self._idle = settings.isolation_idle
-        self._patience = settings.startup_timeout
+        self._wait_seconds = settings.startup_timeout
 
     def end(self) -> None:
         """End all of them."""
@@ -92,7 +92,7 @@ class Isolation:
                 request.connection.exit_stack.callback(partial(self._end, key))
         upstream = self._own[key].upstream
         self._own[key].caller.asks(admission_of(request))
-        with upstream.running, anyio.move_on_after(self._patience):
+        with upstream.running, anyio.move_on_after(self._wait_seconds):
             await upstream.settled.wait()
         return upstream
 

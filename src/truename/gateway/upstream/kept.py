@@ -15,13 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import Tool
-
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
 from truename.gateway.faults import printable
+from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
-from truename.gateway.upstream.exchange import unusable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.config import ServerConfig
-    from truename.gateway.upstream.exchange import Definition
+    from truename.gateway.protocol.definitions import Definition
 
 __all__ = ["ListCache", "Remembered"]
 
@@ -91,7 +89,7 @@ class ListCache:
     def _others(self, entries: object, name: str) -> tuple[Definition, ...]:
         kind = KINDS[name]
         listed = entries if isinstance(entries, list) else []
-        usable = (one for one in listed if isinstance(one, dict) and unusable(one, kind.model) is None)
+        usable = (one for one in listed if isinstance(one, dict) and unusable(one, kind.shape) is None)
         return tuple({str(one.get(kind.key)): one for one in usable}.values())[: self._most]
 
     def write(self, server: ServerConfig, said: Remembered) -> None:
@@ -139,4 +137,6 @@ def _digest(server: ServerConfig) -> str:
 
 
 def _is_tool(one: Mapping[str, Any]) -> bool:
-    return not isinstance(one.get("name"), str) or not (unusable(one, Tool) or unreadable(one.get("inputSchema")))
+    return not isinstance(one.get("name"), str) or not (
+        unusable(one, ToolDefinition) or unreadable(one.get("inputSchema"))
+    )

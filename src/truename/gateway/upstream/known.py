@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.faults import UpstreamError
-    from truename.gateway.protocol.sdk import RawSession
-    from truename.gateway.upstream.exchange import Definition, Exchange
+    from truename.gateway.protocol.definitions import Definition
     from truename.gateway.upstream.kept import Remembered
+    from truename.gateway.upstream.server_connection import ServerConnection
+    from truename.gateway.upstream.session import ServerSession
 
 __all__ = ["Before", "Known", "KnownServer", "State"]
 
@@ -66,11 +67,11 @@ class Known:
         self.settings = settings
         self.tools: tuple[Definition, ...] | None = None
         self.lists: Lists = NOTHING
-        self.session: RawSession | None = None
+        self.session: ServerSession | None = None
         self.problem: UpstreamError | None = None
         self.seconds: float | None = None
         self.settled = anyio.Event()
-        self._exchange: Exchange | None = None
+        self._connection: ServerConnection | None = None
         self._before: Remembered | None = None
         self._said = ""
         self.looked_at: tuple[Definition, ...] | None = None
@@ -90,7 +91,7 @@ class Known:
     @property
     def state(self) -> State:
         """Where the connection stands."""
-        if self._exchange is not None:
+        if self._connection is not None:
             return "ready"
         if self.is_resting:
             return "resting"

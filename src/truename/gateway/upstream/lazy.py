@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from truename.gateway.upstream.backoff import Backoff
+from truename.gateway.upstream.idle_shutdown import IdleShutdown
 from truename.gateway.upstream.kept import Remembered
 from truename.gateway.upstream.known import Known
-from truename.gateway.upstream.patience import Patience
-from truename.gateway.upstream.resting import Rest
 
 if TYPE_CHECKING:
     from truename.config import ServerConfig, Settings
-    from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.upstream.following import Follower
     from truename.gateway.upstream.kept import ListCache
+    from truename.gateway.upstream.session import ServerSession
 
 __all__ = ["Lazy"]
 
@@ -26,9 +26,9 @@ class Lazy(Known):
     def __init__(self, config: ServerConfig, settings: Settings, *, is_own: bool) -> None:
         super().__init__(config, settings)
         self.kept: ListCache | None = None
-        self.rest = Rest(self.running)
+        self.idle_shutdown = IdleShutdown(self.running)
         self._is_own = is_own
-        self._patience = Patience()
+        self._backoff = Backoff()
         self._up = anyio.Event()
 
     @property
@@ -46,18 +46,18 @@ class Lazy(Known):
     @property
     def may_rest(self) -> bool:
         """Whether it need not run now: its lists are known, and nobody wants it."""
-        return self.is_lazy and self.tools is not None and not self.rest.is_wanted
+        return self.is_lazy and self.tools is not None and not self.idle_shutdown.is_wanted
 
     @property
     def is_resting(self) -> bool:
         """Whether it does not run, and is not to."""
-        return self.rest.is_on
+        return self.idle_shutdown.is_on
 
     async def awake(self) -> None:
         """Have the server started if it rests, and wait until it is ready, or could not be started."""
-        if self.is_lazy and (self._exchange is None or self._exchange.closed):
-            self._patience.hurry()
-            await self.rest.want(self.settings.startup_timeout)
+        if self.is_lazy and (self._connection is None or self._connection.closed):
+            self._backoff.hurry()
+            await self.idle_shutdown.want(self.settings.startup_timeout)
 
     def _recalled(self) -> Remembered | None:
         """Return what it listed when it last ran."""
@@ -65,7 +65,7 @@ class Lazy(Known):
             self._before = self.kept.read(self.config)
         return self._before
 
-    def _keep(self, session: RawSession) -> None:
+    def _keep(self, session: ServerSession) -> None:
         if not self.is_lazy or self.kept is None:
             return
         now = Remembered.of(self.tools or (), self.lists, session.offers, session.instructions)
@@ -75,14 +75,14 @@ class Lazy(Known):
 
     def _withdraw(self) -> None:
         # Whoever waits already waits for the event that the next connection sets.
-        if self._exchange is not None:
-            self._exchange, self._up = None, anyio.Event()
+        if self._connection is not None:
+            self._connection, self._up = None, anyio.Event()
 
-    async def _rest_when_idle(self, follower: Follower, lost: anyio.Event) -> None:
+    async def _shut_down_when_idle(self, follower: Follower, lost: anyio.Event) -> None:
         if not (limit := self.idle_limit):
             return
-        await self.rest.idle(limit, follower)
+        await self.idle_shutdown.idle(limit, follower)
         # In one step with the last look: who comes now waits for the next start.
-        self.rest.is_on = True
+        self.idle_shutdown.is_on = True
         self._withdraw()
         lost.set()

@@ -10,15 +10,16 @@ from truename.gateway.events import EventKind, GatewayEvent, OnEvent
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.announced import Announced
+from truename.gateway.upstream.backoff import Calm
 from truename.gateway.upstream.lazy import Lazy
-from truename.gateway.upstream.patience import Calm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.upstream.exchange import Definition, Exchange
+    from truename.gateway.protocol.definitions import Definition
     from truename.gateway.upstream.lists import Lists
+    from truename.gateway.upstream.server_connection import ServerConnection
 
 __all__ = ["Listed"]
 
@@ -45,7 +46,7 @@ class Listed(Lazy):
             self._changed()
         return is_new
 
-    async def _refresh(self, exchange: Exchange) -> None:
+    async def _refresh(self, connection: ServerConnection) -> None:
         announced = self._announced
         while True:
             await announced.changed()
@@ -54,7 +55,7 @@ class Listed(Lazy):
             try:
                 with anyio.fail_after(self.settings.startup_timeout):
                     async with announced.reading():
-                        tools, lists = await exchange.list_all(self.lists)
+                        tools, lists = await connection.list_all(self.lists)
             except (UpstreamError, TimeoutError) as error:
                 text = f"server {printable(self.key)!r}: its lists cannot be refreshed: {error or 'it took too long'}"
                 self._log.tell("anew", text)
@@ -69,17 +70,17 @@ class Listed(Lazy):
 
     async def settle_announced(self) -> None:
         """Read the tools anew where the server announced a change since. Raises `UpstreamError` where that fails."""
-        exchange, announced = self._exchange, self._announced
+        connection, announced = self._connection, self._announced
         for _ in range(_MOST_READINGS):
-            if exchange is None or announced.is_read or exchange.closed:
+            if connection is None or announced.is_read or connection.closed:
                 return
             try:
                 with anyio.fail_after(self.settings.startup_timeout):
                     async with announced.reading():
-                        tools = await exchange.list_tools()
+                        tools = await connection.list_tools()
             except TimeoutError:
                 break
-            if self._exchange is exchange:
+            if self._connection is connection:
                 self._renew(tools, self.lists)
         if not announced.is_read:
             raise UpstreamError(server=self.key, kind="protocol", problem=_UNREAD, remedy=_UNSENT)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mcp_types import Prompt, Resource, ResourceTemplate
+from truename.gateway.protocol.definitions import PromptDefinition, ResourceDefinition, TemplateDefinition
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from collections.abc import Mapping
+
+    from truename.gateway.protocol.definitions import Definition, JsonShape
 
 __all__ = ["KINDS", "NOTHING", "Kind", "Lists"]
-
-Definition = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
@@ -22,16 +21,16 @@ class Kind(NamedTuple):
     capability: str
     method: str
     field: str
-    model: type[BaseModel]
+    shape: type[JsonShape]
     key: str
     words: str
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "prompts": Kind("prompts", "prompts/list", "prompts", Prompt, "name", "prompts"),
-    "resources": Kind("resources", "resources/list", "resources", Resource, "uri", "resources"),
+    "prompts": Kind("prompts", "prompts/list", "prompts", PromptDefinition, "name", "prompts"),
+    "resources": Kind("resources", "resources/list", "resources", ResourceDefinition, "uri", "resources"),
     "templates": Kind(
-        "resources", "resources/templates/list", "resourceTemplates", ResourceTemplate, "uriTemplate", "templates"
+        "resources", "resources/templates/list", "resourceTemplates", TemplateDefinition, "uriTemplate", "templates"
     ),
 }
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, get_args
-
-from mcp_types import LOG_LEVEL_META_KEY, LoggingLevel
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.own_meta import without_own_meta
-from truename.gateway.protocol.sdk import is_modern
+from truename.gateway.protocol.specification import LOG_LEVEL_META_KEY, LOG_LEVELS, is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mcp_types import LoggingMessageNotification
 
     from truename.gateway.mcp.connection import ClientConnection
     from truename.gateway.mcp.requests import Request
@@ -21,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Levels", "own_level", "relayed", "with_level"]
 
 _LEVEL: Final = "truename.log-level"
-# From the most talkative on.
-_ORDER: Final = tuple(get_args(LoggingLevel))
 
 
 class Levels:
@@ -41,7 +35,7 @@ class Levels:
     @property
     def lowest(self) -> str | None:
         """The most talkative level that a session asked for; None if none did."""
-        return min(self._levels.values(), key=_ORDER.index, default=None)
+        return min(self._levels.values(), key=LOG_LEVELS.index, default=None)
 
 
 def with_level(request: Request, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -64,17 +58,17 @@ def _level_of(request: Request) -> str | None:
     return None if is_modern(request.protocol_version) else request.connection.state.get(_LEVEL)
 
 
-async def relayed(request: Request, message: LoggingMessageNotification) -> None:
+async def relayed(request: Request, params: Mapping[str, Any]) -> None:
     """Send a log message on the stream of the request that it is about, unless its client wants none of that level."""
-    if _wanted(request, message.params.level):
-        said = message.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if _wanted(request, params["level"]):
+        said = {key: value for key, value in params.items() if value is not None}
         await request.channel.notify("notifications/message", without_own_meta(said))
 
 
 def _wanted(request: Request, level: str) -> bool:
     if is_modern(request.protocol_version):
         asked = ((request.params or {}).get("_meta") or {}).get(LOG_LEVEL_META_KEY)
-        return asked in _ORDER and _ORDER.index(level) >= _ORDER.index(asked)
+        return asked in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(asked)
     # A session that asked for no level gets what the server sends.
-    asked = _level_of(request) or _ORDER[0]
-    return _ORDER.index(level) >= _ORDER.index(asked)
+    asked = _level_of(request) or LOG_LEVELS[0]
+    return LOG_LEVELS.index(level) >= LOG_LEVELS.index(asked)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-
-from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import UNSUPPORTED_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from truename.gateway.faults import UpstreamError
-    from truename.gateway.protocol.sdk import RawSession
-    from truename.gateway.upstream.link import Link
+    from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream.transport import Transport
 
 __all__ = ["HANDSHAKES", "Handshake", "Negotiation"]
 
@@ -31,25 +30,25 @@ class Negotiation:
         self.handshake = handshake
         self._probes = handshake == "last"
 
-    async def agree(self, session: RawSession, link: Link) -> None:
-        """Negotiate the version of a new connection. Raises `MCPError`, `RuntimeError` or `ValueError`."""
-        await session.negotiate(probe=self._probes and not link.is_old)
+    async def agree(self, session: ServerSession, transport: Transport) -> None:
+        """Negotiate the version of a new connection. Raises `MCPError`, `TransportFault` or `InvalidGreeting`."""
+        await session.negotiate(probe=self._probes and not transport.is_old)
 
-    def agreed(self, session: RawSession) -> None:
+    def agreed(self, session: ServerSession) -> None:
         """Greet this server in the same way from now on."""
         self._probes = session.modern
 
-    def changes(self, error: Exception, link: Link, refusal: UpstreamError | None) -> bool:
+    def changes(self, error: Exception, transport: Transport, refusal: UpstreamError | None) -> bool:
         """Tell whether the server is greeted the other way from now on, since this way ended with ``error``.
 
         Some older servers end when their first message is not the handshake, or refuse it then.
         """
         is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
         if self.handshake == "last" and self._probes:
-            self._probes = not (link.closed.is_set() or is_refused)
+            self._probes = not (transport.closed.is_set() or is_refused)
             return not self._probes
         if self.handshake == "first" and not self._probes:
             is_refused |= refusal is not None and refusal.kind in {"protocol", "refused"}
-            self._probes = link.closed.is_set() or is_refused
+            self._probes = transport.closed.is_set() or is_refused
             return self._probes
         return False

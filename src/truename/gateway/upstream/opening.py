@@ -7,37 +7,34 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from truename.gateway.faults import UpstreamError
-from truename.gateway.upstream.http_link import open_http
-from truename.gateway.upstream.sse_link import open_sse
-from truename.gateway.upstream.stdio import open_stdio
+from truename.gateway.upstream.transports.http import open_http
+from truename.gateway.upstream.transports.sse import open_sse
+from truename.gateway.upstream.transports.stdio import open_stdio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.protocol.sdk import RawSession
     from truename.gateway.rate_limited_log import RateLimitedLog
-    from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.outside import Outside
+    from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream.transport import Transport
 
-__all__ = ["Opening", "open_link"]
+__all__ = ["Opening", "open_transport"]
 
 # Who knows the old transport says so at once; who does not may leave the stream open and say nothing.
 _SHORT: Final = 10.0
 
 
-def open_link(
+def open_transport(
     server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside
-) -> AbstractAsyncContextManager[Link]:
+) -> AbstractAsyncContextManager[Transport]:
     """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that cannot be had."""
     if server.type == "sse":
         return open_sse(server, settings, news, outside)
     if server.url is not None:
-        longest = (
-            max((server.timeout or settings.call_timeout, *server.tool_timeouts.values())) + settings.answer_timeout
-        )
-        return open_http(server, settings.max_result, longest, outside)
+        return open_http(server, settings, news, outside)
     return open_stdio(server, settings.max_result, news)
 
 
@@ -52,20 +49,22 @@ class Opening:
         self._outside = outside
         self._refusal: UpstreamError | None = None
 
-    def measure(self, session: RawSession, server: str) -> None:
+    def measure(self, session: ServerSession, server: str) -> None:
         """Have whoever measures told of what is sent in this session."""
         session.timed = partial(self._outside.operations.timed, server)
 
-    def link(self, server: ServerConfig, settings: Settings, news: RateLimitedLog) -> AbstractAsyncContextManager[Link]:
-        """Return the channel for the next attempt. Raises `UpstreamError` as `open_link` does, when it is entered."""
+    def transport(
+        self, server: ServerConfig, settings: Settings, news: RateLimitedLog
+    ) -> AbstractAsyncContextManager[Transport]:
+        """Return the next transport. Entering it raises `UpstreamError` as `open_transport` does."""
         refusal, self._refusal = self._refusal, None
         if refusal is None:
-            return open_link(server, settings, news, self._outside)
+            return open_transport(server, settings, news, self._outside)
         return _fallen_back(server, settings, news, self._outside, refusal)
 
-    def falls_back(self, link: Link, refusal: UpstreamError) -> bool:
+    def falls_back(self, transport: Transport, refusal: UpstreamError) -> bool:
         """Tell whether the next attempt is over the old transport, now that this one was refused."""
-        if link.outdated.is_set():
+        if transport.outdated.is_set():
             self._refusal = refusal
         return self._refusal is not None
 
@@ -73,13 +72,13 @@ class Opening:
 @asynccontextmanager
 async def _fallen_back(
     server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside, refusal: UpstreamError
-) -> AsyncIterator[Link]:
+) -> AsyncIterator[Transport]:
     """Open the old transport; that it is not there is no news, but the refusal of the new one is."""
     is_open = False
     try:
-        async with open_sse(server, settings, news, outside, within=_SHORT) as link:
+        async with open_sse(server, settings, news, outside, within=_SHORT) as transport:
             is_open = True
-            yield link
+            yield transport
     except UpstreamError as error:
         if is_open:
             raise

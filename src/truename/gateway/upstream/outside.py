@@ -8,20 +8,17 @@ from urllib.parse import urlsplit
 
 from truename.auth.network.addresses import HostResolver
 from truename.gateway.protocol.operations import Operations
-from truename.gateway.upstream.bearing import Bearing
 from truename.gateway.upstream.credentials import Credentials
-from truename.gateway.upstream.redirecting import Redirecting
 from truename.gateway.upstream.showing import Showing
-from truename.gateway.upstream.web import transport_to
+from truename.gateway.upstream.web import Bearing, sender_to
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
     from typing import Self
 
-    import httpx2
-
     from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
+    from truename.gateway.upstream.connections import Sender
 
 __all__ = ["Outside"]
 
@@ -47,13 +44,14 @@ class Outside:
         allowed = config.settings.allow_addresses
         return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config))
 
-    def transport(self, server: ServerConfig) -> httpx2.AsyncBaseTransport:
+    def sender(self, server: ServerConfig) -> Sender:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""
-        plain = transport_to(server.url or "", self.resolver)
+        own = sender_to(server.url or "", self.resolver)
         credential = self.credentials.of(server, self.principal, self.caller)
-        own = plain
         if credential is not None:
-            own = Bearing(plain, Showing(credential, server.key, self.principal, self.credentials.shown))
+            own = Bearing(own, Showing(credential, server.key, self.principal, self.credentials.shown))
         if not server.allow_redirects:
             return own
-        return Redirecting(own, server, self.resolver.named_by(urlsplit(server.url or "").hostname or ""))
+        from truename.gateway.upstream.redirecting import followed  # noqa: PLC0415 - only for who allows them
+
+        return followed(own, server, self.resolver.named_by(urlsplit(server.url or "").hostname or ""))

@@ -13,17 +13,21 @@ import httpx2
 
 from truename.auth.network.addresses import AddressRefused, host_of
 from truename.gateway.faults import printable
-from truename.gateway.upstream.web import KEEPING, RedirectRefused, moved, transport_to
+from truename.gateway.upstream.library import LibrarySender, SenderTransport
+from truename.gateway.upstream.web import RedirectRefused, sender_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from truename.auth.network.addresses import ResolvedHost
     from truename.config import ServerConfig
+    from truename.gateway.upstream.connections import Sender
 
-__all__ = ["Redirecting"]
+__all__ = ["Redirecting", "followed"]
 
 _MOST: Final = 5
+# Redirects that keep method and body (RFC 9110, sections 15.4.8 and 15.4.9).
+_KEEPING: Final = frozenset({307, 308})
 _FOLLOWED: Final = frozenset({"GET", "POST"})
 # What a request says of itself, and not of who sends it.
 _PLAIN: Final = frozenset(
@@ -32,6 +36,16 @@ _PLAIN: Final = frozenset(
 # What only the server itself may say to whoever it knows.
 _OWN: Final = frozenset({"set-cookie", "mcp-session-id", "www-authenticate"})
 _PORTS: Final = {"http": 80, "https": 443}
+
+
+def transport_to(url: str, where: ResolvedHost) -> httpx2.AsyncBaseTransport:
+    """Return how a host is reached that a server leads to."""
+    return SenderTransport(sender_to(url, where))
+
+
+def followed(own: Sender, server: ServerConfig, where: ResolvedHost) -> Sender:
+    """Return a way to a server that goes where it leads, as far as its entry allows."""
+    return LibrarySender(Redirecting(SenderTransport(own), server, where))
 
 
 class Redirecting(httpx2.AsyncBaseTransport):
@@ -53,7 +67,7 @@ class Redirecting(httpx2.AsyncBaseTransport):
         response = await self._own.handle_async_request(request)
         is_away = False
         for _ in range(_MOST):
-            if not is_away and (there := moved(request, response)) is not None:
+            if not is_away and (there := _moved(request, response)) is not None:
                 await response.aclose()
                 request = _again(request, there, request.headers)
                 response = await self._own.handle_async_request(request)
@@ -74,7 +88,7 @@ class Redirecting(httpx2.AsyncBaseTransport):
         """Return where a request is to be sent instead, if that host may be led to."""
         if not response.has_redirect_location:
             return None
-        keeps = response.status_code in KEEPING or request.method == "GET"
+        keeps = response.status_code in _KEEPING or request.method == "GET"
         there = _joined(request.url, response.headers["location"])
         if keeps and request.method in _FOLLOWED and there is not None and self._may(request.url, there):
             return there
@@ -111,6 +125,17 @@ class Redirecting(httpx2.AsyncBaseTransport):
         """Close what is below."""
         for one in (self._own, *self._others.values()):
             await one.aclose()
+
+
+def _moved(request: httpx2.Request, response: httpx2.Response) -> httpx2.URL | None:
+    """Return where a request is to be sent within the server's own origin, or with TLS on the same host."""
+    if not response.has_redirect_location or not (response.status_code in _KEEPING or request.method == "GET"):
+        return None
+    if (there := _joined(request.url, response.headers["location"])) is None:
+        return None
+    before, now = ((url.scheme, url.host, url.port) for url in (request.url, there))
+    is_upgrade = before == ("http", there.host, None) and now == ("https", there.host, None)
+    return there if (before == now or is_upgrade) and there.userinfo in {b"", request.url.userinfo} else None
 
 
 def _port(url: httpx2.URL) -> int:

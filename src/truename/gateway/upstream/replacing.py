@@ -17,10 +17,9 @@ def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
     """Tell whether the connection of the first entry serves for the second.
 
     They differ at most in limits of calls and in what they declare of the ids of tools.
-
-    Over HTTP the time that a call may take is a matter of the connection too.
     """
     limits = {
+        "timeout": now.timeout,
         "tool_timeouts": now.tool_timeouts,
         "idempotent": now.idempotent,
         "max_concurrent": now.max_concurrent,
@@ -29,8 +28,6 @@ def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
         "idle_timeout": now.idle_timeout,
         "identity": now.identity,
     }
-    if now.url is None:
-        limits["timeout"] = now.timeout
     return replace(before, **limits) == now  # type: ignore[arg-type]  # each under its own name
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 from anyio.lowlevel import checkpoint
-from mcp_types import Implementation
 
 from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
@@ -65,7 +64,7 @@ class ServerPool(Mapping[str, Upstream]):
         self._owners = owners
         self._changed = changed
         self._on_event = on_event
-        self._identity = Implementation(name=config.settings.server_name, version=own_version())
+        self._identity = {"name": config.settings.server_name, "version": own_version()}
         self._settings = config.settings
         self._outside = outside
         self.suspended = SuspendedCalls(owners, config.settings)

@@ -10,36 +10,36 @@ import anyio
 
 from truename.gateway.background import background
 from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unset, unusable
-from truename.gateway.protocol.sdk import MCPError, RawSession
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.upstream.announced import Announced
-from truename.gateway.upstream.exchange import Exchange
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.limits import Calls
 from truename.gateway.upstream.listed import Listed
 from truename.gateway.upstream.negotiating import Negotiation
 from truename.gateway.upstream.opening import Opening
 from truename.gateway.upstream.replacing import limits_of
+from truename.gateway.upstream.server_connection import ServerConnection
+from truename.gateway.upstream.session import InvalidGreeting, Notification, ServerSession
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import Implementation
-
     from truename.config import ServerConfig, Settings
     from truename.gateway.events import OnEvent
+    from truename.gateway.protocol.definitions import Definition
+    from truename.gateway.protocol.progress import ReportProgress
     from truename.gateway.questions.elicitation import Asker, User
-    from truename.gateway.questions.places import Seat
+    from truename.gateway.questions.semaphore import Permit
     from truename.gateway.questions.suspended_calls import SuspendedCalls
-    from truename.gateway.upstream.exchange import Definition
     from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
     from truename.gateway.upstream.known import Before
-    from truename.gateway.upstream.link import Link
     from truename.gateway.upstream.lists import Lists
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.outside import Outside
+    from truename.gateway.upstream.transport import Transport
 
 __all__ = ["Upstream"]
 
@@ -61,7 +61,7 @@ class Upstream(Listed):
         self,
         config: ServerConfig,
         settings: Settings,
-        identity: Implementation,
+        identity: Mapping[str, Any],
         *,
         changed: Callable[[], None],
         on_event: OnEvent,
@@ -95,7 +95,7 @@ class Upstream(Listed):
             self._calls = Calls(config, settings, self._reached, self._doubt)
         self._reloaded.set()
         if not self.is_lazy:
-            self.rest.wake()
+            self.idle_shutdown.wake()
 
     async def request(
         self,
@@ -103,7 +103,7 @@ class Upstream(Listed):
         params: Mapping[str, Any],
         *,
         capabilities: Mapping[str, Any],
-        on_progress: ProgressFnT | None,
+        on_progress: ReportProgress | None,
         asker: Asker | None = None,
         before: Before | None = None,
     ) -> dict[str, Any]:
@@ -115,30 +115,30 @@ class Upstream(Listed):
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
 
-        async def once(exchange: Exchange, timeout: float, seat: Seat) -> dict[str, Any]:
+        async def once(connection: ServerConnection, timeout: float, permit: Permit) -> dict[str, Any]:
             if before is not None:
                 await before(self)
-            return await exchange.request(
+            return await connection.request(
                 method,
                 params,
                 timeout=timeout,
                 capabilities=capabilities,
                 on_progress=on_progress,
                 asker=asker,
-                seat=seat,
+                permit=permit,
             )
 
         return await self._calls.send(method, params, once, None if asker is None else asker.repeatable)
 
-    async def _reached(self) -> Exchange:
-        if self._exchange is not None and self._exchange.closed:
+    async def _reached(self) -> ServerConnection:
+        if self._connection is not None and self._connection.closed:
             self._withdraw()
-        if self._exchange is None:
-            self._patience.hurry()
+        if self._connection is None:
+            self._backoff.hurry()
             with anyio.move_on_after(0 if self.config.unset or needs_login(self.problem) else CALL_WAIT):
                 await self._up.wait()
-        if self._exchange is not None:
-            return self._exchange
+        if self._connection is not None:
+            return self._connection
         raise unavailable(self.key, self.problem)
 
     async def run(self) -> None:
@@ -156,32 +156,28 @@ class Upstream(Listed):
         while True:
             # One that cannot be started is not tried again before somebody wants it.
             if self.may_rest:
-                await self.rest.over()
-            self.rest.is_on = False
-            self._patience.begin()
+                await self.idle_shutdown.over()
+            self.idle_shutdown.is_on = False
+            self._backoff.begin()
             self._greet_anew = False
             await self._connect()
-            if not self._greet_anew and not self.rest.is_on:
-                await self._patience.pause(self.problem)
+            if not self._greet_anew and not self.idle_shutdown.is_on:
+                await self._backoff.pause(self.problem)
 
     async def _connect(self) -> None:
         """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
         try:
             async with (
-                self._opening.link(self.config, self.settings, self._log) as link,
-                RawSession.over(
-                    link.streams,
-                    self._identity,
-                    self._on_message,
-                    ElicitationRouter(link.origins, self._owner),
-                    link.carrier,
+                self._opening.transport(self.config, self.settings, self._log) as transport,
+                ServerSession.over(
+                    transport, self._identity, self._on_message, ElicitationRouter(self._owner)
                 ) as session,
             ):
                 self._opening.measure(session, self.key)
-                exchange = Exchange(self.key, link, session, self._log, self.settings)
-                problem = await self._greet(link, session, exchange)
+                connection = ServerConnection(self.key, transport, session, self._log, self.settings)
+                problem = await self._greet(transport, session, connection)
                 # Noted before the program is ended, which may take seconds.
-                self._down(problem or await self._stay(link, session, exchange))
+                self._down(problem or await self._stay(transport, session, connection))
         except Exception as error:  # whatever a server brings about must not end the others
             found = fault_within(error)
             if found is None:
@@ -189,93 +185,95 @@ class Upstream(Listed):
                 found = unusable(self.key, error)
             self._down(found)
 
-    async def _greet(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError | None:
+    async def _greet(
+        self, transport: Transport, session: ServerSession, connection: ServerConnection
+    ) -> UpstreamError | None:
         limit = self.settings.startup_timeout
         try:
             with anyio.fail_after(limit):
-                greeting = self._negotiation.agree(session, link)
+                greeting = self._negotiation.agree(session, transport)
                 # A program may take its time to start, and another one would take as long.
-                await (greeting if self.config.url is None else self._patience.answered(greeting))
+                await (greeting if self.config.url is None else self._backoff.answered(greeting))
                 self._announced = Announced()
                 async with self._announced.reading():
-                    tools, lists = await exchange.list_all(self.lists)
+                    tools, lists = await connection.list_all(self.lists)
         except TimeoutError as error:
-            return link.silent(self.key, error.args[0] if error.args else limit)
+            return transport.silent(self.key, error.args[0] if error.args else limit)
         except UpstreamError as error:
             return error
-        except (MCPError, RuntimeError, ValueError) as error:
-            refusal = exchange.explain_start(error) if isinstance(error, MCPError) else None
-            self._greet_anew = self._negotiation.changes(error, link, refusal)
+        except (MCPError, TransportFault, InvalidGreeting) as error:
+            refusal = None if isinstance(error, InvalidGreeting) else connection.explain_start(error)
+            self._greet_anew = self._negotiation.changes(error, transport, refusal)
             if refusal is not None:
-                self._greet_anew |= self._opening.falls_back(link, refusal)
+                self._greet_anew |= self._opening.falls_back(transport, refusal)
                 return refusal
-            return exchange.protocol_fault(f"sent an invalid initialize result ({printable(str(error), 200)})")
+            return connection.protocol_fault(f"sent an invalid initialize result ({printable(str(error), 200)})")
         if self.config.url is None:
             self._negotiation.agreed(session)
         self.session = session
-        self.follower.begin(session, exchange.explain, link.listens)
-        self._ready(exchange, tools, lists)
+        self.follower.begin(session, connection.explain, transport.listens)
+        self._ready(connection, tools, lists)
         self._keep(session)
         return None
 
-    def _ready(self, exchange: Exchange, tools: tuple[Definition, ...], lists: Lists) -> None:
-        self._exchange, self.problem = exchange, None
-        self.seconds = self._patience.seconds
+    def _ready(self, connection: ServerConnection, tools: tuple[Definition, ...], lists: Lists) -> None:
+        self._connection, self.problem = connection, None
+        self.seconds = self._backoff.seconds
         self._suspect = anyio.Event()
         self._up.set()
         self._calls.breaker.revive()
         self._admit(tools, lists)
-        self.rest.tried()
+        self.idle_shutdown.tried()
         self._tell("ready", tools=len(tools), seconds=self.seconds)
         self.settled.set()
 
     def _down(self, problem: UpstreamError) -> None:
         self._withdraw()
-        if self._greet_anew or self.rest.is_on:
+        if self._greet_anew or self.idle_shutdown.is_on:
             return
-        self.rest.tried()
+        self.idle_shutdown.tried()
         known, was_ready = self.problem, self.problem is None and self.session is not None
         self.problem = problem
         if not was_ready:
-            self.seconds = self._patience.seconds
+            self.seconds = self._backoff.seconds
         if known is None or known.problem != problem.problem:
             # Most servers of one era alone refuse the other, and nothing is lost by that.
             log.log(logging.DEBUG if self._negotiation.handshake == "only" else logging.WARNING, "%s", problem)
             self._tell("lost" if was_ready else "failed", seconds=self.seconds, text=str(problem))
         self.settled.set()
 
-    async def _stay(self, link: Link, session: RawSession, exchange: Exchange) -> UpstreamError:
+    async def _stay(self, transport: Transport, session: ServerSession, connection: ServerConnection) -> UpstreamError:
         lost = anyio.Event()
         async with background() as tasks:
             tasks.start_soon(self.follower.follow, session)
-            tasks.start_soon(self._refresh, exchange)
-            tasks.start_soon(self._watch_health, exchange, lost)
-            tasks.start_soon(self._look_after, exchange, lost)
-            tasks.start_soon(link.watch, lost)
+            tasks.start_soon(self._refresh, connection)
+            tasks.start_soon(self._watch_health, connection, lost)
+            tasks.start_soon(self._look_after, connection, lost)
+            tasks.start_soon(transport.watch, lost)
             await lost.wait()
-        return link.lost(self.key)
+        return transport.lost(self.key)
 
-    async def _look_after(self, exchange: Exchange, lost: anyio.Event) -> None:
+    async def _look_after(self, connection: ServerConnection, lost: anyio.Event) -> None:
         while True:
             self._reloaded = anyio.Event()
             async with background() as tasks:
-                tasks.start_soon(self._calls.look_after, exchange)
-                tasks.start_soon(self._rest_when_idle, self.follower, lost)
+                tasks.start_soon(self._calls.look_after, connection)
+                tasks.start_soon(self._shut_down_when_idle, self.follower, lost)
                 await self._reloaded.wait()
 
-    async def _watch_health(self, exchange: Exchange, lost: anyio.Event) -> None:
+    async def _watch_health(self, connection: ServerConnection, lost: anyio.Event) -> None:
         """Find out whether a connection still works: after a lost call, and for HTTP now and then."""
         interval = _HEALTH_INTERVAL if self.config.url is not None else math.inf
         while True:
             with anyio.move_on_after(interval):
                 await self._suspect.wait()
             self._suspect = anyio.Event()
-            if not await exchange.alive():
+            if not await connection.alive():
                 lost.set()
 
-    async def _on_message(self, message: object) -> None:
+    async def _on_message(self, message: Notification) -> None:
         await self.follower.heard(message, self.session)
 
     def _doubt(self) -> None:
         self._suspect.set()
-        self._patience.hurry()
+        self._backoff.hurry()

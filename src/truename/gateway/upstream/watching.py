@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from mcp_types import INTERNAL_ERROR
 
 from truename.gateway.protocol.sdk import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping

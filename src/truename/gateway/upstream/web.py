@@ -2,83 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import urllib.request
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import httpx2
-from mcp.shared._httpx_utils import next_request_within_origin
-
 from truename.auth.network.addresses import AddressRefused
-from truename.auth.outbound.tokens import NoCredential
+from truename.auth.outbound.refused import NoCredential
 from truename.gateway.faults import printable
-from truename.gateway.protocol.lines import repaired
-from truename.gateway.upstream.connections import Connections
+from truename.gateway.protocol.envelopes import ABSENT, Envelope, read_envelope, read_object
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.specification import INTERNAL_ERROR, METHOD_NOT_FOUND
+from truename.gateway.upstream.addresses import REDIRECTS, ServerUrl, moved
+from truename.gateway.upstream.connections import Connections, HttpFailure, HttpOrigin, HttpResponse, Sender
+from truename.gateway.upstream.transport import TransportFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.auth.network.addresses import ResolvedHost
+    from truename.auth.outbound.tokens import ServerCredential
 
 __all__ = [
-    "ALLOW",
-    "ASKED",
-    "CONNECT",
     "EMPTY",
     "FAILURES",
-    "KEEPING",
-    "MESSAGE",
-    "NEVER_SENT",
-    "SESSION_HEADER",
+    "Bearing",
+    "NoMessage",
     "RedirectRefused",
-    "WholeBody",
+    "answer_in",
     "failure",
     "headers_for",
-    "judged",
+    "media_type",
     "misleading",
-    "moved",
-    "object_in",
     "proxy_for",
     "reason",
-    "transport_to",
-    "unframed",
+    "sender_to",
 ]
 
-CONNECT: Final = 15.0
-ALLOW: Final = "If it is meant, add its network to allow_addresses."
-SESSION_HEADER: Final = "mcp-session-id"
-# Extensions of requests and responses: the number of what is asked, and the message that a body holds.
-ASKED: Final = "truename.asked"
-MESSAGE: Final = "truename.message"
-# These the SDK understands itself: an unknown session or method, a method that is not served.
+# These mean something of their own: an unknown session or method, a method that is not served.
 _MEANINGFUL: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 EMPTY: Final = frozenset({HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
-_FRAMING: Final = frozenset({b"transfer-encoding", b"content-length"})
-NEVER_SENT: Final = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-)
-# Redirects that keep method and body (RFC 9110 sections 15.4.8 and 15.4.9).
-KEEPING: Final = frozenset({307, 308})
+_KINDS: Final = frozenset({b"application/json", b"text/event-stream"})
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class RedirectRefused(Exception):
     """A request is led on to where it is not sent."""
 
 
+class NoMessage(MCPError):
+    """What a response means that has no message: its status says it."""
+
+
 # What can become of a request that is not answered.
-FAILURES: Final = (httpx2.TransportError, AddressRefused, NoCredential, RedirectRefused)
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def unframed(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response, to the byte, without those that are about how its body came."""
-    return [(name, value) for name, value in response.headers.raw if name.lower() not in _FRAMING]
+FAILURES: Final = (HttpFailure, AddressRefused, NoCredential, RedirectRefused)
 
 
 def proxy_for(url: str) -> str | None:
@@ -90,27 +67,46 @@ def proxy_for(url: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def transport_to(url: str, resolver: ResolvedHost) -> httpx2.AsyncBaseTransport:
+def sender_to(url: str, resolver: ResolvedHost) -> Sender:
     """Return how a server is reached: straight, at addresses that are judged, or by this machine's proxy."""
     proxy = proxy_for(url)
     if proxy is None:
         return Connections(resolver)
-    return _Proxied(httpx2.AsyncHTTPTransport(proxy=proxy), resolver)
+    from truename.gateway.upstream.library import through_proxy  # noqa: PLC0415 - only for who has a proxy
+
+    return through_proxy(proxy, resolver)
 
 
-class _Proxied(httpx2.AsyncBaseTransport):
-    """The way through a proxy, which looks names up by itself: an address that is written down is judged here."""
+class Bearing:
+    """Adds the gateway's own access token to each request; where the server refuses it, asks for another, once.
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, resolver: ResolvedHost) -> None:
+    No server is shown what a client of the gateway showed. A request that is answered with 401 was not run, so it can
+    be sent again. Raises `NoCredential`.
+    """
+
+    def __init__(self, inner: Sender, credential: ServerCredential) -> None:
         self._inner = inner
-        self._resolver = resolver
+        self._credential = credential
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self._resolver.check_written(request.url.host)
-        return await self._inner.handle_async_request(request)
+    async def send(self, verb: bytes, origin: HttpOrigin, target: bytes, fields: bytes, body: bytes) -> HttpResponse:
+        """Send one request. See `Sender`."""
+        token = await self._credential.token()
+        response = await self._inner.send(verb, origin, target, _borne(fields, token), body)
+        if response.status != HTTPStatus.UNAUTHORIZED:
+            return response
+        self._credential.refused(token)
+        response.close()
+        token = await self._credential.token()
+        return await self._inner.send(verb, origin, target, _borne(fields, token), body)
 
     async def aclose(self) -> None:
+        """Close what is below."""
         await self._inner.aclose()
+
+
+def _borne(fields: bytes, token: str) -> bytes:
+    kept = [line for line in fields.splitlines(keepends=True) if not line.lower().startswith(b"authorization:")]
+    return b"".join(kept) + b"authorization: Bearer %b\r\n" % token.encode("ascii")
 
 
 def headers_for(configured: Mapping[str, str]) -> dict[str, str]:
@@ -118,107 +114,90 @@ def headers_for(configured: Mapping[str, str]) -> dict[str, str]:
     return {**configured, "accept-encoding": "identity"}
 
 
-def misleading(response: httpx2.Response) -> tuple[str, str] | None:
-    """Say what is wrong with a response that comes compressed, or leads elsewhere.
+def media_type(response: HttpResponse) -> bytes:
+    """Return what kind of content a response says that it has."""
+    kind = response.header(b"content-type")
+    return kind if kind in _KINDS else kind.partition(b";")[0].strip().lower()
 
-    Within its origin a redirect that keeps the request is followed; then it never ends here.
+
+def misleading(response: HttpResponse, url: ServerUrl, verb: str) -> ServerUrl | TransportFault | None:
+    """Return where a response leads within its origin, or what is wrong with one that leads elsewhere.
+
+    A compressed response is wrong too; most responses are neither.
     """
-    status = response.status_code
-    if response.headers.get("content-encoding", "identity") != "identity":
-        return "refused", "a compressed response, although none was requested"
-    if response.has_redirect_location and next_request_within_origin(response) is None:
-        place = printable(response.headers.get("location", ""), 200)
-        return "redirected", f"HTTP {status}: redirect to {place}"
-    if 300 <= status < 400 and not response.has_redirect_location:
-        return "protocol", f"HTTP {status} instead of a response"
-    return None
-
-
-def moved(request: httpx2.Request, response: httpx2.Response) -> httpx2.URL | None:
-    """Return where a request is to be sent instead; None if nowhere, or not within the server's own origin.
-
-    >>> asked = httpx2.Request("POST", "https://a.example/mcp")
-    >>> for place in ("/mcp/", "https://b.example/mcp", "https://me:word@a.example/mcp"):
-    ...     print(moved(asked, httpx2.Response(307, headers={"location": place})))
-    https://a.example/mcp/
-    None
-    None
-    """
-    # Other redirects make a GET of a POST, which loses the message.
-    if not response.has_redirect_location or not (response.status_code in KEEPING or request.method == "GET"):
+    status = response.status
+    if (encoding := response.header(b"content-encoding")) and encoding.lower() != b"identity":
+        return TransportFault("refused", "a compressed response, although none was requested")
+    if not 300 <= status < 400:
         return None
-    try:
-        there = request.url.join(response.headers["location"])
-    except (httpx2.InvalidURL, ValueError):
-        return None
-    before, now = ((url.scheme, url.host, url.port) for url in (request.url, there))
-    is_upgrade = before == ("http", there.host, None) and now == ("https", there.host, None)
-    return there if (before == now or is_upgrade) and there.userinfo in {b"", request.url.userinfo} else None
+    place = response.header(b"location").decode("latin-1")
+    if status not in REDIRECTS or not place:
+        return TransportFault("protocol", f"HTTP {status} instead of a response")
+    there = moved(url, verb, status, place)
+    return there or TransportFault("redirected", f"HTTP {status}: redirect to {printable(place, 200)}")
 
 
-def failure(error: Exception) -> tuple[str, str]:
-    """Return which kind of fault an exception of the network is, and the reason in a few words."""
+def failure(error: Exception) -> TransportFault:
+    """Return the fault that an exception of the network is, with the reason in a few words."""
     if isinstance(error, AddressRefused):
-        return "address", reason(error)
+        return TransportFault("address", reason(error))
     if isinstance(error, RedirectRefused):
-        return "redirected", printable(str(error), 300)
+        return TransportFault("redirected", printable(str(error), 300))
     if isinstance(error, NoCredential):
-        return error.kind, printable(str(error), 200)
-    return "unreachable" if isinstance(error, NEVER_SENT) else "lost", reason(error)
+        return TransportFault(error.kind, printable(str(error), 200))
+    was_sent = not isinstance(error, HttpFailure) or error.was_sent
+    return TransportFault("lost" if was_sent else "unreachable", reason(error))
 
 
 def reason(error: Exception) -> str:
     """Return an exception of the network in a few words."""
     if isinstance(error, AddressRefused):
         return printable(f"{error.host} {error.problem}", 200)
+    name = error.name if isinstance(error, HttpFailure) else type(error).__name__
     said = printable(str(error), 200)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"{name}: {said}" if said else name
 
 
-class WholeBody(NamedTuple):
-    """The whole body of a response, and the message in it; empty where it holds none."""
-
-    body: bytes
-    message: dict[str, Any]
-
-
-def judged(
-    body: bytes, status: int, reason: str, kind: str, asked: str | int | None, *, has_session: bool
-) -> WholeBody | tuple[str, str]:
-    """Return a body that says what the server means, or which kind of fault it is, and why.
-
-    ``asked`` is the id of the request; None for what is not answered.
-    """
-    if b"\\ud" in body or b"\\uD" in body:
-        body = repaired(body) or body
-    message = object_in(body) or {}
+def answer_in(
+    body: bytes, status: int, phrase: bytes, kind: bytes, number: int | str, *, has_session: bool
+) -> Envelope:
+    """Return the response that a whole body is. Raises `TransportFault`, `MCPError` and `NoMessage`."""
+    found = read_envelope(body) if body else None
+    is_own = found is not None and found.is_response and found.id == number
     # Only who knows the session answers this very request.
-    if status == HTTPStatus.NOT_FOUND and has_session and (asked is None or message.get("id") != asked):
-        return "forgotten", ""
-    if status >= 400 and status not in _MEANINGFUL and not (kind == "application/json" and "jsonrpc" in message):
-        return "refused", f"HTTP {status} {reason}".strip()
-    if asked is not None and 200 <= status < 300 and (wrong := _no_answer(message, kind, asked)):
-        return "protocol", wrong
-    return WholeBody(body, message)
+    if status == HTTPStatus.NOT_FOUND and has_session and not is_own:
+        raise TransportFault("forgotten")
+    is_ok = 200 <= status < 300
+    if found is None or not found.is_response or kind != b"application/json":
+        raise _no_answer(body, status, phrase, kind, number)
+    if found.id != number and (found.result is not ABSENT or found.id is not None):
+        if is_ok or found.error is not ABSENT:
+            raise TransportFault("protocol", "the response to another request")
+        raise _meant(status)
+    if is_ok or found.error is not ABSENT:
+        return found
+    raise _meant(status)
 
 
-def _no_answer(message: Mapping[str, Any], kind: str, asked: str | int) -> str | None:
-    """Say why a whole body is no answer to this request."""
-    if kind != "application/json":
-        return f"content of type {printable(kind, 80) or 'nothing'}"
-    if message.get("jsonrpc") != "2.0":
-        return "a body that is not a JSON-RPC object"
-    if isinstance(message.get("error"), dict):
-        return None
-    if message.get("id") != asked:
-        return "the response to another request"
-    return None if isinstance(message.get("result"), dict) else "a result that is not an object"
+def _no_answer(body: bytes, status: int, phrase: bytes, kind: bytes, number: int | str) -> Exception:
+    """Say what a body is that is no response."""
+    content: Mapping[str, Any] = read_object(body) or {}
+    is_message = kind == b"application/json" and "jsonrpc" in content
+    if status >= 400 and status not in _MEANINGFUL and not is_message:
+        return TransportFault("refused", f"HTTP {status} {phrase.decode('latin-1')}".strip())
+    if is_message and isinstance(content.get("error"), dict):
+        return TransportFault("protocol", "a malformed error")
+    if not 200 <= status < 300:
+        return _meant(status)
+    if kind != b"application/json":
+        return TransportFault("protocol", f"content of type {printable(kind.decode('latin-1'), 80) or 'nothing'}")
+    if content.get("jsonrpc") != "2.0":
+        return TransportFault("protocol", "a body that is not a JSON-RPC object")
+    is_own = content.get("id") == number
+    return TransportFault("protocol", "a result that is not an object" if is_own else "the response to another request")
 
 
-def object_in(text: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that a text is; None for any other text."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
+def _meant(status: int) -> NoMessage:
+    if status == HTTPStatus.NOT_FOUND:
+        return NoMessage(METHOD_NOT_FOUND, "Not Found")
+    return NoMessage(INTERNAL_ERROR, "Server returned an error response")

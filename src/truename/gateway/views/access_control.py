@@ -171,6 +171,11 @@ class AccessControl:
         if self._visibility_of(view).is_denied(id, context):
             raise UnknownTool(text=name, suggestions=view.table.suggester.nearest(name))
 
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether a decision, or the recording, depends on the arguments of calls."""
+        return self._settings.policy is not None or self.recording.is_open
+
     async def judge(
         self,
         view: View,
@@ -179,17 +184,19 @@ class AccessControl:
         params: Mapping[str, Any],
         number: object,
         *,
+        shown: View | None = None,
         principal: Principal = LOCAL,
         session: str = "",
         server: ServerConfig | None = None,
     ) -> tuple[Call | None, Decision | None]:
         """Let a call pass that may be made or asked about; return it, if anybody has to know of it, and what holds.
 
-        The client is known where the address names it, who it is for by the door; ``server`` is what has the tool.
-        ToolSearch arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
+        The client is known where the address names it, who it is for by the door; ``server`` is what has the tool,
+        ``shown`` is what the context sees of the view.
+        Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
-        self._check_shown(view, id, context)
-        if self._settings.policy is None and not self.recording.is_open:
+        self._check_shown(view, id, context, shown)
+        if not self.reads_arguments:
             return None, None
         caller = _caller(principal.key, session, view.spec.client or "", context)
         origin = view.table.catalog[id].origin
@@ -201,9 +208,15 @@ class AccessControl:
             self._check_shown(view, id, context)
         return call, self._approving.judge(call)
 
-    def _check_shown(self, view: View, id: ToolId, context: Context) -> None:
+    def _check_shown(self, view: View, id: ToolId, context: Context, shown: View | None = None) -> None:
+        """Raise `NotAllowed` for a tool that is kept back or not for a context; ``shown`` remembers what passed."""
         self._vetting.check(id)
-        self._exposure.check(view.table.catalog[id], context, formerly(id, view.table.ledger))
+        former = formerly(id, view.table.ledger)
+        if shown is not None and (id, former) in shown.exposed:
+            return
+        self._exposure.check(view.table.catalog[id], context, former)
+        if shown is not None:
+            shown.exposed.add((id, former))
 
     def check_still(self, view: View, call: Call, context: Context, server: ServerConfig) -> None:
         """Raise for a call that may not be made now as it was when it was judged: somebody thought about it meanwhile.

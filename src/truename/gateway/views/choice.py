@@ -63,9 +63,9 @@ def _main(request: Request, settings: Settings) -> ViewSpec:
         return view_for(wanted.name)
     if settings.names != "detect" or is_modern(request.protocol_version):
         return fixed_view(_ANYTHING, settings)
-    client = request.connection.client_params
+    client = request.connection.client
     headers = {} if request.http is None else request.http.headers
-    detected = dialects.detect(client.client_info if client else None, headers).dialect
+    detected = dialects.detect(client.name if client else None, headers).dialect
     if detected is None:
         return CANONICAL
     # A name that many clients send tells nothing about who it is.

@@ -10,7 +10,7 @@ from truename.gateway.questions.asking import INPUT_REQUIRED
 from truename.migration.recordings import CallRecorder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Mapping
 
     from truename.config import Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
@@ -68,31 +68,27 @@ class Recording:
         if self._recorder is not None:
             self._recorder.close()
 
-    async def watch(
-        self, call: Call | None, view: View, params: Mapping[str, Any], answering: Awaitable[dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Return what answers the call, and write the call down if it is over."""
-        if call is None or self._recorder is None:
-            return await answering
-        # One that goes on with a call that is over, or never was, runs nothing.
-        may_have_run = "requestState" not in params
-        try:
-            result = await answering
-            may_have_run = result.get("resultType") != INPUT_REQUIRED
-        except UpstreamError as error:
-            may_have_run = error.kind not in _NOTHING_RAN
-            raise
-        except TruenameError:
-            # It could not even be sent.
-            may_have_run = False
-            raise
-        finally:
-            if may_have_run:
-                self._write(self._recorder, call, view)
-        return result
+    def write(
+        self, call: Call | None, view: View, params: Mapping[str, Any], outcome: Mapping[str, Any] | BaseException
+    ) -> None:
+        """Write a call down by its outcome, a result or an error, if the call is over and may have run."""
+        if call is not None and self._recorder is not None and _may_have_run(params, outcome):
+            self._write(self._recorder, call, view)
 
     def _write(self, recorder: CallRecorder, call: Call, view: View) -> None:
         try:
             recorder.write(call, catalog=view.digest, protocol=self._settings.protocol or "")
         except StoreError as error:
             self._log.tell("recording", f"{error} This call and perhaps others are not recorded.")
+
+
+def _may_have_run(params: Mapping[str, Any], outcome: Mapping[str, Any] | BaseException) -> bool:
+    if isinstance(outcome, UpstreamError):
+        return outcome.kind not in _NOTHING_RAN
+    if isinstance(outcome, TruenameError):
+        # It could not even be sent.
+        return False
+    if isinstance(outcome, BaseException):
+        # One that goes on with a call that is over, or never was, runs nothing.
+        return "requestState" not in params
+    return outcome.get("resultType") != INPUT_REQUIRED

@@ -141,8 +141,8 @@ def words_of(tool: Tool) -> Words:
 
     >>> from truename import Catalog
     >>> listed = {"name": "createPR", "inputSchema": {"properties": {"base_ref": {}}}}
-    >>> words_of(*Catalog.from_mcp({"Git Registry": [listed]}).values())
-    Words(name='Git Registry createPR ', description='', parameters='base_ref')
+    >>> words_of(*Catalog.from_mcp({"Git Hub": [listed]}).values())
+    Words(name='Git Hub createPR ', description='', parameters='base_ref')
     """
     definition = tool.shown
     title = definition.get("title")

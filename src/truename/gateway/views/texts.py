@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog.tool import overlaid
+from truename.gateway.protocol.json_text import read_out, whole
 from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.views.operators import by_text, told
@@ -109,22 +110,21 @@ class ServerTexts:
         """Return a text of a server that is about no single tool, as the client reads it."""
         return self._of(server).rewritten(text)
 
-    async def error(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
-        """Return the answer to a call: of one that failed the text as the client reads it, any other as it is.
+    def outcome(self, server: str, params: Mapping[str, Any], outcome: Raw | Exception) -> Raw | Exception:
+        """Return the outcome of a call: of one that failed the text as the client reads it, any other as it is.
 
-        Raises the server's own `MCPError`, whose message is read likewise. Names that stand in the arguments are the
-        user's and left alone; arguments that are too long to be looked through leave all alone.
+        The message of the server's own `MCPError` is read likewise. Names that stand in the arguments are the user's
+        and left alone; arguments that are too long to be looked through leave all alone.
         """
-        try:
-            result = await answering
-        except MCPError as error:
-            raise self._refusal(server, params, error) from error
-        if result.get("isError") is not True:
-            return result
-        return {**result, **_AnswerReader(self._of(server), params).blocks(result, "content")}
+        if isinstance(outcome, MCPError):
+            return self._refusal(server, params, outcome)
+        if isinstance(outcome, Exception) or outcome.get("isError") is not True:
+            return outcome
+        read = whole(outcome)
+        return {**read, **_AnswerReader(self._of(server), params).blocks(read, "content")}
 
     async def prompt(self, server: str, params: Mapping[str, Any], answering: Awaitable[Raw]) -> Raw:
-        """Return the answer to prompts/get with the texts of its messages as the client reads them; see `error`."""
+        """Return the answer to prompts/get with the texts of its messages as the client reads them; see `outcome`."""
         try:
             result = await answering
         except MCPError as error:
@@ -197,7 +197,7 @@ class _AnswerReader:
     """Reads the texts of one answer, up to `MOST_READ` characters of them."""
 
     def __init__(self, mentions: TextMentions, params: Mapping[str, Any]) -> None:
-        said = json.dumps(params.get("arguments"), ensure_ascii=False)
+        said = json.dumps(read_out(params.get("arguments")), ensure_ascii=False)
         self._mentions = mentions
         self._spared = mentions.named(said)
         self._left = MOST_READ if len(said) <= MOST_READ else 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.cache import LRUCache
 from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
+from truename.gateway.protocol.json_text import read_out
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
     ALWAYS_LOAD,
@@ -163,7 +164,7 @@ class ToolSearch:
         own = self._look(view).own
         if own is None or meant(str(params.get("name")), own, view.table) != own.call:
             return params
-        arguments = params.get("arguments")
+        arguments = read_out(params.get("arguments"))
         inner = arguments if isinstance(arguments, dict) else {}
         name, given = inner.get("name"), inner.get("arguments")
         if not isinstance(name, str):
@@ -184,7 +185,7 @@ class ToolSearch:
         name = None if own is None else meant(str(params.get("name")), own, view.table)
         if own is None or name not in own:
             return None
-        arguments = params.get("arguments")
+        arguments = read_out(params.get("arguments"))
         given = arguments if isinstance(arguments, dict) else {}
         if name == own.search:
             return await self._search(view, given, own)

@@ -36,6 +36,8 @@ class Versions:
 
     def on_result(self, result: Mapping[str, Any], view: View) -> dict[str, Any]:
         """Return the result of a call with them, where there is a protocol; a server's own are not ours to pass on."""
+        if self._protocol is None and "_meta" not in result and type(result) is dict:
+            return result
         meta = {key: value for key, value in _meta_of(result).items() if key not in {CATALOG_KEY, PROTOCOL_KEY}}
         if self._protocol is not None:
             meta |= self._said(view)

@@ -9,12 +9,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
-from mcp.shared.inbound import x_mcp_header_map
-
 from truename import dialects
 from truename.config.addresses import MAIN, SERVERS, path_of
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
+from truename.gateway.protocol.routing_headers import mirrored_arguments
 from truename.gateway.views.contexts import unknown_context
 from truename.gateway.views.profiled import Limits
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
@@ -54,6 +53,15 @@ class ViewSpec:
     profiles: tuple[str, ...] | None = None
     search: bool = False
     servers: tuple[str, ...] | None = None
+
+    def __hash__(self) -> int:
+        """Return the hash, computed once: several tables are asked by it in each request."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        named = (self.dialect, self.style, self.only, self.client, self.kind)
+        return hash((*named, self.profiles, self.search, self.servers))
 
     @property
     def limits(self) -> Limits:
@@ -107,6 +115,11 @@ class View:
         return {id: tool for id, tool in self.described if tool["name"] == self.table.get(id)}
 
     @cached_property
+    def exposed(self) -> set[tuple[ToolId, tuple[ToolId, ...]]]:
+        """The tools of which it is known that this view's context may call them, each with its former ids."""
+        return set()
+
+    @cached_property
     def _mirrored(self) -> dict[ToolId, Any]:
         return {}
 
@@ -114,7 +127,7 @@ class View:
         """Return a tool's input schema if headers repeat some of its arguments (``x-mcp-header``), else None."""
         if id not in self._mirrored:
             schema = self.table.catalog[id].definition.get("inputSchema")
-            self._mirrored[id] = schema if x_mcp_header_map(schema) else None
+            self._mirrored[id] = schema if mirrored_arguments(schema) else None
         return self._mirrored[id]
 
     @cached_property

@@ -1,0 +1,1 @@
+"""The path of a call of a tool, step by step, and what its steps need."""

@@ -1,0 +1,182 @@
+"""The endpoints that are in use over HTTP: each has sessions of its own; one that nobody uses makes room."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from starlette.responses import JSONResponse
+
+from truename.gateway.downstream.addressing import address_of
+from truename.gateway.http.replay import Bounds, Replay
+from truename.gateway.http.session_record import SessionRecord
+from truename.gateway.http.sessions import Sessions
+from truename.gateway.http.streamable import StreamableHttp
+from truename.gateway.protocol.callers import PRINCIPAL_KEY, header_of
+from truename.gateway.quota import Quota, share_of, whose
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from starlette.types import Receive, Scope, Send
+
+    from truename.gateway.downstream.endpoint import Endpoint
+    from truename.gateway.gateway import Gateway
+
+__all__ = ["ServedEndpoints"]
+
+_LATER: Final = {"retry-after": "1"}
+_TOO_MANY: Final = (
+    "Too many views are in use, in total or by you (principal_share). Try again later, or raise max_views."
+)
+_TOO_MUCH: Final = (
+    "The requests in progress take all bytes that max_incoming, or your principal_share of it, allows. Try again later."
+)
+
+
+@dataclass(eq=False)
+class _Running:
+    http: StreamableHttp
+    # Who needed the path first: it counts as theirs.
+    who: str | None
+
+
+class ServedEndpoints:
+    """Serves requests at endpoints, ``max_views`` of them at a time; of requests ``max_incoming`` bytes at a time.
+
+    Of both, one principal has a share (`Share`), so that none keeps the next one out.
+    A client may ask for any path that means something: a client, a context and a server make one each.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._settings = gateway.config.settings
+        kept = self._settings
+        self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
+        self._record: SessionRecord | None = None
+        self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
+        self._busy: Counter[Endpoint] = Counter()
+        self._incoming = Quota(share_of(kept, kept.max_incoming))
+        self._share = share_of(kept, kept.max_views)
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __iter__(self) -> Iterator[Sessions]:
+        return (one.http.sessions for one in self._running.values())
+
+    @asynccontextmanager
+    async def recorded(self) -> AsyncIterator[None]:
+        """Keep what sessions are gone on with by after a restart, while the block lasts."""
+        self._record = SessionRecord.opened(self._gateway.config.state_location(), self._settings.session_timeout)
+        try:
+            async with self._record.keeping(self._note_use):
+                yield
+        finally:
+            self._record.close()
+
+    async def close(self) -> None:
+        """End the open subscriptions of all, and write down which sessions were in use to the end."""
+        for endpoint in self._running:
+            endpoint.close()
+        self._note_use()
+        with anyio.CancelScope(shield=True):
+            await self._known.write()
+            for sessions in self:
+                await sessions.closed()
+
+    @property
+    def _known(self) -> SessionRecord:
+        assert self._record is not None  # noqa: S101 - requests are served within `recorded` only
+        return self._record
+
+    def _note_use(self) -> None:
+        for sessions in self:
+            sessions.note_use()
+
+    async def serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or say that there is no room for it."""
+        principal = scope["state"][PRINCIPAL_KEY]
+        who, size = whose(principal), _size(scope, self._settings.max_body)
+        if not self._incoming.take(who, size):
+            await _refuse(_TOO_MUCH, scope, receive, send)
+            return
+        # Counted before anything is waited for: what is counted makes room for no other.
+        self._busy[endpoint] += 1
+        try:
+            http = self._of(endpoint, who)
+            if http is None:
+                await _refuse(_TOO_MANY, scope, receive, send)
+            else:
+                await http.handle(principal, scope, receive, send)
+        finally:
+            self._incoming.give_back(who, size)
+            self._busy[endpoint] -= 1
+            if not self._busy[endpoint]:
+                del self._busy[endpoint]
+
+    def _of(self, endpoint: Endpoint, who: str | None) -> StreamableHttp | None:
+        if endpoint not in self._running and self._has_room(who):
+            self._running[endpoint] = _Running(self._made(endpoint), who)
+        if (found := self._running.get(endpoint)) is None:
+            if self._busy[endpoint] == 1:
+                self._gateway.release(endpoint)
+            return None
+        self._running.move_to_end(endpoint)
+        return found.http
+
+    def _made(self, endpoint: Endpoint) -> StreamableHttp:
+        settings = self._settings
+        sessions = Sessions(
+            endpoint.answer,
+            beside=self,
+            address=address_of(endpoint.asked),
+            record=self._known,
+            replay=self._replay,
+            share=share_of(settings, settings.max_sessions),
+            lasts=settings.session_timeout,
+            joined=endpoint.audience.join,
+            told=partial(endpoint.audience.all_changed, endpoint.offered),
+        )
+        return StreamableHttp(
+            endpoint.answer,
+            sessions,
+            endpoint.schema_of,
+            max_body=settings.max_body,
+            max_entries=settings.max_entries,
+        )
+
+    def _has_room(self, who: str | None) -> bool:
+        """Make room where there is none for somebody, if a path is not in use; tells whether there is room."""
+        while True:
+            held = sum(running.who == who for running in self._running.values())
+            if self._share.fits(held, len(self._running), is_alone=who is None):
+                return True
+            idle = (one for one, running in self._running.items() if self._is_idle(one, running))
+            # Where their own share is used up, only what is theirs helps.
+            is_full = who is not None and held >= self._share.each
+            found = next((one for one in idle if not is_full or self._running[one].who == who), None)
+            if found is None:
+                return False
+            self._running.pop(found).http.sessions.end()
+            self._gateway.release(found)
+
+    def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
+        return not self._busy[endpoint] and not running.http.sessions.open_sessions
+
+
+def _size(scope: Scope, most: int) -> int:
+    """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
+    said = header_of(scope, b"content-length")
+    if said is not None and said.isdigit():
+        return min(int(said[:20]), most)
+    return most if header_of(scope, b"transfer-encoding") is not None else 0
+
+
+async def _refuse(text: str, scope: Scope, receive: Receive, send: Send) -> None:
+    await JSONResponse({"error": text}, HTTPStatus.SERVICE_UNAVAILABLE, _LATER)(scope, receive, send)

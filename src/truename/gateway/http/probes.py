@@ -1,0 +1,86 @@
+"""What machines ask over HTTP to see how the gateway is: whether it lives, whether it is ready, its metrics."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import JSONResponse, Response
+
+from truename.catalog.globs import fits
+from truename.errors import StoreError
+from truename.gateway.protocol.callers import admitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.types import Receive, Scope, Send
+
+    from truename.config import Settings
+    from truename.gateway.gateway import Gateway
+    from truename.policy.principal import Principal
+
+__all__ = ["READ", "Probes"]
+
+READ: Final = frozenset({"GET", "HEAD"})
+_NOT_FOR_YOU: Final = (
+    "The metrics cover all servers, also those that profiles hide. Name the readers in telemetry.metrics_for."
+)
+_NO_STORE: Final = {"cache-control": "no-store"}
+
+
+class Probes:
+    """The answers to probes and to Prometheus. No answer of a probe names a server or a file."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def alive(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer ``/healthz``: the process runs."""
+        await JSONResponse({"status": "ok"}, headers=_NO_STORE)(scope, receive, send)
+
+    async def ready(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer ``/readyz``: whether calls should be sent here now, with the reasons why not."""
+        reasons = list(_reasons(self._gateway))
+        said = {"status": "not ready" if reasons else "ready", "reasons": reasons}
+        await JSONResponse(said, 503 if reasons else 200, headers=_NO_STORE)(scope, receive, send)
+
+    def is_public(self) -> bool:
+        """Return whether everybody may read the metrics."""
+        settings = self._gateway.config.settings.telemetry
+        return settings.metrics and settings.metrics_public
+
+    async def metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer ``/metrics``; 404 where there are none to be shown, 403 for a caller who may not read them."""
+        await self._metrics_for(None if self.is_public() else admitted(scope).principal)(scope, receive, send)
+
+    def _metrics_for(self, principal: Principal | None) -> Response:
+        found, settings = self._gateway.metrics, self._gateway.config.settings
+        if found is None or not settings.telemetry.metrics:
+            return JSONResponse({"error": "Metrics are disabled: set telemetry.metrics."}, 404)
+        if principal is not None and not _may_read(settings, principal):
+            return JSONResponse({"error": _NOT_FOR_YOU}, 403)
+        return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)
+
+
+def _reasons(gateway: Gateway) -> Iterator[str]:
+    """Yield why no calls should be sent here now. A server that failed is no reason: the others can be called."""
+    registry = gateway.registry
+    if registry.drain_tracker.is_closed:
+        yield "ending"
+    if not all(upstream.settled.is_set() for upstream in registry.pool.values()):
+        yield "servers are starting"
+    path = gateway.config.state_location().path
+    if path is not None and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        yield "the state cannot be written"
+    if gateway.config.settings.audit.required:
+        try:
+            gateway.audit.require()
+        except StoreError:
+            yield "the audit log cannot be written"
+
+
+def _may_read(settings: Settings, principal: Principal) -> bool:
+    readers = settings.telemetry.metrics_for
+    # They name servers that a profile hides.
+    return any(fits(glob, principal.key) for glob in readers) if readers else not settings.profiles

@@ -1,0 +1,125 @@
+"""JSON texts that are read at their surface only: what is inside stays the bytes that came (`msgspec.Raw`).
+
+msgspec checks the whole grammar of what it leaves as bytes, numbers and escapes included, but not its UTF-8: a text is
+checked for that once, before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["RepeatedKeyError", "depth_of", "is_utf8", "members", "one_line", "read_out", "read_strictly", "whole"]
+
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
+_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def is_utf8(text: bytes) -> bool:
+    """Return whether a text is UTF-8; nearly all are ASCII, which is seen at once."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def one_line(text: bytes) -> bytes:
+    r"""Return a JSON text without line breaks: over stdio, and in a stream of events, a line is a message by itself.
+
+    The text has to be one that a parser took: in such a text a line break stands between values, and is a blank there.
+
+    >>> one_line(b'{"a":\n{"jsonrpc": "2.0", "method": "exit"}\r\n}')
+    b'{"a": {"jsonrpc": "2.0", "method": "exit"}  }'
+    """
+    return text.translate(_BREAKS) if b"\n" in text or b"\r" in text else text
+
+
+def members(text: bytes | msgspec.Raw) -> dict[str, Any]:
+    """Return the members of a JSON object, each as its bytes. Raises `ValueError` for any other text.
+
+    Of a name that stands twice the last counts. The text has to be UTF-8.
+
+    >>> {key: bytes(raw) for key, raw in members(b'{"a": {"b": [1.0]}, "c": 1e999}').items()}
+    {'a': b'{"b": [1.0]}', 'c': b'1e999'}
+    """
+    try:
+        return _MEMBERS.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def read_out(value: object) -> Any:
+    """Return a value of `members` read out; any other value as it is. Raises `ValueError`.
+
+    A number beyond all numbers is infinite, as Python reads it.
+
+    >>> read_out(members(b'{"a": {"b": [1.0, 1e999]}}')["a"]), read_out(5)
+    ({'b': [1.0, inf]}, 5)
+    """
+    if not isinstance(value, msgspec.Raw):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.MsgspecError:
+        return json.loads(bytes(value))
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
+
+
+class RepeatedKeyError(ValueError):
+    """An object has a key twice, so two readers may read two things."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {key!r} occurs twice")
+        self.key = key
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def read_strictly(value: msgspec.Raw) -> Any:
+    """Return a value read out for a decision. Raises `RepeatedKeyError`.
+
+    >>> read_strictly(members(b'{"a": {"to": "me", "to": "you"}}')["a"])
+    Traceback (most recent call last):
+        ...
+    truename.gateway.protocol.json_text.RepeatedKeyError: the key 'to' occurs twice
+    """
+    return json.loads(bytes(value), object_pairs_hook=_once)
+
+
+def whole(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with all its members read out. Raises `ValueError`."""
+    return {key: read_out(value) for key, value in body.items()}
+
+
+def depth_of(text: bytes | msgspec.Raw, most: int) -> int:
+    r"""Return how many objects and lists stand in one another in a JSON text, or a smaller bound for ``most`` or less.
+
+    Nearly all texts have fewer brackets than are allowed in one another, and are not looked at any further.
+
+    >>> depth_of(b'{"a": [[], "[[[["]}', 1), depth_of(b'["\\\\", ["\\"["]]', 1)
+    (3, 2)
+    """
+    text = bytes(text)
+    opened = text.count(b"[") + text.count(b"{")
+    if opened <= most:
+        return opened
+    outside = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    steps = (1 if bracket in b"[{" else -1 for bracket in outside.translate(None, _BRACKETS))
+    return max(accumulate(steps), default=0)

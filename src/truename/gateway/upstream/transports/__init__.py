@@ -1,0 +1,1 @@
+"""The transports by which an upstream server is reached."""

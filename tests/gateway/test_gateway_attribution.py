@@ -316,7 +316,10 @@ async def test_nothing_that_a_server_answers_speaks_for_the_gateway(lab: Lab, er
         assert "dev.truename/error" not in said
         assert "far.example/kept" in said
     assert caught.value.data == {"_meta": {"far.example/kept": 1}, "why": 1}
-    assert not any(key.startswith("dev.truename/") for key in shown.meta or {})
+    # What stands there is the gateway's word.
+    assert shown.meta is not None
+    assert "dev.truename/error" not in shown.meta
+    assert shown.meta["dev.truename/canonical_name"] == "far@1/ask@1"
     assert shown.input_schema["_meta"] == {"far.example/kept": 1}
 
 

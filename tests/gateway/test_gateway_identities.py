@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.gateway.conftest import raw_client
 from tests.gateway.reloads import another
 from tests.gateway.shelf import Shelf
 from truename.catalog import ServerIdentity
@@ -23,22 +22,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from mcp import Client
+
     from tests.gateway.conftest import Lab, Upstreams
 
 pytestmark = pytest.mark.anyio
 SF2 = ServerIdentity(integration="salesforce", version=2, versions={"create_lead": 3})
+ID = "dev.truename/canonical_name"
 
 
-async def shown(address: str, path: str = "/mcp") -> dict[str, str]:
-    async with raw_client(address) as http:
-        tools = (await http.result("tools/list", {}, path=path))["tools"]
-    return {tool["name"]: tool["canonical_name"] for tool in tools}
+async def shown(client: Client) -> dict[str, str]:
+    tools = (await client.list_tools(cache_mode="bypass")).tools
+    return {tool.name: (tool.meta or {})[ID] for tool in tools}
 
 
 async def test_clients_are_shown_the_ids_that_are_declared(lab: Lab, connect: Any, era: str) -> None:
     first, second = lab.normal("salesforce", "create_lead"), lab.normal("sf2", "create_lead", identity=SF2)
     async with lab.serving(first, second) as address, connect(f"{address}/mcp", era) as client:
-        assert await shown(address) == {
+        assert await shown(client) == {
             "sf_create_lead": "salesforce@1/create_lead@1",
             "sf_create_lead_2": "salesforce@2/create_lead@3",
         }
@@ -60,7 +61,7 @@ async def test_of_two_servers_that_are_one_integration_the_first_has_a_tool_and_
 ) -> None:
     servers = (lab.normal("east", "get", identity=SF2), lab.normal("west", "get", "put", identity=SF2))
     async with lab.serving(*servers) as address, connect(f"{address}/mcp", "2026-07-28") as client:
-        assert list((await shown(address)).values()) == ["salesforce@2/get@1", "salesforce@2/put@1"]
+        assert list((await shown(client)).values()) == ["salesforce@2/get@1", "salesforce@2/put@1"]
         answer = await client.call_tool("salesforce@2/get@1", {})
     assert "east" in str(answer.content)
     assert "'east' (get) and 'west' (get) both have the name 'salesforce@2/get@1'" in caplog.text
@@ -88,7 +89,7 @@ async def test_after_the_rename_old_ids_and_names_reach_the_same_tools(
         connect(f"{address}/mcp", era) as client,
         connect(f"{address}/mcp/only/sf2", era) as lone,
     ):
-        before, alone = await shown(address), await shown(address, "/mcp/only/sf2")
+        before, alone = await shown(client), await shown(lone)
         reached = {text: said(await client.call_tool(text, {})) for text in (*before, *before.values())}
 
     declared = replace(config, servers=(servers[0], replace(servers[1], identity=SF2)))
@@ -103,7 +104,7 @@ async def test_after_the_rename_old_ids_and_names_reach_the_same_tools(
         connect(f"{address}/mcp", era) as client,
         connect(f"{address}/mcp/only/sf2", era) as lone,
     ):
-        assert set((await shown(address)).values()) == {
+        assert set((await shown(client)).values()) == {
             "salesforce@1/create_lead@1",
             "salesforce@2/create_lead@3",
             "salesforce@2/get@1",
@@ -126,14 +127,14 @@ async def test_a_gateway_that_runs_follows_the_rename_and_refuses_a_declaration_
         declared = another(gateway, replace(server, identity=SF2))
         with pytest.raises(LedgerError, match="truename rename --ids"):
             await gateway.reload(declared)
-        assert await shown(address) == {"get": "sf2@1/get@1"}
+        assert await shown(client) == {"get": "sf2@1/get@1"}
 
         operator = Ledger.open(tmp_path / "ledger")
         record_identities(operator, plan_identities(operator, declared.identities))
         assert not (await client.call_tool("sf2@1/get@1", {})).is_error
-        assert list((await shown(address)).values()) == ["salesforce@2/get@1"]
+        assert list((await shown(client)).values()) == ["salesforce@2/get@1"]
         assert (await gateway.reload(declared)).changed == ("sf2",)
-        assert list((await shown(address)).values()) == ["salesforce@2/get@1"]
+        assert list((await shown(client)).values()) == ["salesforce@2/get@1"]
         assert not (await client.call_tool("get", {})).is_error
 
 

@@ -57,6 +57,8 @@ async def test_definitions_pass_unchanged_but_for_the_names(lab: Lab, raw: Calla
         "_meta": {
             "anthropic/alwaysLoad": True,
             "vendor/x": None,
+            f"{PREFIX}openai_name": "plain",
+            f"{PREFIX}canonical_name": "odd@1/plain@1",
         },
     }
     assert list(json.dumps(plain["vendorField"])) == list('{"deep": [null, {"z": 1, "a": 2}]}')
@@ -93,25 +95,26 @@ async def test_each_path_has_its_own_names(lab: Lab, era: str, connect: Callable
                 assert (path, await _names(client)) == (path, expected)
 
 
-async def test_canonical_names_by_setting_carry_the_universal_ones(lab: Lab, raw: Callable[[str], Any]) -> None:
+async def test_canonical_names_by_setting_carry_the_universal_ones(
+    lab: Lab, era: str, connect: Callable[..., Any]
+) -> None:
     server = lab.normal("w", "get")
-    async with lab.serving(server, names="canonical") as address, raw(address) as http:
-        (tool,) = (await http.result("tools/list", {}))["tools"]
-    assert (tool["name"], tool["openai_name"], tool["canonical_name"]) == ("w@1/get@1", "get", "w@1/get@1")
-    assert "_meta" not in tool
+    async with lab.serving(server, names="canonical") as address, connect(address + "/mcp", era) as client:
+        (tool,) = (await client.list_tools()).tools
+    assert tool.name == "w@1/get@1"
+    assert tool.meta == {f"{PREFIX}openai_name": "get", f"{PREFIX}canonical_name": "w@1/get@1"}
 
 
 @pytest.mark.parametrize("others", [(), ("plain",)])
 async def test_a_declared_name_that_universal_names_can_not_have_is_shown_and_called_under_its_id(
-    lab: Lab, connect: Callable[..., Any], raw: Callable[[str], Any], era: str, others: tuple[str, ...]
+    lab: Lab, connect: Callable[..., Any], era: str, others: tuple[str, ...]
 ) -> None:
     server = lab.normal("w", "createPage", *others)
     async with (
         lab.serving(server, names="canonical", style="declared") as address,
         connect(address + "/mcp", era) as client,
-        raw(address) as http,
     ):
-        tools = {tool["name"]: tool["openai_name"] for tool in (await http.result("tools/list", {}))["tools"]}
+        tools = {tool.name: tool.meta[f"{PREFIX}openai_name"] for tool in (await client.list_tools()).tools}
         called = await client.call_tool("w@1/createpage@1", {})
     assert tools == {"w@1/createpage@1": "createPage", **{f"w@1/{name}@1": name for name in others}}
     assert not called.is_error

@@ -69,6 +69,7 @@ async def test_an_old_name_is_listed_and_called_as_the_tool_that_it_is_now(
     assert tools[1].description.startswith("Renamed to 'find_all'; this name is listed until 2027-02-01. ")
     assert tools[1].input_schema == tools[3].input_schema
     assert tools[1].meta[f"{PREFIX}renamed_to"] == "find_all"
+    assert tools[1].meta[f"{PREFIX}canonical_name"] == tools[3].meta[f"{PREFIX}canonical_name"]
     assert not answer.is_error
     assert "find_all" in said(answer)
     assert list(gateway.table().values()) == ["first", "last", "find_all"]

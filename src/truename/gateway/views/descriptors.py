@@ -73,12 +73,10 @@ def _descriptor(
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))
     candidates = (wire, *(other[id] for other in flat if id in other))
     legal = next((name for name in candidates if not openai.check(name)), None)
-    descriptor = WrittenItem(definition)
-    # What stands there is the gateway's word.
-    descriptor.pop("openai_name", None)
-    descriptor |= {"name": wire, **({"openai_name": legal} if legal else {}), "canonical_name": str(id)}
+    names = {**({"openai_name": legal} if legal else {}), "canonical_name": str(id)}
+    meta = definition.get("_meta")
+    meta = dict(meta) if isinstance(meta, dict) else {}
+    meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
     if listed.now:
-        meta = definition.get("_meta")
-        former = {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
-        descriptor["_meta"] = {**(meta if isinstance(meta, dict) else {}), **former}
-    return descriptor
+        meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
+    return WrittenItem({**definition, "name": wire, **names, "_meta": meta})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.gateway.views.descriptors import META_PREFIX
 from truename.identity import ToolId, fold
 from truename.ledger import Claim
 from truename.naming.client_prefixes import strip_affixes
@@ -204,5 +205,5 @@ def _definition(
         "inputSchema": {"type": "object", "properties": properties, "required": [required]},
         **more,
         **names,
-        "_meta": {ALWAYS_LOAD: True},
+        "_meta": {**{f"{META_PREFIX}{key}": value for key, value in names.items()}, ALWAYS_LOAD: True},
     }

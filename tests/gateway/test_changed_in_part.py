@@ -65,7 +65,7 @@ def _shown(registry: Registry) -> dict[str, Any]:
     for spec in _SPECS:
         view = registry.view(spec)
         limited = [registry.tool_search.listed(registry.access.limited(view, context)) for context in _CONTEXTS]
-        pages = [(list(one.tools), dict(one.by_name), one.page(None)) for one in limited]
+        pages = [(list(one.tools), dict(one.by_name), one.page_json(None)) for one in limited]
         found[str(spec)] = list(view.table.items()), pages
     return found
 

@@ -221,11 +221,9 @@ class SpellingIndex:
         return frozenset(id for named in proposed for id in self._meant_by(text, named, is_own_name=is_own_name))
 
     def _meant_by(self, text: str, named: _SpelledTool, *, is_own_name: bool) -> Iterator[ToolId]:
-        if self._accepts(named, text, is_own_name=is_own_name):
-            if named.number is None:
-                yield named.id
-            elif self._is_first(named, text, is_own_name=is_own_name):
-                yield named.id
+        is_its_own = self._accepts(named, text, is_own_name=is_own_name)
+        if is_its_own and (named.number is None or self._is_first(named, text, is_own_name=is_own_name)):
+            yield named.id
         if named.number is not None and text.endswith(number := f"_{named.number}"):
             plain = text.removesuffix(number)
             if self._accepts(named, plain, is_own_name=self._is_own_name(plain)):

@@ -10,13 +10,18 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any, Final, Self
 
-from pydantic_core import PydanticSerializationError, to_json
+from truename.cache import LRUCache
+from truename.gateway.protocol.json_text import as_json
 
 __all__ = ["Pages", "WrittenItem"]
 
 # The official Python client refuses events of over 1 MiB, and answers of the handshake eras come as events.
 _PAGE_BYTES: Final = 768 * 1024
 _CURSOR: Final = "page-"
+# Pages that are kept whole, those asked for last: about 24 MB at most. To join one anew from thousands of short texts
+# takes as long as to write it from dictionaries.
+_MOST_JOINED: Final = 32
+_JOINED: Final[LRUCache[tuple[object, int], bytes]] = LRUCache(_MOST_JOINED)
 
 Item = Mapping[str, Any]
 
@@ -56,8 +61,8 @@ def _written(item: Item) -> bytes:
 
 def _as_json(item: Item) -> bytes:
     try:
-        return to_json(item, inf_nan_mode="null")
-    except (PydanticSerializationError, ValueError):
+        return as_json(item)
+    except ValueError:
         # Half of a character: written as an escape, it harms who reads it and nobody else.
         return json.dumps(item).encode()
 
@@ -65,14 +70,14 @@ def _as_json(item: Item) -> bytes:
 class Pages:
     """A list in pages, cut once.
 
-    >>> Pages([{"name": "a"}]).page(None)
-    ([{'name': 'a'}], None)
     >>> Pages([{"name": "a"}, {"name": "b"}]).page_json(None)
     (b'[{"name":"a"},{"name":"b"}]', None)
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
+        # Not the list itself, which would be kept as long as its pages.
+        self._key = object()
 
     def prepare(self) -> None:
         """Cut the pages now; else the first that is asked for cuts them, which writes all items."""
@@ -96,20 +101,20 @@ class Pages:
             begun = ends[following - 1]
         return tuple(starts)
 
-    def page(self, cursor: str | None) -> tuple[list[Item], str | None]:
-        """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
-        first, last, following = self._bounds(cursor)
-        return list(self._items[first:last]), following
-
     def page_json(self, cursor: str | None) -> tuple[bytes, str | None]:
-        """Return a page as a JSON array, and the cursor of the next one; raises as `page` does."""
-        first, last, following = self._bounds(cursor)
-        return b"[%b]" % b",".join(map(_written, self._items[first:last])), following
+        """Return a page as a JSON array, and the cursor of the next one.
 
-    def _bounds(self, cursor: str | None) -> tuple[int, int, str | None]:
+        Raises `ValueError` for a cursor that is none of ours.
+        """
         number = 0 if cursor is None else int(cursor.removeprefix(_CURSOR))
         if number < 0 or (cursor is not None and cursor != f"{_CURSOR}{number}") or number >= len(self._starts):
             raise ValueError(cursor)
-        bounds = (*self._starts, len(self._items))
         following = f"{_CURSOR}{number + 1}" if number + 1 < len(self._starts) else None
-        return bounds[number], bounds[number + 1], following
+        return self._joined(number), following
+
+    def _joined(self, number: int) -> bytes:
+        if (found := _JOINED.get((self._key, number))) is None:
+            bounds = (*self._starts, len(self._items))
+            items = self._items[bounds[number] : bounds[number + 1]]
+            found = _JOINED[self._key, number] = b"[%b]" % b",".join(map(_written, items))
+        return found

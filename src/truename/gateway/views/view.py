@@ -147,12 +147,11 @@ class View:
         """The descriptors in pages."""
         return Pages(self.tools)
 
-    def page(self, cursor: str | None) -> tuple[list[Mapping[str, Any]], str | None]:
-        """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
-        return self.pages.page(cursor)
-
     def page_json(self, cursor: str | None) -> tuple[bytes, str | None]:
-        """Return a page as a JSON array, written once for all lists that have its descriptors; raises as `page`."""
+        """Return a page as a JSON array, of descriptors that are written once, and the cursor of the next page.
+
+        Raises `ValueError` for a cursor that is none of ours.
+        """
         return self.pages.page_json(cursor)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming.style import Style
 
-__all__ = ["DEFAULT_SERVER_NAME", "project", "reproject"]
+__all__ = ["DEFAULT_SERVER_NAME", "follows", "project", "reproject"]
 
 DEFAULT_SERVER_NAME: Final = "truename"
 _ATTEMPTS: Final = 3
@@ -87,7 +87,7 @@ def reproject(
     ['git_push', 'hg_push']
     """
     ledger, generator = names.ledger, names.generator
-    if ledger is None or ledger.readonly or names.made_from != _made_from(ledger) or names.whole is not names:
+    if ledger is None or not follows(names):
         return project(
             catalog,
             names.dialect,
@@ -98,15 +98,31 @@ def reproject(
         )
     generator = generator.over(catalog, changed)
     gone = [id for id in changed if id not in catalog and id in names]
-    new = [id for id in changed if id in catalog and id not in names]
+    new = {id for id in changed if id in catalog and id not in names}
     if not new:
         return names.changed(generator, gone, {})
     known = names.assignments()
     for id in gone:
         del known[id]
     fixed = {id: name for id, name in _fixed(names.dialect, overrides).items() if id not in known}
-    part = Catalog((catalog[id] for id in new), catalog.aliases)
+    # In the order of the catalogue, which a ledger that has not seen them takes for the order of lists.
+    part = Catalog((tool for id, tool in catalog.items() if id in new), catalog.aliases)
     return names.changed(generator, gone, _remembered(generator, ledger, fixed, known, part))
+
+
+def follows(names: NameTable) -> bool:
+    """Return whether `reproject` can make the next table of this one: no name was withdrawn since, no setting changed.
+
+    >>> from truename import Catalog, Ledger
+    >>> ledger = Ledger.memory()
+    >>> names = project(Catalog.of("git/push"), "openai", ledger=ledger)
+    >>> follows(names), ledger.retire("git_push"), follows(names)
+    (True, None, False)
+    """
+    ledger = names.ledger
+    if ledger is None or ledger.readonly or names.whole is not names:
+        return False
+    return names.made_from == _made_from(ledger)
 
 
 def _fixed(dialect: Dialect, overrides: Mapping[str, Mapping[ToolId | str, str]] | None) -> dict[ToolId, str]:

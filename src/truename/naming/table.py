@@ -213,7 +213,7 @@ class NameTable(Mapping[ToolId, WireName]):
         The other tools are hidden: a name of theirs is unknown in this table, like a name that no tool has, and never
         resolves to a visible tool. ``ledger`` is a view of the names on record that the caller may know (`SeenLedger`).
         """
-        assigned = {id: a for id, a in self._assigned.items() if id in ids}
+        assigned = {id: self._assigned[id] for id in self._order if id in ids}
         return NameTable(
             generator=self.generator,
             assigned=assigned,

@@ -96,7 +96,8 @@ class Assignment:
         self._generator = generator
         self._memory = memory
         self._taken: dict[str, ToolId] = {}
-        self._names: dict[ToolId, AssignedName] = dict(known or {})
+        self._known: Mapping[ToolId, AssignedName] = known or {}
+        self._names: dict[ToolId, AssignedName] = dict(self._known)
         self._errors: list[TruenameError] = []
         self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
@@ -254,7 +255,7 @@ class Assignment:
 
     def _disambiguate(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
         generator, id = self._generator, tool.id
-        base = obstacle.sibling if sibling is None else self._names[sibling]
+        base = obstacle.sibling if sibling is None else self._base(sibling)
         if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
         for option in generator.fallbacks(tool):
@@ -272,6 +273,11 @@ class Assignment:
         if obstacle.reason is not None:
             how += f", since the plain name is not legal for {generator.dialect.name}: {obstacle.reason.text}"
         self._give(id, AssignedName(found.text, "digest", kept, how, obstacle.holder))
+
+    def _base(self, id: ToolId) -> AssignedName:
+        """Return the name that a number is put behind: one that a tool had before is held, however it came by it."""
+        one = self._names[id]
+        return one._replace(rung="held") if id in self._known and one.rung != "override" else one
 
     def _with_digest(self, tool: Tool) -> Iterator[NameCandidate]:
         """Yield legal names with a digest, without end if any is legal: a server may have tools with such names."""

@@ -118,10 +118,9 @@ class Registry(ShownTools):
             if swaps == self._swaps:
                 return made
 
-    def _swapped(self, *, is_whole: bool = True) -> None:
+    def _swapped(self) -> None:
         self._swaps += 1
-        if is_whole:
-            self._heap.keep(self.views, len(self.catalog))
+        self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
         now, taken = standing(self.pool), self._taken

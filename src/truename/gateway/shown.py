@@ -39,6 +39,7 @@ from truename.gateway.views.view import View, ViewSpec
 from truename.gateway.views.view_cache import ViewCache
 from truename.naming import utc_today
 from truename.naming.listing import former_names
+from truename.naming.project import follows
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class ShownTools:
         self._day = today()
         self._standing: Mapping[str, KnownServer] = standing(pool)
         self._taken: Mapping[str, KnownServer] | None = None
+        self._withdrawals = 0
         self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
         self.approving = Approving(Decisions(approvals, settings, self._log), settings, self._log)
         self.access = AccessControl(settings, self._log, self.vetting, self.approving)
@@ -166,9 +168,10 @@ class ShownTools:
         when who waits for it does.
 
         ``in_part``: nothing is different but what some servers list. Then it costs what they have, and not what all
-        have, unless that is most of it.
+        have, unless that is most of it, or an operator withdrew a name meanwhile.
         """
-        servers = self._changed_servers() if in_part else None
+        withdrawals = self.ledger.withdrawals
+        servers = self._changed_servers() if in_part and withdrawals == self._withdrawals else None
         asked_for = self.access.asked_for[-_MOST_READY:]
         self.access.forget(in_part=servers is not None)
         self.tool_search.forget()
@@ -183,7 +186,7 @@ class ShownTools:
             go_on()
             if spec in self._view_cache:
                 self.make_ready(spec, context)
-        self._taken = self._standing
+        self._taken, self._withdrawals = self._standing, withdrawals
 
     def _make_whole(self) -> None:
         self._day = self._today()
@@ -218,7 +221,7 @@ class ShownTools:
         self._unsettled = self._without_identities(found)
         before = {tool.id: tool for key in servers for tool in self._offers.of_server(key)}
         offered = [tool for id, tool in bound.items() if id not in before or _is_other(before[id], tool)]
-        gone = before.keys() - bound.keys()
+        gone = {id for id, tool in before.items() if id not in bound or not _is_same(bound[id], tool)}
         part = Catalog(offered, bound.aliases)
         offers, changed = self._offers.changed(gone, offered)
         replaced = [tool for id, tool in before.items() if id in gone or id in part]
@@ -244,8 +247,8 @@ class ShownTools:
 
     def _make_views_again(self, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> None:
         known = self._view_cache.emptied()
-        # The others take names from these.
-        for old in sorted(known, key=lambda view: view.spec not in _FLAT_VIEWS):
+        # The others take names from the first, and parts are made of what they are parts of.
+        for old in sorted(known, key=lambda view: (view.spec not in _FLAT_VIEWS, _is_part(view.spec))):
             go_on()
             view = self._again(old, then, changed, servers)
             if view is not old and view.tools != old.tools:
@@ -257,10 +260,13 @@ class ShownTools:
     def _again(self, old: View, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> View:
         """Return a view that was made of the catalogue ``then``, in which these tools of these servers changed."""
         spec = old.spec
-        if spec.only is not None and spec.kind == "tools" and not any(id in old.table for id in changed):
+        if spec.kind != "tools" or not follows(old.table):
+            # An operator withdrew a name a moment ago, say: what is listed of other servers may be called otherwise.
+            return self._rebuilt(old)
+        if spec.only is not None and not any(id in old.table for id in changed):
             if spec.only not in servers:
                 return self._kept(old)
-        elif spec.kind == "tools" and spec.unlimited is spec and old.table.catalog is then and spec.only is None:
+        elif spec.unlimited is spec and old.table.catalog is then and spec.only is None:
             with suppress(TruenameError, ExceptionGroup):  # the whole way meets it again, and has remedies
                 return self._kept(self._changed_view(old, changed, servers))
         return self._rebuilt(old)
@@ -314,7 +320,8 @@ class ShownTools:
     def take(self, made: Self) -> None:
         """Show what was made beside this, by the same settings. What refers to these goes on with what is new."""
         self._take_shelf(made)
-        self._day, self._standing, self._taken = made._day, made._standing, made._taken
+        self._day, self._standing = made._day, made._standing
+        self._taken, self._withdrawals = made._taken, made._withdrawals
         self.catalog, self._offers, self._unsettled = made.catalog, made._offers, made._unsettled
         self.vetting.follow(made.vetting)
         self.access.follow(made.access)
@@ -478,9 +485,18 @@ class ShownTools:
         return self.pool[origin.server], origin.name
 
 
+def _is_same(one: Tool, other: Tool) -> bool:
+    """Return whether two tools with one id are the same tool of the same server."""
+    return (one.origin.server_id, one.origin.name) == (other.origin.server_id, other.origin.name)
+
+
 def _is_other(before: Tool, now: Tool) -> bool:
-    """Return whether a server offers another definition."""
-    return before.definition is not now.definition or before.origin.server != now.origin.server
+    """Return whether a server offers another definition, or another tool under the id."""
+    return before.definition is not now.definition or not _is_same(before, now)
+
+
+def _is_part(spec: ViewSpec) -> bool:
+    return spec.unlimited is not spec or spec.kind != "tools"
 
 
 def standing(pool: Mapping[str, Upstream]) -> dict[str, KnownServer]:

@@ -17,13 +17,16 @@ from truename.errors import LedgerError, ResolutionError
 from truename.naming import reproject
 
 if TYPE_CHECKING:
-    from truename import ToolId
+    from truename import Tool, ToolId
 
 _DIALECTS = ("universal", "openai", "cursor", "claude-code", "gemini-cli", "n8n", "native")
 _STYLES = ("prefixed", "on-conflict", "canonical")
 _LISTS = st.tuples(LABELS, st.lists(NAMES, max_size=5, unique=True), st.integers(0, 2))
 _WITHDRAWALS = st.tuples(st.sampled_from(["retire", "redirect", "break"]), st.integers(0, 50), st.integers(0, 50))
-_STEPS = st.lists(_LISTS | _WITHDRAWALS, min_size=1, max_size=8)
+# Identities with versions, as operators declare them: of each family some come and go.
+_IDS = [f"salesforce@{version}/{name}@1" for name in ("get", "get_data") for version in (1, 2, 3, 4)]
+_VERSIONS = st.tuples(st.just("versions"), st.lists(st.sampled_from(_IDS), max_size=5, unique=True))
+_STEPS = st.lists(_LISTS | _WITHDRAWALS | _VERSIONS, min_size=1, max_size=8)
 
 
 class _Life:
@@ -33,6 +36,7 @@ class _Life:
         self.ledger = Ledger.memory()
         self.dialect, self.style = dialect, style
         self.lists: dict[str, list[dict[str, Any]]] = {}
+        self.versions: list[str] = []
         self.catalog = Catalog(())
         self.names: NameTable | None = None
 
@@ -46,8 +50,13 @@ class _Life:
         """Return the whole catalogue of what is listed, under the ids that are on record."""
         ledger = self.ledger
         found = Catalog.from_mcp(self.lists, bound=ledger.bindings(), owners=ledger.origins(), strict=False)
+        found = found.with_tools(tool for id, tool in Catalog.of(*self.versions).items() if self._is_free(found, tool))
         ledger.remember(None, (), [(tool.origin.server_id, tool.origin.name, id) for id, tool in found.items()])
         return found
+
+    def _is_free(self, found: Catalog, tool: Tool) -> bool:
+        owner = self.ledger.origin_of(tool.id)
+        return tool.id not in found and owner in {None, (tool.origin.server_id, tool.origin.name)}
 
     def project_whole(self) -> None:
         self.catalog = self.admitted()
@@ -89,12 +98,14 @@ def _meaning(names: NameTable, text: str) -> ToolId | str | None:
 def test_names_made_in_part_are_those_made_from_nothing(steps: list[Any], dialect: str, style: str) -> None:
     partly, wholly = _Life(dialect, style), _Life(dialect, style)
     texts: set[str] = set()
-    for first, second, third in steps:
+    for first, second, *third in steps:
         for life in (partly, wholly):
-            if isinstance(second, list):
-                life.listed(first, second, third)
+            if first == "versions":
+                life.versions = second
+            elif isinstance(second, list):
+                life.listed(first, second, *third)
             else:
-                life.withdraw(first, second, third)
+                life.withdraw(first, second, *third)
         try:
             wholly.project_whole()
         except ExceptionGroup:
@@ -106,6 +117,8 @@ def test_names_made_in_part_are_those_made_from_nothing(steps: list[Any], dialec
         assert wholly.names is not None
         assert list(partly.names.items()) == list(wholly.names.items())
         assert partly.names.exact == wholly.names.exact
+        some = set(list(partly.names)[::2])
+        assert list(partly.names.among(some, partly.ledger)) == list(wholly.names.among(some, wholly.ledger))
         texts |= {
             *map(str, partly.names),
             *partly.names.values(),
@@ -133,3 +146,27 @@ def test_a_catalogue_changed_in_part_is_the_catalogue_made_from_nothing(
     for server in now.servers | before.servers:
         assert set(found.of_server(server)) == set(now.of_server(server))
         assert now.only(server).keys() == {tool.id for tool in now.of_server(server)}
+
+
+def test_a_version_that_joins_is_numbered_after_a_name_with_a_digest_as_it_would_be_after_a_restart() -> None:
+    found = []
+    for is_in_part in (True, False):
+        ledger, catalog = Ledger.memory(), Catalog.of("salesforce@1/get@1")
+        project(catalog, "openai", ledger=ledger)
+        ledger.retire("sf_get")
+        names = project(catalog, "openai", ledger=ledger)
+        assert names.explain("salesforce@1/get@1").rung == "digest"
+        more, changed = catalog.changed((), Catalog.of("salesforce@2/get@1").values())
+        names = reproject(names, more, changed) if is_in_part else project(more, "openai", ledger=ledger)
+        found.append(dict(names))
+
+    assert found[0] == found[1]
+
+
+def test_what_joins_together_is_listed_in_the_order_of_the_catalogue_whatever_order_sets_have() -> None:
+    words = [f"word{number}" for number in range(30)]
+    catalog = Catalog.of("git/push")
+    names = project(catalog, "openai", ledger=Ledger.memory())
+    more, changed = catalog.changed((), Catalog.of(*(f"hg/{word}" for word in words)).values())
+
+    assert list(reproject(names, more, changed).values()) == ["git_push", *(f"hg_{word}" for word in words)]

@@ -120,8 +120,7 @@ class Assignment:
     def _assign(self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> None:
         catalog = self._generator.catalog
         for id in sorted(fixed):
-            if id not in self._names:
-                self._fix(catalog, id, fixed[id])
+            self._fix(catalog, id, fixed[id])
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])

@@ -161,7 +161,7 @@ class NameTable(Mapping[ToolId, WireName]):
     def changed(
         self, generator: NameGenerator, gone: Collection[ToolId], assigned: Mapping[ToolId, AssignedName]
     ) -> NameTable:
-        """Return the table of a changed catalogue: without some tools, and with names of others, in pinned order.
+        """Return the table of a changed catalogue: without some tools, and with names of new ones, in pinned order.
 
         It costs what changed, and a copy of the indexes. Only for tables with a ledger, which knows the order.
         """
@@ -180,10 +180,7 @@ class NameTable(Mapping[ToolId, WireName]):
             id = other._order.pop(at)
             del other._wires[id], other._by_text[str(id)], other.exact[other._assigned.pop(id).name]
         for id, one in assigned.items():
-            if id not in other._wires:
-                other._order.insert(bisect_right(other._order, other._place(id), key=other._place), id)
-            else:
-                del other.exact[other._wires[id]]
+            other._order.insert(bisect_right(other._order, other._place(id), key=other._place), id)
             other._assigned[id], other._wires[id], other._by_text[str(id)] = one, WireName(one.name), id
             other.exact[one.name] = _found(id)
         if known["spellings"] is not None:

@@ -196,7 +196,7 @@ async def test_a_list_that_cannot_be_made_ends_nothing(
         connect(address + "/mcp", "legacy") as client,
     ):
         with monkeypatch.context() as patched:
-            patched.setattr("truename.gateway.shown.Catalog.from_mcp", fail)
+            patched.setattr("truename.gateway.views.naming.admit", fail)
             await client.call_tool("c_grow", {"name": "grown"})
             await lab.saw("changed", "c")
             assert await _call(client, "w_look") == "w:look"

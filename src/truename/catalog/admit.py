@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.catalog.declared import UNDECLARED, Bindings, Owners, ServerIdentity
@@ -17,9 +18,9 @@ from truename.errors import DuplicateTool, InvalidName, TruenameError, excerpt
 from truename.identity import MAX_FOREIGN, ToolId, candidate_keys, component, dotted_component
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Bindings", "admit", "entries_of", "label_of"]
+__all__ = ["Bindings", "IdentityRecord", "admit", "entries_of", "label_of"]
 
 _WHERE: Final = "a catalogue"
 # Labels cannot contain this character, so the id of a second server with one label equals no other label.
@@ -32,6 +33,69 @@ class _AdmittedServer(NamedTuple):
     tools: Mapping[str, Mapping[str, Any]]
 
 
+class IdentityRecord:
+    """The identities on record, indexed by server: what `admit` asks costs what its servers have, not what all have.
+
+    ``bound`` are the recorded identities by (server id, upstream name); ``owners`` maps every id that was ever given to
+    its tool, including ids that are redirected now.
+    """
+
+    def __init__(self, bound: Bindings, owners: Owners) -> None:
+        self._by_server: defaultdict[str, dict[str, ToolId]] = defaultdict(dict)
+        self._origins: dict[ToolId, tuple[str, str]] = {}
+        # The last of each server's, and the last of version 1: by these a server's integration is known.
+        self._last: dict[str, ToolId] = {}
+        self._last_plain: dict[str, ToolId] = {}
+        for (server, name), id in bound.items():
+            self._note(server, name, id)
+        self._former: defaultdict[tuple[str, int], list[ToolId]] = defaultdict(list)
+        for id in owners:
+            if id not in self._origins:
+                self._former[id.integration, id.integration_version].append(id)
+
+    def _note(self, server: str, name: str, id: ToolId) -> None:
+        self._by_server[server][name] = id
+        self._origins[id] = server, name
+        self._last[server] = id
+        if id.integration_version == 1:
+            self._last_plain[server] = id
+
+    def add(self, tools: Iterable[Tool]) -> None:
+        """Take in identities that were recorded since; none of these tools had one before."""
+        for tool in tools:
+            self._note(tool.origin.server_id, tool.origin.name, tool.id)
+
+    def has(self, tool: Tool) -> bool:
+        """Return whether exactly this identity is on record for the tool."""
+        return self._by_server.get(tool.origin.server_id, _NONE_BOUND).get(tool.origin.name) == tool.id
+
+    def bound(self, server: str) -> Mapping[str, ToolId]:
+        """Return the identities of a server by upstream name."""
+        return self._by_server.get(server, _NONE_BOUND)
+
+    def origin(self, id: ToolId) -> tuple[str, str] | None:
+        """Return the tool, as (server id, upstream name), that an id is bound to."""
+        return self._origins.get(id)
+
+    def taken(self, server: str, integration: str, version: int) -> Iterator[ToolId]:
+        """Yield the ids of one id space that a server cannot give anew: its own, and former ones of anybody."""
+        own = self.bound(server).values()
+        yield from (id for id in own if (id.integration, id.integration_version) == (integration, version))
+        yield from self._former.get((integration, version), ())
+
+    def spaces(self, declared: Mapping[str, ServerIdentity]) -> dict[str, ToolId]:
+        """Return for each server an id that shows its integration and version, without those that declare theirs.
+
+        An absent server with a version other than 1 was declared; its integration may also belong to another server.
+        """
+        absent = {server: id for server, id in self._last_plain.items() if server not in declared}
+        present = (server for server, identity in declared.items() if identity.integration is None)
+        return absent | {server: self._last[server] for server in present if server in self._last}
+
+
+_NONE_BOUND: Final[Mapping[str, ToolId]] = MappingProxyType({})
+
+
 class _IdSpace(NamedTuple):
     """The integration and version of a server's tools, and the versions declared for single tools."""
 
@@ -42,17 +106,17 @@ class _IdSpace(NamedTuple):
 
 def admit(
     listings: Iterable[tuple[str, object]],
-    bound: Bindings,
+    record: IdentityRecord,
     identities: Mapping[str, ServerIdentity],
     *,
-    owners: Owners,
     strict: bool,
+    present: Iterable[str] = (),
 ) -> tuple[list[Tool], tuple[AdmissionNotice, ...]]:
     """Return the admitted tools of these servers in order, and notices about the others.
 
-    ``bound`` holds the recorded identities by (server id, upstream name): they are kept, whether the tool is present
-    or not, and never given to another tool. ``identities`` are those that the operator declares, by server key.
-    ``owners`` maps every id that was ever given to its tool, including ids that are redirected now.
+    The recorded identities are kept, whether the tool is present or not, and never given to another tool.
+    ``identities`` are those that the operator declares, by server key. ``present`` are other servers that are there;
+    the tools of each must be on record, or listed too.
 
     With ``strict``, the refused names are raised as one `ExceptionGroup` of `InvalidName` and `DuplicateTool`;
     otherwise their tools are omitted and reported.
@@ -60,17 +124,16 @@ def admit(
     refused: list[TruenameError] = []
     notices: list[AdmissionNotice] = []
     servers = [_listing(label, number, listing, refused, notices) for label, number, listing in _numbered(listings)]
-    present = [server for server in servers if server is not None]
-    spaces = _id_spaces(present, bound, identities)
+    listed = [server for server in servers if server is not None]
+    spaces = _id_spaces(listed, record, identities, present)
     tools: list[Tool] = []
-    given = {id: origin for origin, id in bound.items()}
-    former = [id for id in owners if id not in given]
-    for tool in (tool for server in present for tool in _tools(server, spaces[server.id], bound, former)):
+    given: dict[ToolId, tuple[str, str]] = {}
+    for tool in (tool for server in listed for tool in _tools(server, spaces[server.id], record)):
         origin = tool.origin.server_id, tool.origin.name
-        if given.setdefault(tool.id, origin) == origin:
+        owner = record.origin(tool.id) or given.setdefault(tool.id, origin)
+        if owner == origin:
             tools.append(tool)
         else:
-            owner = given[tool.id]
             error = DuplicateTool(
                 existing=f"{label_of(owner[0])!r} ({owner[1]})",
                 duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
@@ -166,19 +229,17 @@ def _reasons_against(text: object) -> tuple[Reason, ...]:
 
 
 def _id_spaces(
-    servers: Sequence[_AdmittedServer], bound: Bindings, identities: Mapping[str, ServerIdentity]
+    servers: Sequence[_AdmittedServer],
+    record: IdentityRecord,
+    identities: Mapping[str, ServerIdentity],
+    present: Iterable[str],
 ) -> dict[str, _IdSpace]:
     """Return the id space of each server by its id: as declared, else as recorded, else derived from its key.
 
     The same key always means the same integration. Two keys never lead to one integration unless the operator says so.
     """
     declared = {server.id: identities.get(server.label, UNDECLARED) for server in servers}
-    recorded = {
-        server_id: id
-        for (server_id, _), id in bound.items()
-        # An absent server with a version other than 1 was declared; its integration may also belong to another server.
-        if (declared[server_id].integration is None if server_id in declared else id.integration_version == 1)
-    }
+    recorded = record.spaces({**{key: identities.get(key, UNDECLARED) for key in present}, **declared})
     keys = {
         server.id: component(server.id).name
         for server in servers
@@ -196,24 +257,32 @@ def _id_spaces(
     }
 
 
-def _tools(server: _AdmittedServer, space: _IdSpace, bound: Bindings, former: Iterable[ToolId]) -> Iterable[Tool]:
-    parts = {name: dotted_component(name) for name in server.tools if (server.id, name) not in bound}
+def _tools(server: _AdmittedServer, space: _IdSpace, record: IdentityRecord) -> Iterable[Tool]:
+    bound = record.bound(server.id)
+    keys = _new_keys([name for name in server.tools if name not in bound], server, space, record)
+    for name, definition in server.tools.items():
+        id = bound.get(name) or ToolId(*space[:2], *keys[name], space.declared.version_of(name))
+        yield Tool(id, Origin(server.label, name, server.id), definition)
+
+
+def _new_keys(
+    names: Sequence[str], server: _AdmittedServer, space: _IdSpace, record: IdentityRecord
+) -> Mapping[str, tuple[str | None, str]]:
+    """Return suite and key of each tool that has no identity on record."""
+    if not names:
+        return {}
     taken: defaultdict[str | None, set[str]] = defaultdict(set)
-    own = (id for (server_id, _), id in bound.items() if server_id == server.id)
-    for id in (*own, *former):
-        if (id.integration, id.integration_version) == space[:2]:
-            taken[id.suite].add(id.tool)
+    for id in record.taken(server.id, *space[:2]):
+        taken[id.suite].add(id.tool)
     by_suite: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
-    for name, part in parts.items():
+    for name in names:
+        part = dotted_component(name)
         by_suite[part.suite][name] = part.name
-    keys = {
+    return {
         name: (suite, key)
         for suite, plain_keys in by_suite.items()
         for name, key in _distinct_keys(plain_keys, taken[suite], suite).items()
     }
-    for name, definition in server.tools.items():
-        id = bound.get((server.id, name)) or ToolId(*space[:2], *keys[name], space.declared.version_of(name))
-        yield Tool(id, Origin(server.label, name, server.id), definition)
 
 
 def _distinct_keys(plain_keys: Mapping[str, str], taken: set[str], suite: str | None = None) -> dict[str, str]:

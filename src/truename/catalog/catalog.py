@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.catalog.admit import admit
+from truename.catalog.admit import IdentityRecord, admit
 from truename.catalog.declared import Bindings, Owners, ServerIdentity, identity_changes, identity_mismatch
 from truename.catalog.read import read_listings
 from truename.catalog.tool import AdmissionNotice, Origin, Tool
@@ -19,7 +19,7 @@ from truename.errors import DuplicateTool, InvalidName
 from truename.identity import ToolId, component, fold, is_name, lower_ascii
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Set
     from typing import Self
 
 __all__ = ["BUILT_IN_ALIASES", "Catalog", "usable_aliases"]
@@ -69,7 +69,7 @@ class Catalog(Mapping[ToolId, Tool]):
     ['salesforce@1/get_leads@1', 'data-grout@1/prism.refract@1']
     """
 
-    __slots__ = ("_by_text", "_tools", "aliases", "notices")
+    __slots__ = ("_by_text", "_named", "_of_server", "_tools", "aliases", "notices")
 
     aliases: Mapping[str, str]
     notices: tuple[AdmissionNotice, ...]
@@ -81,16 +81,11 @@ class Catalog(Mapping[ToolId, Tool]):
         notices: tuple[AdmissionNotice, ...] = (),
     ) -> None:
         self._tools: dict[ToolId, Tool] = {}
-        for tool in _with_conflicts(list(tools)):
-            if tool.id in self._tools:
-                existing = self._tools[tool.id].origin
-                raise DuplicateTool(
-                    existing=f"{existing.server!r} ({existing.name})",
-                    duplicate=f"{tool.origin.server!r} ({tool.origin.name})",
-                    name=str(tool.id),
-                )
-            self._tools[tool.id] = tool
-        self._by_text = {str(id): tool for id, tool in self._tools.items()}
+        self._by_text: dict[str, Tool] = {}
+        # The tools of each server, and those of each name (by fold).
+        self._of_server: dict[str, tuple[ToolId, ...]] = {}
+        self._named: dict[str, tuple[ToolId, ...]] = {}
+        self._take((), tools)
         self.aliases = MappingProxyType(checked_aliases(BUILT_IN_ALIASES if aliases is None else aliases))
         self.notices = notices
 
@@ -132,7 +127,7 @@ class Catalog(Mapping[ToolId, Tool]):
         pairs = servers.items() if isinstance(servers, Mapping) else servers
         if strict and (changes := identity_changes(bound or {}, identities or {})):
             raise identity_mismatch(changes)
-        tools, notices = admit(pairs, bound or {}, identities or {}, owners=owners or {}, strict=strict)
+        tools, notices = admit(pairs, IdentityRecord(bound or {}, owners or {}), identities or {}, strict=strict)
         return cls(tools, aliases, notices)
 
     @classmethod
@@ -147,10 +142,93 @@ class Catalog(Mapping[ToolId, Tool]):
         """Return a copy with these tools added. Raises `DuplicateTool`."""
         return type(self)([*self._tools.values(), *tools], self.aliases, self.notices)
 
+    def changed(self, gone: Iterable[ToolId], tools: Iterable[Tool]) -> tuple[Self, frozenset[ToolId]]:
+        """Return a copy without some tools and with others, and the ids of all tools that are not the same in it.
+
+        These are more than were given if a name is no longer that of several servers, or is now. A tool takes the place
+        of the one with its id; it costs what changed, and a copy of the indexes. Raises `DuplicateTool`.
+
+        >>> catalog = Catalog.from_mcp({"git": ["push"]})
+        >>> more, changed = catalog.changed((), Catalog.from_mcp({"hg": ["push"]}).values())
+        >>> sorted(map(str, changed)), len(catalog), len(more)
+        (['git@1/push@1', 'hg@1/push@1'], 1, 2)
+        """
+        other: Self = object.__new__(type(self))
+        other._tools, other._by_text = self._tools.copy(), self._by_text.copy()
+        # Replaced, where that is needed, when their first entry is.
+        other._of_server, other._named = self._of_server, self._named
+        other.aliases, other.notices = self.aliases, ()
+        return other, other._take(gone, tools)
+
+    def _take(self, gone: Iterable[ToolId], tools: Iterable[Tool]) -> frozenset[ToolId]:
+        """Let tools go and take others in; return the ids of all that are not the same now."""
+        changed: set[ToolId] = set()
+        added: defaultdict[str, list[ToolId]] = defaultdict(list)
+        removed: defaultdict[str, set[ToolId]] = defaultdict(set)
+        servers: defaultdict[str, tuple[list[ToolId], set[ToolId]]] = defaultdict(lambda: ([], set()))
+        for id in gone:
+            tool = self._tools.pop(id)
+            del self._by_text[str(id)]
+            removed[fold(tool.origin.name)].add(id)
+            servers[tool.origin.server_id][1].add(id)
+            changed.add(id)
+        for tool in tools:
+            id, origin = tool.id, tool.origin
+            known = self._tools.get(id)
+            if known is None:
+                added[fold(origin.name)].append(id)
+                servers[origin.server_id][0].append(id)
+            elif id in changed or (known.origin.server_id, known.origin.name) != (origin.server_id, origin.name):
+                raise DuplicateTool(
+                    existing=f"{known.origin.server!r} ({known.origin.name})",
+                    duplicate=f"{origin.server!r} ({origin.name})",
+                    name=str(id),
+                )
+            elif known.origin.has_conflict is not origin.has_conflict:
+                tool = replace(tool, origin=known.origin)  # noqa: PLW2901 - the same tool, with what is known of it here
+            self._tools[id] = self._by_text[str(id)] = tool
+            changed.add(id)
+        if servers:
+            # They may be another catalogue's.
+            self._of_server, self._named = self._of_server.copy(), self._named.copy()
+        for server, (new, old) in servers.items():
+            self._put(self._of_server, server, new, old)
+        for name in added.keys() | removed.keys():
+            self._put(self._named, name, added.get(name, ()), removed.get(name, ()))
+            changed.update(self._note_conflict(self._named.get(name, ())))
+        return frozenset(changed)
+
+    @staticmethod
+    def _put(index: dict[str, tuple[ToolId, ...]], key: str, new: Iterable[ToolId], old: Collection[ToolId]) -> None:
+        before = index.get(key, ())
+        now = (*(tuple(id for id in before if id not in old) if old else before), *new)
+        if now:
+            index[key] = now
+        else:
+            index.pop(key, None)
+
+    def _note_conflict(self, ids: tuple[ToolId, ...]) -> Iterator[ToolId]:
+        """Note whether several servers have the name of these tools; yield those of which that was not known."""
+        is_shared = len(ids) > 1 and len({self._tools[id].origin.server_id for id in ids}) > 1
+        for id in ids:
+            tool = self._tools[id]
+            if tool.origin.has_conflict is not is_shared:
+                origin = replace(tool.origin, has_conflict=is_shared)
+                self._tools[id] = self._by_text[str(id)] = replace(tool, origin=origin)
+                yield id
+
     def only(self, server_id: str) -> Self:
         """Return a catalogue of the tools of one server."""
-        mine = [tool for tool in self._tools.values() if tool.origin.server_id == server_id]
-        return type(self)(mine, self.aliases)
+        return type(self)(self.of_server(server_id), self.aliases)
+
+    def of_server(self, server_id: str) -> tuple[Tool, ...]:
+        """Return the tools of one server."""
+        return tuple(self._tools[id] for id in self._of_server.get(server_id, ()))
+
+    @property
+    def servers(self) -> Set[str]:
+        """The ids of the servers that have tools."""
+        return self._of_server.keys()
 
     @property
     def digest(self) -> str:
@@ -158,13 +236,15 @@ class Catalog(Mapping[ToolId, Tool]):
         lines = sorted(f"{id} {t.origin.server_id!r} {t.origin.name!r} {t.digest}" for id, t in self._tools.items())
         return f"sha256:{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()}"
 
-    def conflicts(self) -> dict[str, tuple[Tool, ...]]:
-        """Return the names that several servers have (compared by fold), each with its tools."""
-        groups: defaultdict[str, list[Tool]] = defaultdict(list)
-        for tool in self._tools.values():
-            if tool.origin.has_conflict:
-                groups[fold(tool.origin.name)].append(tool)
-        return {tools[0].origin.name: tuple(tools) for tools in groups.values()}
+    def conflicts(self, about: Iterable[ToolId] | None = None) -> dict[str, tuple[Tool, ...]]:
+        """Return the names that several servers have (compared by fold), each with its tools.
+
+        ``about``: only the names of these tools, of which some may be gone.
+        """
+        there = self._tools.values() if about is None else (self._tools[id] for id in about if id in self._tools)
+        names = dict.fromkeys(fold(tool.origin.name) for tool in there if tool.origin.has_conflict)
+        groups = (tuple(self._tools[id] for id in self._named[name]) for name in names)
+        return {tools[0].origin.name: tools for tools in groups}
 
     def __getitem__(self, id: ToolId | str) -> Tool:
         return self._by_text[id] if isinstance(id, str) else self._tools[id]
@@ -191,15 +271,3 @@ def _bare(id: ToolId) -> Tool:
     name = f"{id.suite}.{id.tool}" if id.suite else id.tool
     server_id = id.integration if id.integration_version == 1 else f"{id.integration}@{id.integration_version}"
     return Tool(id, Origin(id.integration, name, server_id), {"name": name})
-
-
-def _with_conflicts(tools: list[Tool]) -> Iterable[Tool]:
-    servers: defaultdict[str, set[str]] = defaultdict(set)
-    for tool in tools:
-        servers[fold(tool.origin.name)].add(tool.origin.server_id)
-    for tool in tools:
-        has_conflict = len(servers[fold(tool.origin.name)]) > 1
-        if has_conflict is tool.origin.has_conflict:
-            yield tool
-        else:
-            yield replace(tool, origin=replace(tool.origin, has_conflict=has_conflict))

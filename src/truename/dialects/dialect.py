@@ -324,6 +324,11 @@ class Dialect:
         text = self._transformed(server, wire_name)
         return text if text is None or not self.mangling.after else compile_transformation(self.mangling).after(text)
 
+    def frame(self, server: str) -> tuple[str, str]:
+        """Return what this client puts in front of, and behind, a name that it does not change otherwise."""
+        context = name_context(self, server)
+        return context.prefix, context.suffix
+
     def _transformed(self, server: str, wire_name: str) -> str | None:
         context = name_context(self, server)
         if (

@@ -275,7 +275,9 @@ class Definitions:
         if pins is old_pins and seen is old_seen:
             return
         self._pins, self._seen = pins, seen
-        new_pins = [one for key, one in pins.items() if old_pins.get(key) != one and one.by in _BY_ITSELF]
+        # Nearly all are the same objects; to compare two definitions takes much longer.
+        other_pins = [one for key, one in pins.items() if old_pins.get(key) is not one]
+        new_pins = [one for one in other_pins if old_pins.get(one.key) != one and one.by in _BY_ITSELF]
         new_seen = [one for key, one in seen.items() if _word(old_seen.get(key)) != one.word and one.by in _BY_ITSELF]
         yield from _definition_records([(_became(one, old_pins), one) for one in new_pins])
         yield from _definition_records([(_became(one, pins), one) for one in new_seen])

@@ -87,14 +87,15 @@ class Registry(ShownTools):
         async with self._turn:
             with self._telling():
                 self._look()
-                if self.stale or self._is_behind():
+                is_whole = self.stale
+                if is_whole or self._is_behind():
                     self.stale = True
                     if not self.ledger.is_locked():
-                        await self._renewed()
+                        await self._renewed(in_part=not is_whole)
 
-    async def _renewed(self) -> None:
+    async def _renewed(self, *, in_part: bool = False) -> None:
         with self._answering():
-            made = await self._made_beside()
+            made = await self._made_beside(in_part=in_part)
         self.take(made)
         self._swapped()
 
@@ -108,11 +109,11 @@ class Registry(ShownTools):
             self.stale = True
             raise
 
-    async def _made_beside(self) -> Registry:
+    async def _made_beside(self, *, in_part: bool) -> Registry:
         while True:
             made, swaps = self.beside_with(standing(self.pool)), self._swaps
             with growing():
-                await beside_loop(made.look_through_and_make)
+                await beside_loop(partial(made.make, in_part=in_part))
             # What was swapped in meanwhile is later.
             if swaps == self._swaps:
                 return made
@@ -223,6 +224,7 @@ class Registry(ShownTools):
                     with suppress(TruenameError, ExceptionGroup), growing():
                         await beside_loop(partial(made.make_ready, spec, context))
                     self.take_views(made)
+                    self._heap.keep(self.views, len(self.catalog))
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
             with anyio.move_on_after(_LEDGER_PATIENCE):

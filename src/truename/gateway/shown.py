@@ -26,7 +26,7 @@ from truename.gateway.upstream.known import KnownServer
 from truename.gateway.upstream.logs import Levels
 from truename.gateway.upstream.watching import MOST_WATCHED, Watching
 from truename.gateway.views.access_control import AccessControl
-from truename.gateway.views.descriptors import described
+from truename.gateway.views.descriptors import described, described_again
 from truename.gateway.views.naming import Namer
 from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
@@ -38,14 +38,16 @@ from truename.gateway.views.tool_search import ToolSearch
 from truename.gateway.views.view import View, ViewSpec
 from truename.gateway.views.view_cache import ViewCache
 from truename.naming import utc_today
+from truename.naming.listing import former_names
+from truename.naming.project import follows
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import date
     from typing import Self
 
-    from truename.catalog import AdmissionNotice
+    from truename.catalog import AdmissionNotice, Tool
     from truename.config import ServerConfig, Settings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.profiled import Everything, Limits
@@ -63,6 +65,7 @@ __all__ = ["ShownTools", "standing"]
 UNIVERSAL: Final = "universal"
 # Where `openai_name` comes from, if a view shows other names.
 _FLAT: Final = (UNIVERSAL, "openai")
+_FLAT_VIEWS: Final = frozenset(map(ViewSpec, _FLAT))
 # Lists that are made anew at once, of those that were asked for; the others are made when they are asked for again.
 _MOST_READY: Final = 16
 _ATTEMPTS: Final = 3
@@ -97,7 +100,11 @@ class ShownTools:
         self.drain_tracker = DrainTracker()
         self.call_records = CallRecords()
         self.tasks = Tasks(settings.max_tasks)
-        self.catalog = Catalog.from_mcp({}, settings.aliases)
+        self.catalog = Catalog((), settings.aliases)
+        # As servers offer them: what is shown instead, and in which words, differs.
+        self._offers = self.catalog
+        # Servers with tools that have no identity on record, since they have too many.
+        self._unsettled: frozenset[str] = frozenset()
         self._view_cache = ViewCache(settings.max_views)
         self._changed: set[ViewSpec] = set()
         self._log = RateLimitedLog()
@@ -105,6 +112,7 @@ class ShownTools:
         self._day = today()
         self._standing: Mapping[str, KnownServer] = standing(pool)
         self._taken: Mapping[str, KnownServer] | None = None
+        self._withdrawals = 0
         self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
         self.approving = Approving(Decisions(approvals, settings, self._log), settings, self._log)
         self.access = AccessControl(settings, self._log, self.vetting, self.approving)
@@ -152,78 +160,169 @@ class ShownTools:
         other.profiled = Profiled(settings.profiles, other.access.exposure)
         return other
 
-    def make(self) -> None:
+    def make(self, *, in_part: bool = False) -> None:
         """Make the catalogue and all views in use anew; `changes` then has those whose lists are other ones.
 
         Which tool has which id is one transaction, and so is which has which name: another gateway on the same ledger
         cannot give one that is given here. A view that cannot be built keeps its old list. In a thread it ends early
         when who waits for it does.
+
+        ``in_part``: nothing is different but what some servers list. Then it costs what they have, and not what all
+        have, unless that is most of it, or an operator withdrew a name meanwhile.
         """
-        self._day = self._today()
+        withdrawals = self.ledger.withdrawals
+        servers = self._changed_servers() if in_part and withdrawals == self._withdrawals else None
         asked_for = self.access.asked_for[-_MOST_READY:]
-        self.access.forget()
+        self.access.forget(in_part=servers is not None)
         self.tool_search.forget()
         self.profiled.forget()
-        found, bound = self._bound()
-        go_on()
-        self.catalog = self.settings.tools.over(self.vetting.admitted(bound, self._standing))
-        go_on()
-        self.others.take(self._standing, self._namer)
-        for old in self._view_cache.emptied():
-            go_on()
-            if self._rebuilt(old).tools != old.tools:
-                self._changed.add(old.spec)
+        if servers is None:
+            self._make_whole()
+        else:
+            self._make_in_part(servers)
         # What these showed is not known any more: whoever follows one has to look.
         self._changed |= self._view_cache.dropped
         for spec, context in asked_for:
             go_on()
             if spec in self._view_cache:
                 self.make_ready(spec, context)
-        self._taken = self._standing
+        self._taken, self._withdrawals = self._standing, withdrawals
+
+    def _make_whole(self) -> None:
+        self._day = self._today()
+        found, self._offers = self._bound(self._standing)
+        self._unsettled = self._without_identities(found)
+        go_on()
+        self.catalog = self.settings.tools.over(self.vetting.admitted(self._offers, self._standing))
+        go_on()
+        self.others.take(self._standing, self._namer)
+        for old in self._view_cache.emptied():
+            go_on()
+            if self._rebuilt(old).tools != old.tools:
+                self._changed.add(old.spec)
         self._report(found.notices)
 
-    def look_through_and_make(self) -> None:
-        """Make all anew, in a thread."""
-        self.look_through()
+    def _changed_servers(self) -> frozenset[str] | None:
+        """Return the servers that list something else now; None if more than that is different, or most of it."""
+        now, taken = self._standing, self._taken
+        if taken is None or [*now] != [*taken] or self._today() != self._day:
+            return None
+        changed = {key for key, one in now.items() if not one.is_same(taken[key])}
+        if any(now[key].config is not taken[key].config for key in changed):
+            return None
+        # Which integration a new server gets depends on others that have none on record.
+        changed |= self._unsettled | {key for key, one in now.items() if one.tools == ()}
+        count = sum(len(one.tools or ()) for one in map(now.__getitem__, changed))
+        return frozenset(changed) if 2 * count <= len(self.catalog) else None
+
+    def _make_in_part(self, servers: frozenset[str]) -> None:
+        standing = {key: self._standing[key] for key in servers}
+        found, bound = self._bound(standing)
+        self._unsettled = self._without_identities(found)
+        before = {tool.id: tool for key in servers for tool in self._offers.of_server(key)}
+        offered = [tool for id, tool in bound.items() if id not in before or _is_other(before[id], tool)]
+        gone = {id for id, tool in before.items() if id not in bound or not _is_same(bound[id], tool)}
+        part = Catalog(offered, bound.aliases)
+        offers, changed = self._offers.changed(gone, offered)
+        replaced = [tool for id, tool in before.items() if id in gone or id in part]
+        vetted = self.vetting.admitted_in_part(offers, part, replaced, standing)
+        shown = self.settings.tools.over(vetted)
         go_on()
-        self.make()
+        then = self.catalog
+        if then is self._offers and shown is part:
+            self.catalog = offers
+        else:
+            self.catalog, more = then.changed(gone, shown.values())
+            changed |= more
+        self._offers = offers
+        if self._taken is None or any(one.lists is not self._taken[key].lists for key, one in standing.items()):
+            self.others.take(self._standing, self._namer)
+        self._make_views_again(then, changed, servers)
+        self._report(found.notices, changed)
+
+    def _without_identities(self, found: Catalog) -> frozenset[str]:
+        if self._namer.is_settled(found.values()):
+            return frozenset()
+        return frozenset(tool.origin.server for tool in found.values() if not self._namer.is_settled((tool,)))
+
+    def _make_views_again(self, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> None:
+        known = self._view_cache.emptied()
+        # The others take names from the first, and parts are made of what they are parts of.
+        for old in sorted(known, key=lambda view: (view.spec not in _FLAT_VIEWS, _is_part(view.spec))):
+            go_on()
+            view = self._again(old, then, changed, servers)
+            if view is not old and view.tools != old.tools:
+                self._changed.add(old.spec)
+        for old in known:
+            self._view_cache.get(old.spec)
+        self.access.forget_but(self.views)
+
+    def _again(self, old: View, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> View:
+        """Return a view that was made of the catalogue ``then``, in which these tools of these servers changed."""
+        spec = old.spec
+        if spec.kind != "tools" or not follows(old.table):
+            # An operator withdrew a name a moment ago, say: what is listed of other servers may be called otherwise.
+            return self._rebuilt(old)
+        if spec.only is not None and not any(id in old.table for id in changed):
+            if spec.only not in servers:
+                return self._kept(old)
+        elif spec.unlimited is spec and old.table.catalog is then and spec.only is None:
+            with suppress(TruenameError, ExceptionGroup):  # the whole way meets it again, and has remedies
+                return self._kept(self._changed_view(old, changed, servers))
+        return self._rebuilt(old)
+
+    def _changed_view(self, old: View, changed: frozenset[ToolId], servers: frozenset[str]) -> View:
+        spec = old.spec
+        table = self._namer.table_again(old.table, self.catalog, changed, spec)
+        texts = AS_THEY_ARE
+        told = changed
+        if self.settings.names_in_texts:
+            texts = old.texts.changed(table, servers)
+            # Other tools of the server may mention them.
+            told |= {tool.id for key in servers for tool in table.catalog.of_server(key)}
+        openai = dialects.get("openai")
+        flat = () if spec.dialect in _FLAT else self._flat([id for id in told if id in table])
+        if len(old.described) == len(old.table) and not former_names(table, self._day):
+            rows = described_again(old.described, (old.table, table), told, openai=openai, flat=flat, texts=texts)
+        else:
+            rows = described(table, openai, () if spec.dialect in _FLAT else self._flat(table), self._day, texts)
+        view = View(spec, table, rows, texts=texts)
+        self.tool_search.claim(view)
+        self.access.follow_view(old, view, changed)
+        return view
 
     def made_and_listed(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:
         """Make all anew, in a thread, and return what is listed then."""
-        self.look_through_and_make()
+        self.make()
         return self.listed_in(whose)
 
-    def look_through(self) -> None:
-        """Look at what is new of what servers list: it takes long, and nobody else has to wait for it."""
-        with suppress(Exception):  # `make` meets it again, and tells it
-            self.ledger.catch_up()
-            self.vetting.look_through(self._offered())
-
-    def _report(self, notices: tuple[AdmissionNotice, ...]) -> None:
+    def _report(self, notices: tuple[AdmissionNotice, ...], changed: frozenset[ToolId] | None = None) -> None:
         unmet = idle_in(self.settings, self.catalog, self._standing, self.ledger)
-        report(notices, self.catalog, self._log, unmet)
+        about = self.catalog if changed is None else changed
+        report(notices, self.catalog.conflicts(about), self._log, unmet)
 
-    def _bound(self) -> tuple[Catalog, Catalog]:
+    def _bound(self, servers: Mapping[str, KnownServer]) -> tuple[Catalog, Catalog]:
         """Return what servers offer, and what of it has an identity on record; anew if others wrote meanwhile."""
         for _ in range(_ATTEMPTS):
             self.ledger.catch_up()
             since = self.ledger.revision
-            found = self._offered()
+            found = self._offered(servers)
             if (bound := self._namer.bind(found, since=since)) is not None:
                 return found, bound
         with self.ledger.transaction():
-            found = self._offered()
+            found = self._offered(servers)
             return found, self._namer.bound(found)
 
-    def _offered(self) -> Catalog:
-        listed = {key: one.tools for key, one in self._standing.items() if one.tools is not None}
+    def _offered(self, servers: Mapping[str, KnownServer]) -> Catalog:
+        listed = {key: one.tools for key, one in servers.items() if one.tools is not None}
         return self._namer.admit(listed, self._standing)
 
     def take(self, made: Self) -> None:
         """Show what was made beside this, by the same settings. What refers to these goes on with what is new."""
         self._take_shelf(made)
-        self._day, self._standing, self._taken = made._day, made._standing, made._taken
-        self.catalog = made.catalog
+        self._day, self._standing = made._day, made._standing
+        self._taken, self._withdrawals = made._taken, made._withdrawals
+        self.catalog, self._offers, self._unsettled = made.catalog, made._offers, made._unsettled
         self.vetting.follow(made.vetting)
         self.access.follow(made.access)
         self.profiled.follow(made.profiled)
@@ -248,7 +347,8 @@ class ShownTools:
         table = self.view(spec).table
         for names in (table, table.whole):
             names.spellings.prepare()
-        self.tool_search.listed(self.access.limited(self.view(replace(spec, kind="tools")), context))
+        view = self.view(replace(spec, kind="tools"))
+        self.tool_search.listed(self.access.limited(view, context)).pages.prepare()
 
     def is_ready(self, spec: ViewSpec, context: Context) -> bool:
         """Tell whether a view is made, and what is listed of it in a context."""
@@ -356,7 +456,7 @@ class ShownTools:
             self.tool_search.drop(gone)
         return view
 
-    def _flat(self, names: NameTable) -> tuple[NameTable, ...]:
+    def _flat(self, names: Collection[ToolId]) -> tuple[NameTable, ...]:
         """Return the tables of flat names: the universal one, and OpenAI's if the style names some tools only there."""
         tables: list[NameTable] = []
         for dialect in _FLAT:
@@ -383,6 +483,20 @@ class ShownTools:
         """Return the one server that has this tool, and its own name for it."""
         origin = view.table.catalog[id].origin
         return self.pool[origin.server], origin.name
+
+
+def _is_same(one: Tool, other: Tool) -> bool:
+    """Return whether two tools with one id are the same tool of the same server."""
+    return (one.origin.server_id, one.origin.name) == (other.origin.server_id, other.origin.name)
+
+
+def _is_other(before: Tool, now: Tool) -> bool:
+    """Return whether a server offers another definition, or another tool under the id."""
+    return before.definition is not now.definition or not _is_same(before, now)
+
+
+def _is_part(spec: ViewSpec) -> bool:
+    return spec.unlimited is not spec or spec.kind != "tools"
 
 
 def standing(pool: Mapping[str, Upstream]) -> dict[str, KnownServer]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,9 +27,39 @@ def definition_digest(definition: Mapping[str, Any]) -> str:
     """
     part = {key: definition[key] for key in DIGESTED_FIELDS if key in definition}
     try:
-        return f"sha256:{hashlib.sha256(rfc8785.dumps(part)).hexdigest()}"
+        return f"sha256:{hashlib.sha256(_canonical(part)).hexdigest()}"
     except (rfc8785.CanonicalizationError, RecursionError, ValueError):
         return f"sha256-plain:{hashlib.sha256(_plain(part)).hexdigest()}"
+
+
+def _canonical(part: dict[str, Any]) -> bytes:
+    """Return the JSON of RFC 8785. Raises what `rfc8785.dumps` raises.
+
+    Python's encoder is twice as fast, and writes the same where there are no floats, no integers over 2^53, and no
+    keys that UTF-16 sorts otherwise than code points.
+    """
+    if not _is_simple(part):
+        return rfc8785.dumps(part)
+    text = _ENCODE(part)
+    return text.encode() if text.isascii() or max(text) < _FIRST_SURROGATE else rfc8785.dumps(part)
+
+
+def _is_simple(item: object) -> bool:
+    kind = type(item)
+    if kind is str or item is None or kind is bool:
+        return True
+    if kind is dict:
+        return all(type(key) is str for key in item) and all(map(_is_simple, item.values()))  # type: ignore[attr-defined]
+    if kind is list or kind is tuple:
+        return all(map(_is_simple, item))  # type: ignore[call-overload]
+    return kind is int and -_MOST <= item <= _MOST  # type: ignore[operator]
+
+
+_ENCODE: Final = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
+_MOST: Final = 2**53 - 1
+_FIRST_SURROGATE: Final = "\ud800"
 
 
 def _plain(part: Mapping[str, object]) -> bytes:

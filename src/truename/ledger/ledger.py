@@ -147,6 +147,17 @@ class Ledger:
         """
         return self._core.state.current_bindings()
 
+    @property
+    def identities(self) -> int:
+        """The number of identities that `origins` has."""
+        return self._core.state.bound
+
+    @property
+    def identities_seen(self) -> tuple[object, int, int]:
+        """What `bindings` and `origins` were read from; equal as long as they return the same."""
+        state = self._core.state
+        return state, state.rebindings, state.scope("").withdrawals
+
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every recorded identity with its origin, as (server id, upstream name)."""
         return AllRows(self._core.state.origins, show=lambda row: (row.server, row.name))
@@ -190,6 +201,14 @@ class Ledger:
         """Return the names that tools hold in a table."""
         return self._scope.held(table)
 
+    def held_anywhere(self, id: ToolId, tables: Iterable[str]) -> Iterator[str]:
+        """Yield the names that a tool holds in these tables."""
+        scope = self._scope
+        known = scope.tables()
+        for table in tables if known is None else known:
+            if (name := scope.held(table).get(id)) is not None:
+                yield name
+
     def parts(self, name: str) -> tuple[str, int | None]:
         """Return the server's part that a name begins with, and its number: ``("sf_", 2)`` for ``sf_create_lead_2``."""
         return self._scope.parts(name)
@@ -224,13 +243,13 @@ class Ledger:
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
         """Return the ids in pinned order: as first seen, new ones last, each server's together."""
+        return sorted(ids, key=self.place)
+
+    def place(self, id: ToolId) -> tuple[int, int]:
+        """Return the place of an id in the pinned order, which never changes."""
         origins = self._core.state.origins.group()
-
-        def place(id: ToolId) -> tuple[int, int]:
-            found = origins.rows.get(id) or origins.get(id)
-            return (sys.maxsize, 0) if found is None else (found.server_rank, found.rank)
-
-        return sorted(ids, key=place)
+        found = origins.rows.get(id) or origins.get(id)
+        return (sys.maxsize, 0) if found is None else (found.server_rank, found.rank)
 
     def history(self, name: str) -> tuple[Event, ...]:
         """Return the events of a name, in any spelling, oldest first."""

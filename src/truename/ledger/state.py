@@ -133,6 +133,10 @@ class LedgerRows(Generic[V]):
             found = self._groups.setdefault(prefix, RowGroup(self, prefix))
         return found
 
+    def lasts(self, *prefix: object) -> tuple[Any, ...]:
+        """Return the last parts of the prefixes of all groups in memory that begin with ``prefix``."""
+        return tuple(known[-1] for known in list(self._groups) if known[:-1] == prefix)
+
     def get(self, *key: object) -> V | None:
         """Return the value of a row, None if there is none."""
         found: V | None = self.group(*key[:-1]).get(key[-1])
@@ -158,6 +162,9 @@ class LedgerRows(Generic[V]):
             for key, value in self.source.under(self.table, prefix):
                 self.group(*key[:-1]).rows.setdefault(key[-1], value)
             self.is_whole = not prefix
+        whole = self._groups.get(prefix)
+        if whole is not None:
+            return [((*prefix, last), value) for last, value in list(whole.rows.items())]
         length = len(prefix)
         # Each dictionary is copied in one step, which no other thread can interrupt.
         return [
@@ -310,6 +317,7 @@ class LedgerState:
         "holders",
         "origins",
         "owners",
+        "rebindings",
         "revision",
         "scopes",
         "server_counts",
@@ -324,6 +332,8 @@ class LedgerState:
 
     def __init__(self, source: RowSource | None = None, *, is_stored: bool = True) -> None:
         self.revision = 0
+        # How often an identity was recorded for a tool: what is made of all of them holds until it changes.
+        self.rebindings = 0
         rows = partial(LedgerRows[Any], source=source, is_stored=is_stored)
         few = partial(LedgerRows[Any], source=None, is_stored=is_stored)
         # (scope, fold), (scope, name) and (scope, fold) -> names
@@ -377,6 +387,8 @@ class LedgerState:
             self.begun(key[0]).take_withdrawn(key[1], key[2], value.standing)
         elif table == "scope":
             self.begun(key[0])
+        elif table == "binding":
+            self.rebindings += 1
         elif table == "spelling":
             self._take_spelling(key[0], key[1], value.fold)
         elif table == "server":
@@ -413,6 +425,11 @@ class LedgerState:
                     self.begun_scopes.put(True, event.scope)
                 self.begun(event.scope).apply(event)
 
+    @property
+    def bound(self) -> int:
+        """The number of identities."""
+        return self._bound
+
     def counts(self, server: str) -> ServerCounts:
         """Return the numbers of a server's claims, identities and URIs, and its rank."""
         return self.server_counts.get(server) or ServerCounts()
@@ -422,6 +439,7 @@ class LedgerState:
         before = bindings.get(event.name)
         if self.binds(event.server, event.name, event.id):
             bindings.put(event.name, event.id)
+            self.rebindings += 1
         server_rank, claims, bound, owned = self.counts(event.server)
         if server_rank is None:
             server_rank, self._ranked = self._ranked, self._ranked + 1
@@ -602,6 +620,11 @@ class NamingScope:
         if found is None:
             found = self._shown[table] = self._state.shown.group(self.name, self.epoch, table)
         return found
+
+    def tables(self) -> tuple[str, ...] | None:
+        """Return the tables in which names are held; None if only the stored rows could tell."""
+        held = self._state.shown
+        return held.lasts(self.name, self.epoch) if held.is_whole else None
 
     def first_version(self, id: ToolId) -> ToolId | None:
         """Return the version of this tool that was the first to be shown under a name without a number."""

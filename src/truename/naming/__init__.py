@@ -1,7 +1,7 @@
 """Map identities to names and back: styles, `project`, `resolve`, and explanations of names."""
 
 from truename.naming.listing import ListedName, listing, renamed, utc_today
-from truename.naming.project import DEFAULT_SERVER_NAME, project
+from truename.naming.project import DEFAULT_SERVER_NAME, project, reproject
 from truename.naming.resolve import resolve
 from truename.naming.style import STYLES, Style
 from truename.naming.table import Explanation, NameTable, Resolution, WireName
@@ -18,6 +18,7 @@ __all__ = [
     "listing",
     "project",
     "renamed",
+    "reproject",
     "resolve",
     "utc_today",
 ]

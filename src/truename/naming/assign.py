@@ -20,7 +20,7 @@ from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalNa
 from truename.identity import ToolId, ToolRef, decode, digest_of, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.naming.candidates import NameCandidate, NameGenerator
@@ -89,23 +89,42 @@ class HeldNames(Protocol):
 class Assignment:
     """One assignment of names to the tools of a catalogue; `run` returns the names or raises all errors at once."""
 
-    def __init__(self, generator: NameGenerator, memory: HeldNames | None) -> None:
+    def __init__(
+        self, generator: NameGenerator, memory: HeldNames | None, known: Mapping[ToolId, AssignedName] | None = None
+    ) -> None:
+        """Create the assignment; ``known`` are the names that tools have already, all of which the memory holds."""
         self._generator = generator
         self._memory = memory
         self._taken: dict[str, ToolId] = {}
-        self._names: dict[ToolId, AssignedName] = {}
+        self._known: Mapping[ToolId, AssignedName] = known or {}
+        self._names: dict[ToolId, AssignedName] = dict(self._known)
         self._errors: list[TruenameError] = []
         self._numbers: defaultdict[Family, int] = defaultdict(lambda: 2)
 
     def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
         """Assign a name to every tool. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool`, `NoLegalName`."""
         catalog = self._generator.catalog
+        self._assign(catalog.keys(), fixed, held)
+        return {id: self._names[id] for id in catalog}
+
+    def run_for(
+        self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]
+    ) -> dict[ToolId, AssignedName]:
+        """Assign a name to each of these tools, where all others of the catalogue have theirs; raises as `run` does.
+
+        `run` gives the same names, since it gives held names first.
+        """
+        self._assign(ids, fixed, {id: name for id in ids if (name := held.get(id)) is not None})
+        return {id: self._names[id] for id in ids}
+
+    def _assign(self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> None:
+        catalog = self._generator.catalog
         for id in sorted(fixed):
             self._fix(catalog, id, fixed[id])
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
-        candidates = {id: self._generator.candidates(tool) for id, tool in catalog.items() if id not in self._names}
+        candidates = {id: self._generator.candidates(catalog[id]) for id in ids if id not in self._names}
         if self._generator.style.spelling == "canonical":
             self._identify(candidates)
         elif self._generator.style.on_clash == "error":
@@ -115,7 +134,6 @@ class Assignment:
         if self._errors:
             message = f"{len(self._errors)} tools cannot be named"
             raise ExceptionGroup(message, self._errors)
-        return {id: self._names[id] for id in catalog}
 
     def _fix(self, catalog: Catalog, id: ToolId, name: str) -> None:
         if id not in catalog:
@@ -168,10 +186,14 @@ class Assignment:
         order = sorted(candidates, key=lambda id: (candidates[id][0].rank, id.sort_key))
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
-            bare = fold(candidates[id][0].text)
-            # If server and tool share a word, the name with the server's part may equal the bare name again.
-            options = tuple(one for one in candidates[id] if id not in clashing or fold(one.text) != bare)
-            obstacles[id] = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
+            options = candidates[id]
+            if id in clashing:
+                bare = fold(options[0].text)
+                # If server and tool share a word, the name with the server's part may equal the bare name again.
+                options = tuple(one for one in options if fold(one.text) != bare)
+            obstacle = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
+            if obstacle is not None:
+                obstacles[id] = obstacle
         left = sorted(id for id in order if id not in self._names)
         if not left:
             return
@@ -206,13 +228,14 @@ class Assignment:
     def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
         return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
 
-    def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle:
-        """Give the tool its first candidate that is free and legal; else return what prevented it."""
+    def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle | None:
+        """Give the tool its first candidate that is free and legal, and return None; else return what prevented it."""
         generator = self._generator
         clash: ToolId | None = None
         illegal: Reason | None = None
         for option in options:
-            holder = self._holder(fold(option.text), id)
+            key = fold(option.text)
+            holder = self._holder(key, id)
             if holder is not None and holder.family == id.family:
                 # A further version of the same tool gets a number, not its server's part.
                 return _Obstacle(holder, sibling=AssignedName(option.text, "natural", option.prefix))
@@ -222,13 +245,16 @@ class Assignment:
                 illegal = illegal or reasons[0]
             else:
                 rung = "namespaced" if namespaced or option is not options[0] else "natural"
-                self._give(id, AssignedName(option.text, rung, option.prefix, option.how, clash, option.shortened))
-                return _Obstacle()
+                self._taken[key] = id
+                self._names[id] = AssignedName(
+                    option.text, rung, option.prefix, option.how, clash, option.shortened, None
+                )
+                return None
         return _Obstacle(clash, illegal)
 
     def _disambiguate(self, tool: Tool, sibling: ToolId | None, obstacle: _Obstacle) -> None:
         generator, id = self._generator, tool.id
-        base = obstacle.sibling if sibling is None else self._names[sibling]
+        base = obstacle.sibling if sibling is None else self._base(sibling)
         if base is not None and self._number(tool, sibling or obstacle.holder or id, base):
             return
         for option in generator.fallbacks(tool):
@@ -246,6 +272,11 @@ class Assignment:
         if obstacle.reason is not None:
             how += f", since the plain name is not legal for {generator.dialect.name}: {obstacle.reason.text}"
         self._give(id, AssignedName(found.text, "digest", kept, how, obstacle.holder))
+
+    def _base(self, id: ToolId) -> AssignedName:
+        """Return the name that a number is put behind: one that a tool had before is held, however it came by it."""
+        one = self._names[id]
+        return one._replace(rung="held") if id in self._known and one.rung != "override" else one
 
     def _with_digest(self, tool: Tool) -> Iterator[NameCandidate]:
         """Yield legal names with a digest, without end if any is legal: a server may have tools with such names."""
@@ -277,7 +308,9 @@ class Assignment:
     def _holder(self, key: str, id: ToolId) -> ToolId | None:
         """Return the other tool that has this name, in this assignment or in the ledger."""
         holder = self._taken.get(key) or (self._memory.holder(key) if self._memory else None)
-        return None if holder is None or holder == id or self._was_passed_on(holder, key, id) else holder
+        if holder is None or holder is id or holder == id:
+            return None
+        return None if self._was_passed_on(holder, key, id) else holder
 
     def _was_passed_on(self, holder: ToolId, key: str, id: ToolId) -> bool:
         """Return whether an operator redirected the name, or its absent holder, to this tool."""

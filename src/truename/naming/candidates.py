@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from copy import copy
 from functools import cached_property
 from itertools import accumulate, count
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,10 +24,11 @@ from truename.naming.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.dialects import Dialect
+    from truename.identity import ToolId
     from truename.naming.style import Style
 
 __all__ = ["NameCandidate", "NameGenerator", "ServerKeyWords", "ServerParts", "key_forms"]
@@ -224,6 +226,7 @@ _ANY: Final = 10_000
 _VERSIONS: Final = frozenset({"v1"})
 _FALLBACK: Final = "tool"
 _SEPARATORS: Final = "_-."
+_NO_AFFIXES: Final = (False, False)
 _TOOLS_WORDS: Final = "shortened to the tool's own words"
 _ID_SYNTAX: Final = re.compile(r"[/~%]+")
 _HYPHENS: Final = re.compile(r"-{2,}")
@@ -259,12 +262,12 @@ class NameGenerator:
         self._own_words = tuple((name, fold(name).partition("_")[0]) for name in dict.fromkeys((server_name, *former)))
         # The filler must not be a word of the gateway's name: for a gateway `tool`, `tool_search` looks prefixed.
         taken = {word for name in (server_name, *former) for word in fold(name).split("_")}
+        self._only_word = self._own_words[0][1] if len(self._own_words) == 1 else ""
         self._word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
         self._snake = dialect.words == "snake"
         self._single_hyphens = dialect.words == "single-hyphens"
-        self._aliases = usable_aliases(catalog.aliases, {id.integration for id in catalog})
         self._parts: dict[tuple[str, str], tuple[ServerPart, ...]] = {}
         self._distinguishing_of: dict[str, Mapping[tuple[str, ...], frozenset[str]]] = {}
         self._illegal: re.Pattern[str] | None = None
@@ -335,6 +338,37 @@ class NameGenerator:
     def _hyphenated(self, text: str) -> str:
         return _HYPHENS.sub("-", text) if self._single_hyphens else text
 
+    def over(self, catalog: Catalog, changed: Iterable[ToolId]) -> NameGenerator:
+        """Return the generator for a catalogue in which these tools are gone, new or others.
+
+        What is known of its servers is kept if they are the same.
+        """
+        other: NameGenerator = copy(self)
+        known = self.__dict__.get("_servers")
+        for made in ("_servers", "_aliases"):
+            other.__dict__.pop(made, None)
+        other.catalog = catalog
+        other._parts, other._distinguishing_of = {}, {}
+        if known is not None and catalog.aliases == self.catalog.aliases and self._has_same_servers(catalog, changed):
+            other.__dict__["_servers"] = known
+            other._parts = self._parts
+        return other
+
+    def _has_same_servers(self, catalog: Catalog, changed: Iterable[ToolId]) -> bool:
+        """Return whether each server that changed has a tool of each of its integrations, as it had."""
+        before = self.catalog
+        then = {_server_of(before[id]) for id in changed if id in before}
+        now = {_server_of(catalog[id]) for id in changed if id in catalog}
+        return all(
+            any(_server_of(tool) == server for tool in tools.of_server(server[0]))
+            for servers, tools in ((now - then, before), (then - now, catalog))
+            for server in servers
+        )
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, str]:
+        return usable_aliases(self.catalog.aliases, {id.integration for id in self.catalog})
+
     @cached_property
     def _servers(self) -> ServerParts:
         """The server part of each server."""
@@ -385,7 +419,10 @@ class NameGenerator:
         first = self.dialect.first
         if first is not None and text[:1] not in first:
             text = f"{self._word}_{text}"
-        begins, ends = self.has_client_affixes(text)
+        found = self.has_client_affixes(text)
+        if found is _NO_AFFIXES:
+            return text
+        begins, ends = found
         if ends:
             text = f"{text}_{self._word}"
             begins, _ = self.has_client_affixes(text)
@@ -395,6 +432,8 @@ class NameGenerator:
         """Return whether a name begins with a client's prefix, and whether it ends with a client's suffix."""
         lowered = text.lower()
         # A quick test: hardly any name contains the gateway's own name, and only such names can have affixes.
+        if self._only_word not in lowered:
+            return _NO_AFFIXES
         edges = [has_client_affixes(text, name) for name, word in self._own_words if word in lowered]
         return any(begins for begins, _ in edges), any(ends for _, ends in edges)
 
@@ -524,16 +563,9 @@ class NameGenerator:
         """Return the words that distinguish a tool from its siblings; articles do not count."""
         if server_id not in self._distinguishing_of:
             self._distinguishing_of[server_id] = distinguishing_words(
-                without_fillers(self._split(tool), _VERSIONS) for tool in self._siblings[server_id]
+                without_fillers(self._split(tool), _VERSIONS) for tool in self.catalog.of_server(server_id)
             )
         return self._distinguishing_of[server_id].get(without_fillers(own, _VERSIONS), frozenset())
-
-    @cached_property
-    def _siblings(self) -> Mapping[str, list[Tool]]:
-        servers: dict[str, list[Tool]] = {}
-        for tool in self.catalog.values():
-            servers.setdefault(tool.origin.server_id, []).append(tool)
-        return servers
 
 
 def _dropped_variants(own: tuple[str, ...], room: int, keep: frozenset[str]) -> Iterator[tuple[str, ...]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming.table import NameTable
 
-__all__ = ["ListedName", "listing", "renamed", "utc_today"]
+__all__ = ["ListedName", "former_names", "listing", "renamed", "utc_today"]
 
 
 def utc_today() -> date:
@@ -51,14 +51,18 @@ def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
     (['files_list_all', 'ls'], ['files_list_all'])
     """
     present = [ListedName(name, id) for id, name in names.items()]
-    ledger = names.ledger
-    former = [] if ledger is None else list(_former(names, ledger, today.isoformat()))
+    ledger, former = names.ledger, former_names(names, today)
     if ledger is None or not former:
         return tuple(present)
     # An old name that another tool held keeps that tool's place, so that nothing else in the list moves.
     places = {one.name: ledger.holder(fold(one.name)) or one.id for one in former}
     order = {id: rank for rank, id in enumerate(ledger.pinned(dict.fromkeys((*names, *places.values()))))}
     return tuple(sorted([*present, *former], key=lambda one: (order[places.get(one.name, one.id)], one.now != "")))
+
+
+def former_names(names: NameTable, today: date) -> list[ListedName]:
+    """Return the old names that are listed on a day; nearly always there are none."""
+    return [] if names.ledger is None else list(_former(names, names.ledger, today.isoformat()))
 
 
 def renamed(definition: Mapping[str, object], listed: ListedName) -> Mapping[str, Any]:
@@ -78,8 +82,9 @@ def renamed(definition: Mapping[str, object], listed: ListedName) -> Mapping[str
 
 def _former(names: NameTable, ledger: Ledger, today: str) -> Iterator[ListedName]:
     dialect, key = names.dialect, names.server_name
-    taken = {fold(name) for name in names.exact}
-    for old, until in _due(ledger, dialect.name, today):
+    due = list(_due(ledger, dialect.name, today))
+    taken = {fold(name) for name in names.exact} if due else set()
+    for old, until in due:
         try:
             id = resolve(old, names).id
         except ResolutionError:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.client_prefixes import strip_affixes
-from truename.naming.table import Resolution, folded
+from truename.naming.spellings import folded
+from truename.naming.table import Resolution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -228,7 +229,7 @@ class _Resolver:
             self.trail.append("canonical: not in exact form (case, 'v' or 'latest')")
             return None
         found = self._identified(ref.complete(), "canonical")
-        if found is None and "@" in text and self.whole.spellings.knows_family(ref):
+        if found is None and "@" in text and self.whole.spellings.family(ref):
             # Only the tool's own server can provide a further version, not another server with a tool of this name.
             raise self._unknown()
         return found
@@ -290,7 +291,7 @@ class _Resolver:
             id = self._version_of(ref, self.whole)
             if id in self.whole or id in self.whole.spellings.absent or self._is_withdrawn(str(id)):
                 ids.add(id)
-            elif is_versioned and (not exact or (is_canonical and self.whole.spellings.knows_family(ref))):
+            elif is_versioned and (not exact or (is_canonical and self.whole.spellings.family(ref))):
                 raise self._unknown()
         return ids
 
@@ -362,7 +363,7 @@ class _Resolver:
 
     def _version_of(self, ref: ToolRef, names: NameTable) -> ToolId:
         """Return the id of a reference: an omitted version is 1, ``latest`` the highest in which this tool exists."""
-        variants = names.spellings.families.get((ref.integration, ref.suite, ref.tool), [])
+        variants = [id for id in names.spellings.family(ref) if id in names]
         integration_version = 1 if ref.integration_version is None else ref.integration_version
         version = 1 if ref.version is None else ref.version
         fitting = [

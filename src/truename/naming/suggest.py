@@ -25,6 +25,8 @@ _SHORTLIST: Final = 50
 # ...and its neighbours in the sorted names and reversed names: if there is one typo, one half of the name is right.
 _NEIGHBOURS: Final = 8
 _SCORED: Final = 16
+# Names that are looked through one by one, before an index is built anew.
+_MOST_BESIDE: Final = 64
 
 
 class NameSuggester:
@@ -38,6 +40,21 @@ class NameSuggester:
         self._names = tuple(names)
         self._built: _Index | None = None
         self._building = Lock()
+        # What came and went since the index was built.
+        self._new: tuple[str, ...] = ()
+        self._gone: frozenset[str] = frozenset()
+
+    def changed(self, gone: Iterable[str], new: Iterable[str]) -> NameSuggester:
+        """Return a search for other names, over the same index as long as few are new."""
+        gone, new = frozenset(gone), tuple(new)
+        added = (*(name for name in self._new if name not in gone), *new)
+        left = (self._gone | gone).difference(new)
+        other = NameSuggester(self._names)
+        if self._built is None or len(added) + len(left) > _MOST_BESIDE:
+            other._names = tuple(name for name in dict.fromkeys((*self._names, *added)) if name not in left)
+            return other
+        other._built, other._new, other._gone = self._built, added, left
+        return other
 
     @property
     def is_ready(self) -> bool:
@@ -56,7 +73,8 @@ class NameSuggester:
         """
         text = fold("_".join(words(text[:_LONGEST])) or text[:_LONGEST])
         index, grams = self._index(), _grams(text)
-        pairs = ((fold(self._names[number]), self._names[number]) for number in index.candidates(text))
+        near = [*(self._names[number] for number in index.candidates(text)), *self._new]
+        pairs = ((fold(name), name) for name in dict.fromkeys(near) if name not in self._gone)
         scored = sorted(
             (-_likeness(text, folded), name)
             for folded, name in nlargest(_SCORED, pairs, key=lambda pair: _overlap(grams, _grams(pair[0])))

@@ -72,6 +72,7 @@ _NOTED: Final[Mapping[Word, str]] = {
         "ON CONFLICT (key, digest) DO UPDATE SET word = excluded.word, at = excluded.at, by = excluded.by",
     ),
 }
+_UNSEEN: Final = "DELETE FROM pin_seen WHERE key = ? AND digest = ?"
 _TIDIED: Final = """
 DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
     (SELECT digest FROM pin_seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, number DESC LIMIT ?)
@@ -138,7 +139,6 @@ class PinStore:
     ) -> None:
         self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
-        self._known: dict[tuple[object, ...], PinnedTool] = {}
         self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
         self._seen: dict[tuple[str, str], SeenDefinition] = {}
@@ -165,15 +165,14 @@ class PinStore:
         return self._file.is_behind()
 
     def _read(self) -> None:
-        # Each row is proved once: a book has thousands, and a word changes one.
         self._is_current = False
-        known, self._known = self._known, {}
-        for row in self._file.rows("SELECT * FROM pin"):
-            self._known[row] = known.get(row) or self._pin(row)
-        self._pins = {pin.key: pin for pin in self._known.values()}
+        self._pins = {row[0]: self._pin(row) for row in self._file.rows("SELECT * FROM pin")}
+        self._read_seen()
+        self._is_current = True
+
+    def _read_seen(self) -> None:
         found = map(self._waiting, self._file.rows(_READ_SEEN))
         self._seen = {(one.key, one.digest): one for one in found}
-        self._is_current = True
 
     def pins(self) -> Mapping[str, PinnedTool]:
         """Return the pins by key."""
@@ -189,15 +188,22 @@ class PinStore:
         If nobody decided (``by`` is ""), keys that another process changed since this one read them are skipped.
         """
         at = self._now()
-        rows = [(one.key, one.server, one.name, one.digest, self._written(one), at, by) for one in what]
-        with self._change() as data:
+        pins = {one.key: one for one in what}
+        rows = {key: (key, one.server, one.name, one.digest, self._written(one), at, by) for key, one in pins.items()}
+        with self._change() as (data, is_current):
             if not by:
-                rows = [row for row in rows if self._is_as_read(data, row[0], row[3])]
-            data.executemany(_PIN, rows)
-            data.executemany("DELETE FROM pin_seen WHERE key = ? AND digest = ?", [(row[0], row[3]) for row in rows])
+                rows = {key: row for key, row in rows.items() if self._is_as_read(data, key, row[3])}
+            data.executemany(_PIN, rows.values())
+            data.executemany(_UNSEEN, [(key, row[3]) for key, row in rows.items()])
             if by:
                 # Who said a word saw what waited. What is offered still, comes again.
-                data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [row[:1] for row in rows])
+                data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [(key,) for key in rows])
+        if by or not is_current:
+            self._read()
+            return
+        self._pins = self._pins | {key: self._as_pinned(pins[key], row) for key, row in rows.items()}
+        if any((key, row[3]) in self._seen for key, row in rows.items()):
+            self._read_seen()
 
     def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
         """Record definitions that are not pinned.
@@ -206,11 +212,12 @@ class PinStore:
         """
         at = self._now()
         rows = [(one.key, one.digest, one.server, one.name, self._written(one), word, at, by) for one in what]
-        with self._change() as data:
+        with self._change() as (data, is_current):
             ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
             data.executemany(_NOTED[word], [(*row, number + place) for place, row in enumerate(rows)])
             for key in {row[0] for row in rows}:
                 data.execute(_TIDIED, (key, key, _MOST_SEEN))
+        (self._read_seen if is_current else self._read)()
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
         """Copy the pins and observations of tools to their new ids, given as ``(old, new)``.
@@ -218,16 +225,18 @@ class PinStore:
         A new id keeps what it has already. The old ids keep theirs too: another gateway may still use them.
         """
         rows = [(str(new), str(old)) for old, new in moves]
-        with self._change() as data:
+        with self._change() as (data, _):
             for statement in _FOLLOWED:
                 data.executemany(statement, rows)
+        self._read()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete the pins and observations of these keys. The next definition of each is trusted on first use."""
         rows = [(key,) for key in keys]
-        with self._change() as data:
+        with self._change() as (data, _):
             data.executemany("DELETE FROM pin WHERE key = ?", rows)
             data.executemany("DELETE FROM pin_seen WHERE key = ?", rows)
+        self._read()
 
     def close(self) -> None:
         """Close the file."""
@@ -240,10 +249,23 @@ class PinStore:
         self.close()
 
     @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
+    def _change(self) -> Iterator[tuple[sqlite3.Connection, bool]]:
+        """Change the file; tell too whether the pins in memory are those in the file, as nobody else wrote."""
         with self._file.change() as data:
-            yield data
-        self._read()
+            yield data, self._is_current and not self._file.is_behind()
+
+    @staticmethod
+    def _as_pinned(one: PinnedTool, row: tuple[str, ...]) -> PinnedTool:
+        *_, content, at, by = row
+        return PinnedTool(
+            id=one.id,
+            server=one.server,
+            name=one.name,
+            digest=one.digest,
+            content=None if content == "null" else one.content,
+            at=at,
+            by=by,
+        )
 
     def _is_as_read(self, data: sqlite3.Connection, key: str, digest: str) -> bool:
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
@@ -253,6 +275,10 @@ class PinStore:
 
     def _pin(self, row: tuple[Any, ...]) -> PinnedTool:
         key, server, name, digest, content, at, by = row
+        # Each is proved once: a book has thousands, and a word changes one.
+        known = self._pins.get(key)
+        if known is not None and row[1:4] + row[5:] == (known.server, known.name, known.digest, known.at, known.by):
+            return known
         return PinnedTool(server=server, name=name, at=at, by=by, **self._checked(key, server, digest, content))
 
     def _waiting(self, row: tuple[Any, ...]) -> SeenDefinition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
@@ -97,6 +97,24 @@ class Quarantine:
     notes: list[PinnedTool] = field(default_factory=list)
     rejected: list[PinnedTool] = field(default_factory=list)
     drifts: list[Drift] = field(default_factory=list)
+
+    def with_part(self, part: Quarantine, ids: Container[ToolId], servers: Container[str]) -> Quarantine:
+        """Return what is shown and hidden if a part is decided anew: these tools, and these servers' instructions.
+
+        What is to be stored and reported, and what passed, is that of the part.
+        """
+        return Quarantine(
+            hidden={id: drift for id, drift in self.hidden.items() if id not in ids} | part.hidden,
+            replaced={id: one for id, one in self.replaced.items() if id not in ids} | part.replaced,
+            instructions={key: text for key, text in self.instructions.items() if key not in servers}
+            | part.instructions,
+            passed=part.passed,
+            pins=part.pins,
+            reviewed=part.reviewed,
+            notes=part.notes,
+            rejected=part.rejected,
+            drifts=part.drifts,
+        )
 
 
 class _OfferedDefinition(NamedTuple):

@@ -11,7 +11,7 @@ from truename.conventions import Convention, Declaration, Finding, lint
 from truename.conventions.rules import CHECKS, LintContext
 from truename.conventions.rules.texts import mentions, quoted_words
 from truename.identity import fold
-from truename.naming.table import plain_spellings
+from truename.naming.spellings import plain_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

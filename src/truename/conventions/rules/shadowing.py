@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from truename.conventions.rules.check import LintContext
     from truename.conventions.rules.texts import ToolMention
 
-__all__ = ["CHECKS", "PRECEDENCE", "likeness"]
+__all__ = ["CHECKS", "CLONED", "MOST_COMPARED", "NEAR_FROM", "NEAR_TO", "PRECEDENCE", "likeness"]
 
 # Two descriptions count as the same, reworded, from this share of common words.
 CLONED: Final = 0.75
 _FEWEST_WORDS: Final = 3
 _MOST_WORDS: Final = 400
 # Shorter names often differ in one letter only: get, set.
-_NEAR_FROM: Final = 6
-_NEAR_TO: Final = 48
+NEAR_FROM: Final = 6
+NEAR_TO: Final = 48
 # Many servers have a tool such as "search"; comparing more of them gives no further information.
-_MOST_COMPARED: Final = 20
+MOST_COMPARED: Final = 20
 _SAME_SOFTWARE: Final = 0.8
 _WORD: Final = re.compile(r"[^\W_]{1,40}")
 
@@ -77,7 +77,7 @@ class SimilarTools:
         compared: Counter[str] = Counter()
         for name, near in sorted(self._near_names):
             compared.update((name, near))
-            if max(compared[name], compared[near]) > _MOST_COMPARED:
+            if max(compared[name], compared[near]) > MOST_COMPARED:
                 continue
             group = [*self._context.by_fold[name], *self._context.by_fold[near]]
             for one, other in self._pairs({"": group}):
@@ -94,7 +94,7 @@ class SimilarTools:
                     # A pair of two declarations is reported once, for the later one.
                     earlier = first[: bisect_left(first, one.server, key=_server)]
                     others = chain(earlier, (other for other in peers if other.server != one.server))
-                    yield from ((one, other) for other in islice(others, _MOST_COMPARED))
+                    yield from ((one, other) for other in islice(others, MOST_COMPARED))
 
     def _is_clone(self, one: Declaration, other: Declaration) -> bool:
         return _shared(self._bag(one.description), self._bag(other.description)) >= CLONED
@@ -129,11 +129,11 @@ class SimilarTools:
         """The pairs of folded names one edit apart, found by the texts that remain without one character."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for name in dict.fromkeys(fold(one.name) for one in self._several()):
-            if _NEAR_FROM <= len(name) <= _NEAR_TO:
+            if NEAR_FROM <= len(name) <= NEAR_TO:
                 found[name].append(name)
                 for at in range(len(name)):
                     found[name[:at] + name[at + 1 :]].append(name)
-        groups = (sorted(set(group))[:_MOST_COMPARED] for group in found.values() if len(group) > 1)
+        groups = (sorted(set(group))[:MOST_COMPARED] for group in found.values() if len(group) > 1)
         return {pair for group in groups for pair in combinations(group, 2) if _is_one_edit(*pair)}
 
     def _several(self) -> Iterable[Declaration]:
@@ -142,8 +142,8 @@ class SimilarTools:
 
 def _first(ordered: Iterable[Declaration]) -> list[Declaration]:
     """Return the first few of each of the first few servers: whatever server is left out, enough others stay."""
-    by_server = islice(groupby(ordered, key=_server), _MOST_COMPARED + 1)
-    return [one for _, tools in by_server for one in islice(tools, _MOST_COMPARED)]
+    by_server = islice(groupby(ordered, key=_server), MOST_COMPARED + 1)
+    return [one for _, tools in by_server for one in islice(tools, MOST_COMPARED)]
 
 
 def _server(one: Declaration) -> str:

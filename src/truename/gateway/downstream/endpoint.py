@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from truename.config.addresses import MAIN
 from truename.errors import TruenameError
 from truename.gateway.calls.draining import AdmittedRequest
@@ -206,12 +208,12 @@ class Endpoint:
         try:
             view = self._registry.access.limited(self._view(request), self._context_of(request))
             view = self._registry.tool_search.listed(view)
-            tools, following = view.page((request.params or {}).get("cursor"))
+            tools, following = view.page_json((request.params or {}).get("cursor"))
         except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, "Unknown cursor. List the tools without one.") from error
-        page = self._versions.on_list({"tools": tools}, view)
+        page = self._versions.on_list({"tools": msgspec.Raw(tools)}, view)
         return page if following is None else {**page, "nextCursor": following}
 
     async def notify(self, views: frozenset[ViewSpec], others: frozenset[tuple[str, str]] = frozenset()) -> None:

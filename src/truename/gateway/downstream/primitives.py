@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from truename.errors import ResolutionError, TruenameError, excerpt
 from truename.gateway.calls.forward import forward
 from truename.gateway.downstream.subscribing import Subscribing
@@ -20,6 +22,7 @@ from truename.naming import resolve
 
 if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
+    from truename.gateway.protocol.pages import Pages
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.resources import ResourceView
@@ -104,7 +107,7 @@ class Primitives:
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
     async def _prompts(self, request: Request) -> Raw:
-        return _page("prompts", self._view(request).page, request)
+        return _page("prompts", self._view(request).pages, request)
 
     def _view(self, request: Request) -> View:
         self._registry.catch_up()
@@ -136,7 +139,7 @@ class Primitives:
 
     async def _resources(self, request: Request) -> Raw:
         field = next(kind.field for kind in KINDS.values() if kind.method == request.method)
-        return _page(field, self._resource_view(request).pages[request.method].page, request)
+        return _page(field, self._resource_view(request).pages[request.method], request)
 
     async def _read(self, request: Request) -> Raw:
         params = request.params or {}
@@ -187,13 +190,12 @@ class Primitives:
         return await forward(request, upstream, request.method, {**params, "ref": about})
 
 
-def _page(
-    field: str, page: Callable[[str | None], tuple[list[Mapping[str, Any]], str | None]], request: Request
-) -> Raw:
+def _page(field: str, pages: Pages, request: Request) -> Raw:
     try:
-        items, following = page((request.params or {}).get("cursor"))
+        text, following = pages.page_json((request.params or {}).get("cursor"))
     except ValueError as error:
         raise MCPError(INVALID_PARAMS, "Unknown cursor. List again without one.") from error
+    items = msgspec.Raw(text)
     return {field: items} if following is None else {field: items, "nextCursor": following}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
@@ -10,7 +9,7 @@ import msgspec
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_message, read_out, whole
+from truename.gateway.protocol.json_text import as_json, is_utf8, members, one_line, read_message, whole
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ class _Envelope(msgspec.Struct):
 
 
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
-_ENCODER: Final = msgspec.json.Encoder()
 _CALL: Final = b'"tools/call"'
 _NO_ARGUMENTS: Final = msgspec.Raw()
 _OBJECT: Final = ord("{")
@@ -163,18 +161,7 @@ def encode(message: Message) -> bytes:
     '{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The response cannot be serialised as JSON."}}'
     """
     try:
-        return _ENCODER.encode(message)
-    except OverflowError:
-        return _encoded_by_python(message)
-    except (TypeError, ValueError, RecursionError) as problem:
-        return _unwritable(message, problem)
-
-
-def _encoded_by_python(message: Message) -> bytes:
-    """Write a message that has a whole number of more than 64 bits."""
-    try:
-        text = json.dumps(message, default=read_out, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode()
+        return as_json(message)
     except (TypeError, ValueError, RecursionError) as problem:
         return _unwritable(message, problem)
 
@@ -182,9 +169,9 @@ def _encoded_by_python(message: Message) -> bytes:
 def _unwritable(message: Message, problem: Exception) -> bytes:
     log.warning("a message cannot be serialised: %s", printable(str(problem), 200))
     try:
-        return _ENCODER.encode(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
-    except (OverflowError, TypeError, ValueError):
-        return _ENCODER.encode(error(None, INTERNAL_ERROR, _UNWRITABLE))
+        return as_json(error(message["id"] if is_answer(message) else None, INTERNAL_ERROR, _UNWRITABLE))
+    except (TypeError, ValueError):
+        return as_json(error(None, INTERNAL_ERROR, _UNWRITABLE))
 
 
 def failed(id: RequestId, problem: Exception) -> Message:

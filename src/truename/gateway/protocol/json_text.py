@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RepeatedKeyError",
+    "as_json",
     "depth_of",
     "is_utf8",
     "members",
@@ -27,6 +28,7 @@ __all__ = [
     "whole",
 ]
 
+_ENCODER: Final = msgspec.json.Encoder()
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 # A number beyond all numbers is infinite, as in Python; alone, msgspec refuses it.
 _MESSAGES: Final = msgspec.json.Decoder(float_hook=float)
@@ -56,6 +58,22 @@ def one_line(text: bytes) -> bytes:
     b'{"a": {"jsonrpc": "2.0", "method": "exit"}  }'
     """
     return text.translate(_BREAKS) if b"\n" in text or b"\r" in text else text
+
+
+def as_json(value: object) -> bytes:
+    """Write a value as JSON, without line breaks. Raises `ValueError`, `TypeError` and `RecursionError`.
+
+    What is a text already (`msgspec.Raw`) is written as it stands. A number that JSON does not have is null.
+
+    >>> as_json({"a": [float("inf"), 10**20], "b": msgspec.Raw(b"[1.0]")})
+    b'{"a":[null,100000000000000000000],"b":[1.0]}'
+    """
+    try:
+        return _ENCODER.encode(value)
+    except OverflowError:
+        # A whole number of more than 64 bits.
+        text = json.dumps(value, default=read_out, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
 
 
 def members(text: bytes | msgspec.Raw) -> dict[str, Any]:

@@ -3,45 +3,118 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any, Final, Self
 
-__all__ = ["Pages"]
+from truename.cache import LRUCache
+from truename.gateway.protocol.json_text import as_json
+
+__all__ = ["Pages", "WrittenItem"]
 
 # The official Python client refuses events of over 1 MiB, and answers of the handshake eras come as events.
 _PAGE_BYTES: Final = 768 * 1024
 _CURSOR: Final = "page-"
+# Pages that are kept whole, those asked for last: about 24 MB at most. To join one anew from thousands of short texts
+# takes as long as to write it from dictionaries.
+_MOST_JOINED: Final = 32
+_JOINED: Final[LRUCache[tuple[object, int], bytes]] = LRUCache(_MOST_JOINED)
 
 Item = Mapping[str, Any]
+
+
+class WrittenItem(dict[str, Any]):
+    """An item that is written as JSON once, in however many lists it stands; it must not be changed then.
+
+    >>> WrittenItem({"name": "a"}).json
+    b'{"name":"a"}'
+    """
+
+    __slots__ = ("_json",)
+
+    _json: bytes
+
+    def written(self) -> Self:
+        """Return the item when it is written: a list of items that all are is cut much faster."""
+        self._json = self.json
+        return self
+
+    @property
+    def json(self) -> bytes:
+        """The item as JSON."""
+        try:
+            return self._json
+        except AttributeError:
+            self._json = found = _as_json(self)
+            return found
+
+
+_WRITTEN: Final = attrgetter("_json")
+
+
+def _written(item: Item) -> bytes:
+    return item.json if isinstance(item, WrittenItem) else _as_json(item)
+
+
+def _as_json(item: Item) -> bytes:
+    try:
+        return as_json(item)
+    except ValueError:
+        # Half of a character: written as an escape, it harms who reads it and nobody else.
+        return json.dumps(item).encode()
 
 
 class Pages:
     """A list in pages, cut once.
 
-    >>> Pages([{"name": "a"}]).page(None)
-    ([{'name': 'a'}], None)
+    >>> Pages([{"name": "a"}, {"name": "b"}]).page_json(None)
+    (b'[{"name":"a"},{"name":"b"}]', None)
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
+        # Not the list itself, which would be kept as long as its pages.
+        self._key = object()
+
+    def prepare(self) -> None:
+        """Cut the pages now; else the first that is asked for cuts them, which writes all items."""
+        self._starts  # noqa: B018 - it is made at first use
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        starts, size = [0], 0
-        for index, item in enumerate(self._items):
-            length = len(json.dumps(item))
-            if size and size + length > _PAGE_BYTES:
-                starts.append(index)
-                size = 0
-            size += length
+        # Where each item ends, counted from the first; a page has one item at least.
+        try:
+            # Nearly all are written already, of a list of which little changed.
+            written = list(map(_WRITTEN, self._items))
+        except AttributeError:
+            written = [_written(item) for item in self._items]
+        ends = list(accumulate(map(len, written)))
+        starts, begun = [0], 0
+        while ends and ends[-1] - begun > _PAGE_BYTES:
+            following = max(bisect_right(ends, begun + _PAGE_BYTES), starts[-1] + 1)
+            if following >= len(ends):
+                break
+            starts.append(following)
+            begun = ends[following - 1]
         return tuple(starts)
 
-    def page(self, cursor: str | None) -> tuple[list[Item], str | None]:
-        """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
+    def page_json(self, cursor: str | None) -> tuple[bytes, str | None]:
+        """Return a page as a JSON array, and the cursor of the next one.
+
+        Raises `ValueError` for a cursor that is none of ours.
+        """
         number = 0 if cursor is None else int(cursor.removeprefix(_CURSOR))
         if number < 0 or (cursor is not None and cursor != f"{_CURSOR}{number}") or number >= len(self._starts):
             raise ValueError(cursor)
-        bounds = (*self._starts, len(self._items))
         following = f"{_CURSOR}{number + 1}" if number + 1 < len(self._starts) else None
-        return list(self._items[bounds[number] : bounds[number + 1]]), following
+        return self._joined(number), following
+
+    def _joined(self, number: int) -> bytes:
+        if (found := _JOINED.get((self._key, number))) is None:
+            bounds = (*self._starts, len(self._items))
+            items = self._items[bounds[number] : bounds[number + 1]]
+            found = _JOINED[self._key, number] = b"[%b]" % b",".join(map(_written, items))
+        return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,15 +10,13 @@ from truename.gateway.call_records import current_record
 from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.turns import in_thread
-from truename.identity import fold
 from truename.trust.screening import said_in, suspicions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
+    from collections.abc import Awaitable, Mapping
 
-    from truename.catalog import Tool
     from truename.config.trust import Trust
-    from truename.trust.screening import Names
+    from truename.trust.peers import PeerIndex
 
 __all__ = ["AnswerScreening"]
 
@@ -31,22 +28,20 @@ _DON_T: Final = "The call was run: do not repeat it. An operator decides by `[tr
 
 
 class AnswerScreening:
-    """Looks at what servers answer, where ``results`` is not off (`is_on`). ``names`` are what clients call a tool."""
+    """Looks at what servers answer, where ``results`` is not off (`is_on`)."""
 
-    def __init__(self, trust: Trust, names: Names) -> None:
+    def __init__(self, trust: Trust) -> None:
         self._trust = trust
-        self._names = names
-        self.tools: tuple[Tool, ...] = ()
-        self._owners: Mapping[str, frozenset[str]] | None = None
+        self._peers: PeerIndex | None = None
         self.is_on = any(one.results != "off" for one in (trust, *trust.servers.values()))
 
-    def know(self, tools: Iterable[Tool]) -> None:
+    def know(self, peers: PeerIndex) -> None:
         """Take in which tools there are now."""
-        self.tools, self._owners = tuple(tools), None
+        self._peers = peers
 
     def follow(self, other: AnswerScreening) -> None:
         """Have the tools that another one knows."""
-        self.tools, self._owners = other.tools, other._owners
+        self._peers = other._peers
 
     def over(self, server: str, answering: Awaitable[dict[str, Any]]) -> Awaitable[dict[str, Any]]:
         """Return what is awaited for a server's answer: `passed`, and where nothing is looked at just this."""
@@ -97,12 +92,5 @@ class AnswerScreening:
             raise UpstreamError(server=server, kind="blocked", problem=problem, remedy=_DON_T, code="answer_blocked")
 
     def _whose(self, name: str) -> frozenset[str]:
-        """Return the servers that have a tool of this name, folded. An index of all is made at the first question."""
-        owners = self._owners
-        if owners is None:
-            found: defaultdict[str, set[str]] = defaultdict(set)
-            for tool in self.tools:
-                for known in (tool.origin.name, *self._names(tool)):
-                    found[fold(known)].add(tool.origin.server_id)
-            owners = self._owners = {key: frozenset(servers) for key, servers in found.items()}
-        return owners.get(name, frozenset())
+        """Return the servers that have a tool of this name, folded."""
+        return frozenset() if self._peers is None else self._peers.servers(name)

@@ -19,11 +19,12 @@ from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.faults import printable
 from truename.gateway.trust.answers import AnswerScreening
 from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
+from truename.trust.peers import PeerIndex
 from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 from truename.trust.screening import screened, screened_text, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.config.trust import Handling, Trust
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
+    from truename.trust.quarantine import Screen
+    from truename.trust.screening import Names
 
     Findings = Mapping[ToolId, Sequence[Finding]]
 
@@ -40,6 +43,7 @@ __all__ = ["Vetting"]
 # What was said of definitions is said again at the next list: by id and digest, for a while.
 _REMEMBERED: Final = 50_000
 _LOOK_EVERY: Final = 0.05
+_FEW_OF: Final = 20
 _WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
 _REVIEW: Final = "Its definition is pending review: `truename pins diff {id}`, then `truename pins accept {id}`."
@@ -77,7 +81,8 @@ class Vetting:
         self._look_at = -math.inf
         # Not a method of this: what was made beside is let go of at once, and not when garbage is collected.
         self.names_of = partial(_names_of, ledger)
-        self.answers = AnswerScreening(trust, self.names_of)
+        self._peers = PeerIndex(self.names_of, ledger.holder)
+        self.answers = AnswerScreening(trust)
         if self._reviewed.unkeyed:
             news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
 
@@ -87,23 +92,20 @@ class Vetting:
         other = Vetting(self._book, trust, self._log, self._ledger, reviewed=reviewed)
         other._said, other._said_of, other._digests = self._said, self._said_of, self._digests
         other._last, other._ours, other._look_at = self._last, self._ours, self._look_at
-        other.answers.know(self.answers.tools)
+        other._peers = self._peers
+        other.answers.know(self._peers)
         return other
 
     def follow(self, other: Vetting) -> None:
         """Have what another one admitted, by the same settings."""
         self._digests, self._last, self._ours = other._digests, other._last, other._ours
+        self._peers = other._peers
         self.answers.follow(other.answers)
 
     @property
     def hidden(self) -> Mapping[ToolId, Drift]:
         """What is kept back, and why."""
         return self._last.hidden
-
-    @property
-    def drifts(self) -> Sequence[Drift]:
-        """All that was noticed when the lists were made."""
-        return self._last.drifts
 
     @property
     def book(self) -> PinStore:
@@ -142,41 +144,67 @@ class Vetting:
         self._look_at = -math.inf
         return True
 
-    def look_through(self, catalog: Catalog) -> None:
-        """Look at definitions that are new: it takes seconds for some thousand of them, in a thread."""
-        tools = tuple(catalog.values())
-        if any(id(tool.definition) not in self._digests for tool in tools):
-            self._screen(tools)
-
     def admitted(self, catalog: Catalog, servers: Mapping[str, KnownServer]) -> Catalog:
         """Return the catalogue with the definitions that may be shown; `hidden` says which tools may not at all.
 
         `instructions` are what may be shown then of what ``servers`` say of their use.
         """
+        self._peers = self._peers.follow(catalog)
         tools = tuple(catalog.values())
+        found = self._decided(tools, servers, lambda _: self._screen(tools, catalog))
+        self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
+        self._last = found
+        self._write(found, self._last)
+        self._ours = self._ours_of(found, {})
+        self._finish(found)
+        return self._showing(catalog)
+
+    def admitted_in_part(
+        self, whole: Catalog, part: Catalog, before: Collection[Tool], servers: Mapping[str, KnownServer]
+    ) -> Catalog:
+        """Return a part of a catalogue likewise, where all else is offered as it was.
+
+        ``part`` are the tools that ``servers`` offer now; ``before`` are those of them that are gone or were others.
+        """
+        changed = {tool.id for tool in before} | part.keys()
+        self._peers = self._peers.follow(whole, changed)
+        tools = tuple(part.values())
+        found = self._decided(tools, servers, lambda _: self._screen(tools, whole))
+        digests = self._digests.copy()
+        for tool in before:
+            digests.pop(id(tool.current), None)
+        self._digests = digests | {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
+        self._last = self._last.with_part(found, changed, servers)
+        self._write(found, self._last)
+        others = dict(self._ours)
+        for key in (*map(str, changed), *(f"server:{key}" for key in servers)):
+            others.pop(key, None)
+        self._ours = self._ours_of(found, others)
+        self._finish(found)
+        return self._showing(part)
+
+    def _decided(self, tools: Sequence[Tool], servers: Mapping[str, KnownServer], screen: Screen) -> Quarantine:
         # Of one that was never reached nothing is known; that another says nothing is remembered, too.
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
-        offer = OfferedTools(tools, said, self.digest_of)
-        pins, seen, reviewed = self._book.pins(), self._book.seen(), self._reviewed.digests
-        found = admit(
-            offer,
-            pins,
-            seen,
+        return admit(
+            OfferedTools(tools, said, self.digest_of),
+            self._book.pins(),
+            self._book.seen(),
             self._trust,
-            lambda _: self._screen(tools),
+            screen,
             screen_text=self._screen_text,
-            reviewed=reviewed,
+            reviewed=self._reviewed.digests,
             ours=self._ours,
         )
-        self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
-        self.answers.know(tools)
-        self._write(found)
-        self._ours = self._ours_of(found)
-        self._last = found
+
+    def _finish(self, found: Quarantine) -> None:
+        self.answers.know(self._peers)
         self._tell(found.drifts)
-        if not found.replaced:
+
+    def _showing(self, catalog: Catalog) -> Catalog:
+        if not any(id in catalog for id in self._last.replaced):
             return catalog
-        return Catalog((_shown(tool, found) for tool in catalog.values()), catalog.aliases, catalog.notices)
+        return Catalog((_shown(tool, self._last) for tool in catalog.values()), catalog.aliases, catalog.notices)
 
     def check(self, tool: ToolId) -> None:
         """Raise `NotAllowed` (``quarantined``) for a tool that is kept back."""
@@ -188,7 +216,8 @@ class Vetting:
         """Close the book."""
         self._book.close()
 
-    def _write(self, found: Quarantine) -> None:
+    def _write(self, found: Quarantine, shown: Quarantine) -> None:
+        """Store what was decided; ``shown`` has it together with all that was decided before."""
         try:
             for what, write in ((found.pins, self._book.trust), (found.notes, self._book.note)):
                 if what:
@@ -200,24 +229,24 @@ class Vetting:
         except StoreError as error:
             self._log.tell("pins", f"{error} New definitions are not recorded.")
         if self._trust.is_strict:
-            self._keep_back(found)
+            self._keep_back(found, shown)
 
-    def _keep_back(self, found: Quarantine) -> None:
+    def _keep_back(self, found: Quarantine, shown: Quarantine) -> None:
         """Keep back what could not be pinned, also as another gateway pinned another: nobody would know it again."""
         known = self._book.pins()
         for pin in found.pins:
             if getattr(known.get(pin.key), "digest", None) == pin.digest:
                 continue
             if pin.id is None:
-                found.instructions.pop(pin.server, None)
+                shown.instructions.pop(pin.server, None)
             else:
-                found.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
+                shown.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
 
-    def _ours_of(self, found: Quarantine) -> Mapping[str, str]:
-        """Return what is shown as it is offered, and is the pin or was it in the meantime."""
+    def _ours_of(self, found: Quarantine, others: dict[str, str]) -> Mapping[str, str]:
+        """Return what is shown as it is offered, and is the pin or was it in the meantime, together with others."""
         pins, ours = self._book.pins(), self._ours
         digests = {one.key: one.digest for one in found.passed}
-        return {
+        return others | {
             key: digest
             for key, digest in digests.items()
             if digest in {ours.get(key), getattr(pins.get(key), "digest", None)}
@@ -246,15 +275,24 @@ class Vetting:
             and reviewed.digest_of(tool) != digest
         ]
 
-    def _screen(self, tools: Sequence[Tool]) -> Findings:
+    def _screen(self, tools: Sequence[Tool], there: Catalog) -> Findings:
         """Return what is found about tools that are not pinned as they are, from memory where it was found before."""
         if new := self._unsaid(tools):
-            pins = self._book.pins()
-            trusted = [tool for tool in tools if str(tool.id) in pins or self._reviewed.digest_of(tool) is not None]
-            found = screened(new, trusted, self.names_of)
-            for tool in new:
-                self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
+            # What has something in common with few is found faster than all are looked through.
+            if len(new) * _FEW_OF < len(there):
+                peers, named = self._peers.peers(new)
+                # The names of all others are not mentioned.
+                self._say(new, peers, lambda tool: self.names_of(tool) if tool.id in named else ())
+            else:
+                self._say(new, there.values(), self.names_of)
         return {tool.id: self._said.get((tool.id, self.digest_of(tool))) or () for tool in tools}
+
+    def _say(self, new: Sequence[Tool], others: Iterable[Tool], names: Names) -> None:
+        pins = self._book.pins()
+        trusted = [tool for tool in others if str(tool.id) in pins or self._reviewed.digest_of(tool) is not None]
+        found = screened(new, trusted, names)
+        for tool in new:
+            self._said[tool.id, self.digest_of(tool)] = tuple(found.get(tool.id, ()))
 
     def _tell(self, drifts: Sequence[Drift]) -> None:
         alike: defaultdict[tuple[str, str, Handling], list[Drift]] = defaultdict(list)
@@ -280,9 +318,7 @@ def _shown(tool: Tool, found: Quarantine) -> Tool:
 
 def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
     """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
-    for table in dialects.names():
-        if (name := ledger.held(table).get(tool.id)) is not None:
-            yield name
+    yield from ledger.held_anywhere(tool.id, dialects.names())
     yield from spellings(tool)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -40,6 +41,17 @@ class KnownServer(NamedTuple):
         if other is None or self.instructions != other.instructions:
             return False
         return all(mine is theirs for mine, theirs in zip(self[:3], other[:3], strict=True))
+
+
+def _kept(before: tuple[Definition, ...], now: tuple[Definition, ...]) -> tuple[Definition, ...]:
+    """Return the definitions of now, of which those that are the same as before are the same objects."""
+    known = {str(one.get("name")): one for one in before}
+    return tuple(known[name] if _is_same(known.get(name := str(one.get("name"))), one) else one for one in now)
+
+
+def _is_same(one: Definition | None, other: Definition) -> bool:
+    # In Python `True` equals 1; in a definition it does not.
+    return one is other or (one == other and json.dumps(one) == json.dumps(other))
 
 
 class Known:
@@ -97,11 +109,17 @@ class Known:
         return KnownServer(self.config, self.tools, self.lists, self.instructions)
 
     def takes(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
-        """Take what the server says now, and tell whether any of it is new: lists, or what it says of its use."""
-        now = tools, lists, self.instructions
-        if now == (self.tools, self.lists, self._said):
+        """Take what the server says now, and tell whether any of it is new: lists, or what it says of its use.
+
+        A definition that was read again stays the object that it was: nobody looks at it again.
+        """
+        tools = _kept(self.tools or (), tools)
+        is_same = self.tools is not None and [*map(id, tools)] == [*map(id, self.tools)]
+        if is_same and (lists, self.instructions) == (self.lists, self._said):
             return False
-        self.tools, self.lists, self._said = now
+        if not is_same:
+            self.tools = tools
+        self.lists, self._said = lists, self.instructions
         return True
 
     def definition_of(self, name: str) -> Definition | None:

@@ -23,7 +23,7 @@ from truename.policy.former_ids import formerly
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Mapping
 
     from truename.catalog import Tool
     from truename.config import ServerConfig, Settings
@@ -107,11 +107,26 @@ class AccessControl:
         """For which views and contexts a list was made."""
         return tuple(self._limited)
 
-    def forget(self) -> None:
-        """Forget the lists made so far: others are made now."""
+    def forget(self, *, in_part: bool = False) -> None:
+        """Forget the lists made so far: others are made now.
+
+        ``in_part``: what is known of views stays, for `follow_view` and `forget_but`.
+        """
         self._limited.clear()
         self._shared.clear()
-        self._visibility.clear()
+        if not in_part:
+            self._visibility.clear()
+
+    def follow_view(self, old: View, view: View, changed: Collection[ToolId]) -> None:
+        """Take in that a view became another one, in which these tools are gone, new or others."""
+        found = self._visibility.get(view.spec)
+        if found is not None and found.view is old:
+            self._visibility[view.spec] = found.changed(view, changed)
+
+    def forget_but(self, views: Collection[View]) -> None:
+        """Forget what is known of all views but these; `forget` before, with ``in_part``."""
+        current = set(map(id, views))
+        self._visibility = {spec: one for spec, one in self._visibility.items() if id(one.view) in current}
 
     def drop(self, view: View) -> None:
         """Forget the lists that were made of a view which is kept no more."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
+from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.protocol.schemas import readable
-from truename.naming import listing, renamed
+from truename.naming import ListedName, listing, renamed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import date
 
     from truename.dialects import Dialect
     from truename.gateway.views.texts import ServerTexts
     from truename.identity import ToolId
-    from truename.naming import ListedName, NameTable
+    from truename.naming import NameTable
 
-__all__ = ["META_PREFIX", "described"]
+    Described = tuple[tuple[ToolId, Mapping[str, Any]], ...]
+
+__all__ = ["META_PREFIX", "described", "described_again"]
 
 META_PREFIX: Final = OWN_PREFIX
 
@@ -35,9 +38,37 @@ def described(
     return tuple((one.id, _descriptor(one, table, openai, flat, texts)) for one in listing(table, today))
 
 
+def described_again(
+    before: Described,
+    names: tuple[NameTable, NameTable],
+    changed: Collection[ToolId],
+    *,
+    openai: Dialect,
+    flat: Sequence[NameTable],
+    texts: ServerTexts,
+) -> Described:
+    """Return the descriptors of the later of two tables, made from those of the earlier one.
+
+    ``changed`` are the tools that are gone, new, or described otherwise. No old names may be listed in either.
+    """
+    earlier, later = names
+    rows = list(before)
+    for at in sorted((earlier.position(id) for id in changed if id in earlier and id not in later), reverse=True):
+        del rows[at]
+    for at, id in sorted((later.position(id), id) for id in changed if id in later):
+        row = id, _descriptor(ListedName(later[id], id), later, openai, flat, texts).written()
+        if id in earlier:
+            # What is said of the same tool in the same words is the same, so that nothing is written again.
+            is_same = earlier.catalog[id] is later.catalog[id] and rows[at][1] == row[1]
+            rows[at] = rows[at] if is_same else row
+        else:
+            rows.insert(at, row)
+    return tuple(rows)
+
+
 def _descriptor(
     listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: ServerTexts
-) -> Mapping[str, Any]:
+) -> WrittenItem:
     wire, id = listed.name, listed.id
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))
     candidates = (wire, *(other[id] for other in flat if id in other))
@@ -48,4 +79,4 @@ def _descriptor(
     meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
     if listed.now:
         meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
-    return {**definition, "name": wire, **names, "_meta": meta}
+    return WrittenItem({**definition, "name": wire, **names, "_meta": meta})

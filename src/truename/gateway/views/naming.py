@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from truename import dialects
 from truename.catalog import Catalog, identity_changes, identity_mismatch
+from truename.catalog.admit import IdentityRecord, admit
 from truename.errors import DuplicateTool, InvalidName, LedgerError, NoLegalName, excerpt
 from truename.identity import ToolId, fold
 from truename.ledger import LedgerSettings as Recorded
-from truename.naming import DEFAULT_SERVER_NAME, project
+from truename.naming import DEFAULT_SERVER_NAME, project, reproject
 from truename.naming.style import style_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
+    from truename.catalog import Tool
     from truename.config import Config, Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
@@ -45,6 +47,7 @@ class Namer:
         self._ledger = ledger
         self._settings = settings
         self._log = news
+        self._record: tuple[object, IdentityRecord] | None = None
 
     def style(self, servers: int) -> str:
         """Return the style of shared names: as set, as remembered, or by the number of servers."""
@@ -86,17 +89,25 @@ class Namer:
                 raise found from group
 
     def admit(self, listed: Mapping[str, Any], pool: Mapping[str, KnownServer]) -> Catalog:
-        """Return the catalogue of what servers list, with the ids on record, and those that their entries declare."""
+        """Return the catalogue of what servers list, with the ids on record, and those that their entries declare.
+
+        Servers of ``pool`` that are not listed must be on record with all that they have (`is_settled`).
+        """
         identities = {key: upstream.config.identity for key, upstream in pool.items()}
-        known = self._ledger
-        return Catalog.from_mcp(
-            listed,
-            self.aliases,
-            bound=known.bindings(),
-            owners=known.origins(),
-            identities=identities,
-            strict=False,
-        )
+        tools, notices = admit(listed.items(), self._identities(), identities, strict=False, present=pool)
+        return Catalog(tools, self.aliases, notices)
+
+    def is_settled(self, tools: Iterable[Tool]) -> bool:
+        """Return whether the ledger has all these tools under the ids that they have here."""
+        record = self._identities()
+        return all(record.has(tool) for tool in tools)
+
+    def _identities(self) -> IdentityRecord:
+        """Return the identities on record, read anew only if they changed otherwise than by `bind`."""
+        seen = self._ledger.identities_seen
+        if self._record is None or self._record[0] != seen:
+            self._record = seen, IdentityRecord(self._ledger.bindings(), self._ledger.origins())
+        return self._record[1]
 
     def bound(self, catalog: Catalog) -> Catalog:
         """Record which tool has which id, while others are kept out; see `bind`."""
@@ -109,11 +120,14 @@ class Namer:
 
         None, and nothing is recorded, if the ledger has another revision than ``since``.
         """
+        record = self._identities()
         while not self._ledger.readonly:
+            new = [tool for tool in catalog.values() if not record.has(tool)]
             try:
-                origins = ((tool.origin.server_id, tool.origin.name, id) for id, tool in catalog.items())
+                origins = ((tool.origin.server_id, tool.origin.name, tool.id) for tool in new)
                 if not self._ledger.remember(None, (), origins, since=since):
                     return None
+                self._follow(record, new)
                 break
             except LedgerError as error:
                 unbound = {
@@ -125,6 +139,14 @@ class Namer:
                     raise
                 catalog = self._without(catalog, unbound, error.origin, str(error))
         return catalog
+
+    def _follow(self, record: IdentityRecord, new: list[Tool]) -> None:
+        """Take in what was recorded just now. A tool that has another id than before has the record read anew."""
+        if any(tool.origin.name in record.bound(tool.origin.server_id) for tool in new):
+            self._record = None
+        elif new:
+            record.add(new)
+            self._record = self._ledger.identities_seen, record
 
     def table(self, catalog: Catalog, spec: ViewSpec, style: str) -> NameTable:
         """Return the names of a view, without tools that can have none. Raises what `project` raises."""
@@ -151,6 +173,11 @@ class Namer:
                 if len(nameless) < len(group.exceptions) or len(nameless) == len(catalog):
                     raise
                 catalog = self._without(catalog, nameless, spec.dialect, str(group.exceptions[0]))
+
+    def table_again(self, names: NameTable, catalog: Catalog, changed: Collection[ToolId], spec: ViewSpec) -> NameTable:
+        """Return the names of a view whose catalogue was changed in part. Raises what `reproject` raises."""
+        overrides = self._settings.overrides if spec.scope == "" else {}
+        return reproject(names, catalog, changed, overrides=cast("Overrides", overrides) or None)
 
     def _project(
         self, catalog: Catalog, spec: ViewSpec, style: str, overrides: Mapping[str, Mapping[str, str]]

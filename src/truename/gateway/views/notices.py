@@ -12,7 +12,7 @@ from truename.errors import excerpt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.catalog import AdmissionNotice, Catalog
+    from truename.catalog import AdmissionNotice, Catalog, Tool
     from truename.config import Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
@@ -24,11 +24,14 @@ _MOST_SAID: Final = 5
 
 
 def report(
-    notices: tuple[AdmissionNotice, ...], catalog: Catalog, news: RateLimitedLog, unmet: tuple[str, ...] = ()
+    notices: tuple[AdmissionNotice, ...],
+    conflicts: Mapping[str, tuple[Tool, ...]],
+    news: RateLimitedLog,
+    unmet: tuple[str, ...] = (),
 ) -> None:
     """Tell what was noticed when a catalogue was made, one line for each server and cause.
 
-    ``unmet`` are the places of settings that are about no tool.
+    ``conflicts`` are the names that several servers have. ``unmet`` are the places of settings that are about no tool.
     """
     by_cause: defaultdict[tuple[str, str], list[AdmissionNotice]] = defaultdict(list)
     for notice in notices:
@@ -36,7 +39,7 @@ def report(
     for cause, found in by_cause.items():
         names = frozenset(notice.name for notice in found)
         news.tell(("notice", cause), _summary(found), about=(len(found), names))
-    for name, tools in catalog.conflicts().items():
+    for name, tools in conflicts.items():
         servers = " and ".join(excerpt(tool.origin.server) for tool in tools)
         text = f"the tool name {excerpt(name)} is used by {servers}"
         news.tell(("conflict", name), text, level=logging.INFO)
@@ -52,12 +55,12 @@ def idle_in(
     """Return where settings are about no tool at all, as soon as every server has listed its tools."""
     if any(upstream.tools is None for upstream in pool.values()):
         return ()
-    listed = {(tool.origin.server_id, tool.origin.name) for tool in catalog.values()}
+    declared = ((key, upstream.config.identity.versions) for key, upstream in pool.items())
     versions = (
         f"[servers.{key}.versions] {excerpt(name)}"
-        for key, upstream in pool.items()
-        for name in upstream.config.identity.versions
-        if (key, name) not in listed
+        for key, names in declared
+        if names
+        for name in names.keys() - {tool.origin.name for tool in catalog.of_server(key)}
     )
     return (*versions, *idle(settings, catalog, ledger))
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.catalog.tool import overlaid
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import read_out, whole
+from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.views.operators import by_text, told
 from truename.naming.mentions import MOST_READ, TextMentions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.identity import ToolId
@@ -58,6 +59,19 @@ class ServerTexts:
             tool = table.catalog[id]
             shown[tool.origin.server].append((tool, name))
         return cls(shown)
+
+    def changed(self, table: NameTable, servers: Collection[str]) -> ServerTexts:
+        """Return the texts under the names of a table that differs in what these servers have."""
+        shown = dict(self._shown)
+        for server in servers:
+            tools = [(tool, str(table[tool.id])) for tool in table.catalog.of_server(server)]
+            if tools:
+                shown[server] = sorted(tools, key=lambda one: table.position(one[0].id))
+            else:
+                shown.pop(server, None)
+        other = ServerTexts(shown)
+        other._mentions.update((key, one) for key, one in self._mentions.items() if key not in servers)
+        return other
 
     def without(self, hidden: frozenset[ToolId]) -> ServerTexts:
         """Return the texts for a reader who must not hear of these tools."""
@@ -142,7 +156,7 @@ class ServerTexts:
         if "description" in changed:
             # In front of it may stand that the tool was renamed.
             changed["description"] = shown["description"].removesuffix(old["description"]) + new["description"]
-        return {**shown, **changed} if changed else shown
+        return WrittenItem({**shown, **changed}) if changed else shown
 
     def _of(self, server: str) -> TextMentions:
         return self._made(server)[0]

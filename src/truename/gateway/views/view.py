@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -101,7 +102,7 @@ class View:
     @cached_property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
         """The descriptors alone."""
-        return tuple(descriptor for _, descriptor in self.described)
+        return tuple(map(itemgetter(1), self.described))
 
     @cached_property
     def by_name(self) -> Mapping[str, Mapping[str, Any]]:
@@ -146,9 +147,12 @@ class View:
         """The descriptors in pages."""
         return Pages(self.tools)
 
-    def page(self, cursor: str | None) -> tuple[list[Mapping[str, Any]], str | None]:
-        """Return a page and the cursor of the next one. Raises `ValueError` for a cursor that is none of ours."""
-        return self.pages.page(cursor)
+    def page_json(self, cursor: str | None) -> tuple[bytes, str | None]:
+        """Return a page as a JSON array, of descriptors that are written once, and the cursor of the next page.
+
+        Raises `ValueError` for a cursor that is none of ours.
+        """
+        return self.pages.page_json(cursor)
 
 
 class UnknownView(LookupError):

@@ -5,21 +5,23 @@ A header may say any platform and app. What no tool and no rule names makes no l
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.cache import LRUCache
 from truename.catalog.globs import fits
-from truename.policy import Caller
+from truename.policy import Caller, Context
 from truename.policy.former_ids import former_ids, formerly
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable, Iterable
 
     from truename.catalog import Tool
     from truename.gateway.views.view import View
     from truename.identity import ToolId
-    from truename.policy import Context, Exposure, Policy
+    from truename.policy import Exposure, Policy
+
+    _Said = tuple[frozenset[str], str, bool, frozenset[Any]]
 
 __all__ = ["VisibilityIndex"]
 
@@ -35,25 +37,46 @@ class VisibilityIndex:
         self._exposure = exposure
         self._policy = policy
         self._former = former_ids(view.table.ledger)
-        self._platforms: set[str] = set()
-        self._apps: set[str] = set()
-        self._alike = self._grouped()
+        # The tools by what is said of them.
+        self._alike: dict[_Said, dict[ToolId, None]] = {}
+        self._group(view.table)
         rules = () if policy is None else policy.rules
         self._platform_globs = tuple({glob.casefold() for rule in rules for glob in rule.platforms})
         self._app_globs = tuple({glob.casefold() for rule in rules for glob in rule.apps})
-        self._denied: LRUCache[Hashable, frozenset[ToolId]] = LRUCache(_MOST_KINDS)
+        # With a context of those for which it was found.
+        self._denied: LRUCache[Hashable, tuple[frozenset[ToolId], Context]] = LRUCache(_MOST_KINDS)
         self._answers: LRUCache[Hashable, bool] = LRUCache(_MOST_ANSWERS)
 
-    def _grouped(self) -> list[tuple[Tool, list[ToolId]]]:
-        """Return the tools by what is said of them, each group with one that stands for all."""
-        groups: defaultdict[Hashable, list[ToolId]] = defaultdict(list)
-        for id in self.view.table:
-            tool, before = self.view.table.catalog[id], self._former(id)
-            said, faults = self._exposure.metadata_of(tool, before), self._exposure.errors(tool, before)
-            self._platforms.update(said.platforms)
-            self._apps.add(said.app)
-            groups[said.platforms, said.app, said.is_for_llm, frozenset(faults)].append(id)
-        return [(self.view.table.catalog[ids[0]], ids) for ids in groups.values()]
+    def _group(self, ids: Iterable[ToolId]) -> None:
+        groups = self._alike
+        for id in ids:
+            groups.setdefault(self._said_of(self.view.table.catalog[id]), {})[id] = None
+        self._platforms = {platform for platforms, *_ in groups for platform in platforms}
+        self._apps = {app for _, app, *_ in groups}
+
+    def _said_of(self, tool: Tool) -> _Said:
+        before = self._former(tool.id)
+        said, faults = self._exposure.metadata_of(tool, before), self._exposure.errors(tool, before)
+        return frozenset(said.platforms), said.app, said.is_for_llm, frozenset(faults)
+
+    def changed(self, view: View, changed: Collection[ToolId]) -> VisibilityIndex:
+        """Return the index of the view that this one became, in which these tools are gone, new or others."""
+        other: VisibilityIndex = copy(self)
+        other.view = view
+        other._alike = {said: ids.copy() for said, ids in self._alike.items()}
+        for id in changed:
+            if id in self.view.table:
+                del other._alike[self._said_of(self.view.table.catalog[id])][id]
+        other._alike = {said: ids for said, ids in other._alike.items() if ids}
+        there = [id for id in changed if id in view.table]
+        other._group(there)
+        other._answers = LRUCache(_MOST_ANSWERS)
+        other._denied = LRUCache(_MOST_KINDS)
+        for key in tuple(self._denied):
+            denied, context = self._denied.get(key) or (frozenset(), Context())
+            now = frozenset(id for id in there if other.is_denied(id, context))
+            other._denied[key] = denied.difference(changed) | now, context
+        return other
 
     def kind(self, context: Context) -> Hashable:
         """Return what is the same for all contexts that see the same."""
@@ -78,7 +101,8 @@ class VisibilityIndex:
 
     def hidden(self, context: Context) -> frozenset[ToolId]:
         """Return the tools that do not exist for a context, or are not for it."""
-        unfit = (ids for tool, ids in self._alike if not self._exposure.visible(tool, context, self._former(tool.id)))
+        groups = ((self.view.table.catalog[next(iter(ids))], ids) for ids in self._alike.values())
+        unfit = (ids for tool, ids in groups if not self._exposure.visible(tool, context, self._former(tool.id)))
         return frozenset(id for ids in unfit for id in ids) | self._refused(context)
 
     def _refused(self, context: Context) -> frozenset[ToolId]:
@@ -86,8 +110,9 @@ class VisibilityIndex:
             return frozenset()
         key = self._touched(context)
         if (known := self._denied.get(key)) is None:
-            known = self._denied[key] = frozenset(id for id in self.view.table if self.is_denied(id, context))
-        return known
+            denied = frozenset(id for id in self.view.table if self.is_denied(id, context))
+            known = self._denied[key] = denied, context
+        return known[0]
 
     def is_denied(self, id: ToolId, context: Context) -> bool:
         """Tell whether rules deny every call of a tool, whatever its arguments."""

@@ -1,0 +1,453 @@
+"""Find the tools of a table by any spelling of theirs: in all styles, with the server in front, as clients show them.
+
+All spellings of a tool together are thirty texts. The index therefore holds only what its names end with, and what
+names of its server look like; a text proposes tools by these, and the spellings of each proposed tool decide. A name is
+never split to find its meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from weakref import ref
+
+from truename.catalog import label_of
+from truename.identity import ToolId, ToolRef
+from truename.naming.words import SNAKE, snake
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from truename.catalog import Catalog
+    from truename.dialects import Dialect
+    from truename.ledger import Ledger
+
+__all__ = ["SpellingIndex", "folded", "plain_spellings", "server_forms", "server_spellings"]
+
+Family = tuple[str, str | None, str]
+# Nearly all texts have one tool; a set for each of them would take most of the memory.
+Index = dict[str, ToolId | frozenset[ToolId]]
+_NONE: Final[frozenset[ToolId]] = frozenset()
+_ONE_SEPARATOR: Final = str.maketrans("-:. ", "____")
+_RUN: Final = re.compile("__+")
+# No style keeps these characters, the syntax of ids and their encodings, in a name.
+_ID_SYNTAX: Final = re.compile(r"[/~%]+")
+_NUMBER: Final = re.compile(r"_[0-9]+\Z")
+
+
+def folded(text: str) -> str:
+    r"""Fold a text for the last step of `resolve`: ignore case, and replace runs of ``-_:.`` and space by one ``_``.
+
+    It keeps every other character, so it distinguishes more texts than `truename.identity.fold`, by which names are
+    claimed. A letter outside ASCII never becomes an ASCII letter.
+
+    >>> folded("Weather:get__Data"), folded("a%B"), folded("\u212a")
+    ('weather_get_data', 'a%b', '\u212a')
+    """
+    plain = (text.lower() if text.isascii() else "".join(map(_lowered, text))).translate(_ONE_SEPARATOR)
+    return _RUN.sub("_", plain) if "__" in plain else plain
+
+
+def _lowered(character: str) -> str:
+    lowered = character.lower()
+    return character if lowered.isascii() and not character.isascii() else lowered
+
+
+class _SpelledTool(NamedTuple):
+    """A tool with the data for its spellings; ``number`` and ``prefix`` are those of the name that it holds."""
+
+    id: ToolId
+    server: str
+    name: str
+    held: str = ""
+    prefix: str = ""
+    number: int | None = None
+
+
+class _HeldName(Protocol):
+    """What the index asks of a tool's name: the text, the server's part that it begins with, and its number."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def number(self) -> int | None: ...
+
+
+class _FoundTool(Protocol):
+    @property
+    def id(self) -> ToolId | None: ...
+
+
+class SpelledTable(Protocol):
+    """What the index asks of a name table."""
+
+    catalog: Catalog
+    ledger: Ledger | None
+    dialect: Dialect
+    server_name: str
+
+    @property
+    def whole(self) -> SpelledTable:
+        """The table of all tools, of which this one may be a part."""
+        ...
+
+    @property
+    def spellings(self) -> SpellingIndex:
+        """The index of this table."""
+        ...
+
+    @property
+    def exact(self) -> Mapping[str, _FoundTool]:
+        """The tools by their names."""
+        ...
+
+    def assigned(self, id: ToolId) -> _HeldName:
+        """Return a tool's name with its parts."""
+        ...
+
+    def __getitem__(self, id: ToolId) -> str: ...
+
+    def __contains__(self, id: object) -> bool: ...
+
+    def __iter__(self) -> Iterator[ToolId]: ...
+
+
+class SpellingIndex:
+    """An index of the spellings of one table's tools, and of the absent tools in its ledger; built at first use."""
+
+    def __init__(self, table: SpelledTable) -> None:
+        # The table has the index: together they would be let go of only when garbage is collected.
+        self._of = ref(table)
+        self._recorded = -1
+        self._absent: frozenset[ToolId] = _NONE
+        # By fold: how the tools' own names end, wire names, and wire names that this client shows in an odd way.
+        self._ends: Index = {}
+        self._wires: Index = {}
+        self._odd: Index = {}
+        self._odd_texts: Index = {}
+        # By fold: what may stand in front of a name, with the labels of the servers that it stands for.
+        self._heads: dict[str, frozenset[str]] = {}
+        self._servers: set[tuple[str, str]] = set()
+
+    @property
+    def _table(self) -> SpelledTable:
+        table = self._of()
+        assert table is not None  # noqa: S101 - who asks has the table
+        return table
+
+    def prepare(self) -> None:
+        """Build all indexes now; else the first search builds them (some hundredths of a second for 10,000 tools)."""
+        ledger = self._table.ledger
+        recorded = 0 if ledger is None else ledger.identities
+        if self._recorded != recorded:
+            if self._recorded < 0:
+                self._add(self._table)
+            self._absent = frozenset(_absent(self._table))
+            self._add_own(self._absent)
+            # Set last, since another thread may search meanwhile.
+            self._recorded = recorded
+
+    def changed(self, table: SpelledTable, gone: Collection[ToolId], new: Collection[ToolId]) -> SpellingIndex:
+        """Return the index of a table that was changed in part."""
+        other = SpellingIndex(table)
+        if self._recorded < 0 or (table.ledger is not None and table.ledger.scope):
+            return other
+        if not gone and not new:
+            other.__dict__ |= self.__dict__ | {"_of": other._of}
+            return other
+        first_seen = sum(id not in self._absent for id in new)
+        other._ends, other._wires = self._ends.copy(), self._wires.copy()
+        other._odd, other._odd_texts = self._odd.copy(), self._odd_texts.copy()
+        other._heads, other._servers = self._heads.copy(), self._servers.copy()
+        other._absent = self._absent.difference(new).union(gone)
+        other._recorded = self._recorded + first_seen
+        other._add(new)
+        return other
+
+    def _add(self, ids: Iterable[ToolId]) -> None:
+        table = self._table
+        prefix, suffix = table.dialect.frame(table.server_name)
+        for id in ids:
+            name = table[id]
+            _put(self._wires, _end(name), id)
+            shown = table.dialect.shown(table.server_name, name)
+            if shown is not None and shown != f"{prefix}{name}{suffix}":
+                _put(self._odd_texts, shown, id)
+                _put(self._odd, folded(shown), id)
+        self._add_own(ids)
+
+    def _add_own(self, ids: Iterable[ToolId]) -> None:
+        for named in (named for id in ids for named in self._spelled(id)):
+            for text in _own_forms(named):
+                _put(self._ends, _end(text), named.id)
+            if (named.server, named.id.integration) not in self._servers:
+                self._servers.add((named.server, named.id.integration))
+                alias = self._table.catalog.aliases.get(named.id.integration)
+                for form in (named.server, *server_forms(named.id, named.server, alias)):
+                    for text in (form, f"mcp_{form}"):
+                        head = folded(text).rstrip("_")
+                        self._heads[head] = self._heads.get(head, frozenset()) | {named.server}
+
+    def _spelled(self, id: ToolId) -> Iterator[_SpelledTool]:
+        """Yield a tool with what its spellings are made of: twice where its server's label is not on record."""
+        table = self._table
+        tool = table.catalog.get(id)
+        if tool is not None:
+            one = table.assigned(id)
+            yield _SpelledTool(id, tool.origin.server, tool.origin.name, one.name, one.prefix, one.number)
+            return
+        ledger = table.ledger
+        # All ids in these indexes are of tools that the reader of the ledger may see.
+        origin = None if ledger is None else ledger.origin_of(id)
+        if ledger is None or origin is None:
+            return
+        held = ledger.held(table.dialect.name).get(id, "")
+        # The ledger records an absent server's key and integration, but not its label.
+        for label in dict.fromkeys((label_of(origin[0]), id.integration)):
+            yield _SpelledTool(id, label, origin[1], held, *ledger.parts(held))
+
+    def exact(self, text: str) -> Collection[ToolId]:
+        """Return the tools that have this text, not folded, among the spellings that they accept.
+
+        Each spelling of a further version ends with the number of its name. It has a spelling without the number only
+        if no other version, hidden or not, has or had that spelling. Otherwise the spelling would change its meaning
+        when the other version disappears, is hidden, or loses its name to a redirect.
+        """
+        self.prepare()
+        proposed = [named for id in self._proposed(folded(text)) for named in self._spelled(id)]
+        is_own_name = any(named.name == text for named in proposed)
+        return frozenset(id for named in proposed for id in self._meant_by(text, named, is_own_name=is_own_name))
+
+    def _meant_by(self, text: str, named: _SpelledTool, *, is_own_name: bool) -> Iterator[ToolId]:
+        is_its_own = self._accepts(named, text, is_own_name=is_own_name)
+        if is_its_own and (named.number is None or self._is_first(named, text, is_own_name=is_own_name)):
+            yield named.id
+        if named.number is not None and text.endswith(number := f"_{named.number}"):
+            plain = text.removesuffix(number)
+            if self._accepts(named, plain, is_own_name=self._is_own_name(plain)):
+                yield named.id
+
+    def _is_own_name(self, text: str) -> bool:
+        ids = (id for id in _of(self._ends, _end(text)))
+        return any(named.name == text for id in ids for named in self._spelled(id))
+
+    def _accepts(self, named: _SpelledTool, text: str, *, is_own_name: bool) -> bool:
+        """Return whether a text is an exact spelling of a tool, and no adapted name that is another tool's own name."""
+        if text == named.name:
+            return True
+        if is_own_name and text in _adapted(named.name):
+            return False
+        return text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration))
+
+    def _is_first(self, named: _SpelledTool, text: str, *, is_own_name: bool) -> bool:
+        """Return whether no older version of a numbered tool, hidden or not, has this spelling."""
+        whole = self._table.whole
+        if whole is not self._table and named.id not in whole.spellings.exact(text):
+            return False
+        mine = self._seniority(named)
+        for other in (one for id in self.family(named.id) for one in self._spelled(id)):
+            is_older = other.number is None or (other.id != named.id and self._seniority(other) < mine)
+            if is_older and self._accepts(other, text, is_own_name=is_own_name):
+                return False
+        return True
+
+    def _seniority(self, named: _SpelledTool) -> tuple[bool, int, ToolId]:
+        ledger = self._table.ledger
+        is_later = ledger is None or ledger.first_version(named.id) != named.id
+        return is_later, named.number or 0, named.id
+
+    def shown_as(self, text: str) -> Collection[ToolId]:
+        """Return the tools whose names this table's client shows as this text."""
+        self.prepare()
+        table = self._table
+        prefix, suffix = table.dialect.frame(table.server_name)
+        found = {id for id in _of(self._odd_texts, text) if id in table}
+        if text.startswith(prefix) and text.endswith(suffix):
+            named = table.exact.get(text[len(prefix) : len(text) - len(suffix)])
+            if named is not None and named.id is not None:
+                found.add(named.id)
+        return {id for id in found if table.dialect.shown(table.server_name, table[id]) == text}
+
+    def folded(self, text: str) -> Collection[ToolId]:
+        """Return the tools that have a name or a spelling with the fold of this text."""
+        self.prepare()
+        key = folded(text)
+        found = {id for id in self._named_like(key) if self._is_shown_like(id, key)}
+        aliases = self._table.catalog.aliases
+        for named in (named for id in self._proposed(key) for named in self._spelled(id)):
+            alias = aliases.get(named.id.integration)
+            number = "" if named.number is None else f"_{named.number}"
+            if any(folded(one + number) == key for one in _loose_spellings(named, alias)):
+                found.add(named.id)
+            for one in _all_spellings(named, alias):
+                for spelled in {one, one + number}:
+                    if folded(spelled) == key:
+                        found.update(self.exact(spelled))
+        return found
+
+    def _named_like(self, key: str) -> Iterator[ToolId]:
+        """Yield tools whose wire name, or what this client shows of it, may have this fold."""
+        yield from _of(self._odd, key)
+        suffix = folded(self._table.dialect.frame(self._table.server_name)[1])
+        for plain in {key, key.removesuffix(suffix)}:
+            yield from _of(self._wires, plain.lstrip("_"))
+            for at in _separators(plain):
+                yield from _of(self._wires, plain[at + 1 :])
+
+    def _is_shown_like(self, id: ToolId, key: str) -> bool:
+        table = self._table
+        if id not in table:
+            return False
+        name = table[id]
+        shown = table.dialect.shown(table.server_name, name)
+        return folded(name) == key or (shown is not None and folded(shown) == key)
+
+    def _proposed(self, key: str) -> dict[ToolId, None]:
+        """Return the tools that may have a spelling with this fold: the ends of some are theirs, and the beginning."""
+        found: dict[ToolId, None] = {}
+        for plain in dict.fromkeys((key, _NUMBER.sub("", key))):
+            found |= dict.fromkeys(_of(self._ends, plain.lstrip("_")))
+            for at in _separators(plain):
+                if labels := self._heads.get(plain[:at]):
+                    ids = _of(self._ends, plain[at + 1 :])
+                    found |= dict.fromkeys(id for id in ids if not labels.isdisjoint(self._labels(id)))
+        return found
+
+    def _labels(self, id: ToolId) -> tuple[str, ...]:
+        tool = self._table.catalog.get(id)
+        return tuple(named.server for named in self._spelled(id)) if tool is None else (tool.origin.server,)
+
+    def family(self, tool: ToolId | ToolRef) -> list[ToolId]:
+        """Return all versions of a tool, in the table or absent."""
+        self.prepare()
+        wanted = tool.integration, tool.suite, tool.tool
+        ids = (id for id in _of(self._ends, _end(tool.tool)) if id.family == wanted)
+        return [id for id in ids if id in self._table or id in self._absent]
+
+    @property
+    def absent(self) -> frozenset[ToolId]:
+        """The recorded tools that are not in the table."""
+        self.prepare()
+        return self._absent
+
+
+def _put(index: Index, key: str, id: ToolId) -> None:
+    had = index.setdefault(key, id)
+    if isinstance(had, frozenset):
+        # Indexes that were copied share their sets.
+        index[key] = had | {id}
+    elif had != id:
+        index[key] = frozenset((had, id))
+
+
+def _of(index: Index, key: str) -> Collection[ToolId]:
+    found = index.get(key, _NONE)
+    return (found,) if isinstance(found, ToolId) else found
+
+
+def _end(text: str) -> str:
+    """Return the fold of a text as it stands behind a separator, of which two are one."""
+    return folded(text).lstrip("_")
+
+
+def _separators(key: str) -> Iterator[int]:
+    at = key.find("_", 1)
+    while at >= 0:
+        yield at
+        at = key.find("_", at + 1)
+
+
+def _own_forms(named: _SpelledTool) -> Iterator[str]:
+    """Yield what the spellings of a tool consist of, or end with behind a form of its server's name and a separator."""
+    name = named.name
+    yield name
+    if not SNAKE.fullmatch(name):
+        yield from _adapted(name)
+        yield _ID_SYNTAX.sub("_", name)
+        yield snake(name)
+    if named.id.tool != name:
+        yield named.id.tool
+    if (rest := _rest(named)) and rest != name:
+        yield rest
+
+
+def _rest(named: _SpelledTool) -> str:
+    """Return the part of the name that a tool holds behind its server's part, without a number; "" without one."""
+    if not named.prefix or not named.held.startswith(named.prefix):
+        return ""
+    rest = named.held[len(named.prefix) :]
+    return rest if named.number is None else rest.removesuffix(f"_{named.number}")
+
+
+def _all_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
+    """Yield the plain spellings, and the held name with its prefix replaced by the server's other names."""
+    id, server = named.id, named.server
+    yield from plain_spellings(id, server, named.name, alias)
+    if named.prefix and named.held.startswith(named.prefix):
+        rest = _rest(named)
+        for part in server_forms(id, server, None):
+            yield f"{part}_{rest}"
+
+
+def plain_spellings(id: ToolId, server: str, name: str, alias: str | None) -> Iterator[str]:
+    """Yield the tool's exact names in all styles: its own name, and its own name after each form of the server's.
+
+    >>> from truename.identity import ToolId
+    >>> list(plain_spellings(ToolId.parse("weather/get"), "Weather", "get", None))
+    ['get', 'Weather:get', 'weather_get', 'mcp_weather__get', 'mcp_weather_get']
+    """
+    yield from dict.fromkeys((name, *_adapted(name)))
+    yield from server_spellings(name, id, server, alias)
+
+
+def server_spellings(name: str, id: ToolId, server: str, alias: str | None) -> Iterator[str]:
+    """Yield a name prefixed with the tool's server: its label and a colon, and the forms of the other styles."""
+    yield f"{server}:{name}"
+    adapted = _ID_SYNTAX.sub("_", name)
+    own = dict.fromkeys((adapted, *_in_words(adapted)))
+    for part in server_forms(id, server, alias):
+        for tool in own:
+            yield f"{part}_{tool}"
+            yield f"mcp_{part}__{tool}"
+            yield f"mcp_{part}_{tool}"
+
+
+def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
+    """Yield spellings that are only compared by fold, so that they make a text ambiguous rather than wrong."""
+    words = snake(named.name)
+    yield named.id.tool
+    yield words
+    for part in server_forms(named.id, named.server, alias):
+        yield f"{part}_{words}"
+        yield f"mcp_{part}_{words}"
+        yield f"{part}_{named.id.tool}"
+
+
+def _adapted(name: str) -> tuple[str, ...]:
+    """Return the forms that the styles make of a tool's own name."""
+    plain = _ID_SYNTAX.sub("_", name)
+    return (*_in_words(plain), plain.replace(".", "__"))
+
+
+def _in_words(name: str) -> tuple[str, ...]:
+    """Return a name in snake case and without dots; nothing for a name that would have to be transliterated."""
+    return tuple(text for text in (snake(name), name.replace(".", "_")) if text) if name.isascii() else ()
+
+
+def server_forms(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
+    """Yield the forms of a server in names; the label itself only if it is not the integration in other case."""
+    parts = (id.integration, snake(server), server if server.lower() != id.integration else "", alias or "")
+    yield from (part for part in dict.fromkeys(parts) if part)
+
+
+def _absent(table: SpelledTable) -> Iterator[ToolId]:
+    ledger = table.ledger
+    if ledger is None:
+        return
+    # Copy the items first: another thread may record more meanwhile.
+    for id, (server, _) in tuple(ledger.origins().items()):
+        # A ledger scope for one server does not contain the others.
+        if id not in table and (not ledger.scope or server in table.catalog.servers):
+            yield id

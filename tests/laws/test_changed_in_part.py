@@ -170,3 +170,15 @@ def test_what_joins_together_is_listed_in_the_order_of_the_catalogue_whatever_or
     more, changed = catalog.changed((), Catalog.of(*(f"hg/{word}" for word in words)).values())
 
     assert list(reproject(names, more, changed).values()) == ["git_push", *(f"hg_{word}" for word in words)]
+
+
+def test_another_definition_takes_the_place_of_a_tool_whether_or_not_others_have_its_name() -> None:
+    for servers in ({"git": ["push"]}, {"git": ["push"], "hg": ["push"]}):
+        catalog = Catalog.from_mcp(servers)
+        (new,) = Catalog.from_mcp({"git": [{"name": "push", "description": "Pushes."}]}).values()
+        now, changed = catalog.changed((), [new])
+
+        assert list(now) == list(catalog)
+        assert changed == {new.id}
+        assert now[new.id].definition == new.definition
+        assert now[new.id].origin == catalog[new.id].origin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from truename import Catalog, Ledger, project
+from truename import Catalog, Ledger, ToolId, project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +22,8 @@ def test_the_names_that_a_tool_holds_are_those_of_all_its_tables(tmp_path: Path)
             project(CATALOG, dialect, ledger=ledger)
         assert set(ledger.held_anywhere(first, TABLES)) == {"git_push"}
         assert set(ledger.held_anywhere(second, TABLES)) == {"hg_push_all", "hg_pushAll"}
+        project(Catalog.from_mcp({"ssh": ["copy"]}), "cursor", ledger=ledger)
+        assert list(ledger.held_anywhere(ToolId.parse("ssh/copy"), TABLES)) == ["ssh_copy"]
     stored.close()
     again = Ledger.open(tmp_path / "ledger")
     assert set(again.held_anywhere(second, TABLES)) == {"hg_push_all", "hg_pushAll"}

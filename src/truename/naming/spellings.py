@@ -198,11 +198,10 @@ class SpellingIndex:
             one = table.assigned(id)
             yield _SpelledTool(id, tool.origin.server, tool.origin.name, one.name, one.prefix, one.number)
             return
+        # All others in these indexes are absent tools, which the ledger has on record, and which its reader may see.
         ledger = table.ledger
-        # All ids in these indexes are of tools that the reader of the ledger may see.
         origin = None if ledger is None else ledger.origin_of(id)
-        if ledger is None or origin is None:
-            return
+        assert ledger is not None and origin is not None  # noqa: S101, PT018 - see above
         held = ledger.held(table.dialect.name).get(id, "")
         # The ledger records an absent server's key and integration, but not its label.
         for label in dict.fromkeys((label_of(origin[0]), id.integration)):

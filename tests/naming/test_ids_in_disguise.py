@@ -145,3 +145,19 @@ def test_a_spelling_of_a_hidden_first_version_never_runs_a_further_version(spell
 
         assert caught.value.reason == "unknown"
     assert resolve(f"{spelling}_2", part).id == second
+
+
+@pytest.mark.parametrize("text", ["crm.t", "CRM.T"])
+def test_a_spelling_of_a_hidden_first_version_runs_no_tool_of_another_server_by_its_fold(text: str) -> None:
+    first, second = ToolId.parse("salesforce@1/crm.t@1"), ToolId.parse("salesforce@1/crm.t@2")
+    other = ToolId.parse("crm@1/lead.t@1")
+    whole = project(Catalog.of(str(first), str(second), str(other)), "universal", style="prefixed")
+    part = whole.among([second, other], None)
+
+    if text == "crm.t":
+        with pytest.raises(UnknownTool):
+            resolve(text, part)
+    else:
+        # For other forms it is as if there were no first version.
+        assert resolve(text, part).id == other
+    assert resolve(text, whole.among([other], None)).id == other

@@ -323,11 +323,12 @@ class _Resolver:
         ids: set[ToolId] = set()
         for text in texts:
             ids |= self._folded_like(text)
-        if ids:
-            ids |= self._referred(*texts, exact=False)
-        else:
+        if not ids:
             self.trail.append("folded: no tool has a name or spelling with its fold")
             return None
+        if any(self.names.spellings.belongs_to_older(text) for text in texts):
+            raise self._unknown()
+        ids |= self._referred(*texts, exact=False)
         return self._only("folded", ids)
 
     def _refuse_broken(self, texts: Iterable[str]) -> None:

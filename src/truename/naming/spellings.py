@@ -219,6 +219,18 @@ class SpellingIndex:
         is_own_name = any(named.name == text for named in proposed)
         return frozenset(id for named in proposed for id in self._meant_by(text, named, is_own_name=is_own_name))
 
+    def belongs_to_older(self, text: str) -> bool:
+        """Return whether a tool has this spelling, but for the number that an older version leaves to it.
+
+        Where the older version is hidden, `exact` finds neither, and no tool with the same fold is meant either.
+        """
+        self.prepare()
+        proposed = (named for id in self._proposed(folded(text)) for named in self._spelled(id))
+        is_own_name = self._is_own_name(text)
+        return any(
+            named.number is not None and self._accepts(named, text, is_own_name=is_own_name) for named in proposed
+        )
+
     def _meant_by(self, text: str, named: _SpelledTool, *, is_own_name: bool) -> Iterator[ToolId]:
         is_its_own = self._accepts(named, text, is_own_name=is_own_name)
         if is_its_own and (named.number is None or self._is_first(named, text, is_own_name=is_own_name)):

@@ -24,8 +24,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED, is_later, record_import
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
-from truename.storage.wal_index import WalIndex
-from truename.storage.write_ahead_log import is_foreign_log
+from truename.storage.write_ahead_log import LogStamp, is_foreign_log, settled_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,6 +95,7 @@ class Database:
         # A program may change its working directory.
         self.path = None if self.location.path is None else self.location.path.absolute()
         self._file = None if self.path is None else str(self.path)
+        self._log = None if self.path is None else f"{self.path}-wal"
         self.readonly_because = "it was opened for reading" if readonly else ""
         # Whether this owner's tables exist: they may not, in a database that is only read.
         self.is_begun = False
@@ -107,9 +107,7 @@ class Database:
         self._lock = threading.RLock()
         self._depth = 0
         self._version = -1
-        self._wal_index: WalIndex | None = None
-        self._sought_wal_index = False
-        self._header = b""
+        self._stamp: LogStamp | None = None
         self._revision = -1
         self._was_behind = False
         # How many rows the connection had changed when its transaction began.
@@ -393,8 +391,7 @@ class Database:
         because, self.readonly_because = self.readonly_because, ""
         # A connection that has the file for itself would keep the next one out.
         self._data.close()
-        self._forget_wal_index()
-        self._version = -1
+        self._version, self._stamp = -1, None
         try:
             with self._reporting_path():
                 self._data = self._opened()
@@ -445,13 +442,10 @@ class Database:
                 if self._is_moved():
                     self._refuse_moved()
                 # Read before the version, so that a commit in between is seen the next time.
-                header = b"" if self._wal_index is None else self._wal_index.header()
-                if header and header == self._header:
+                stamp = None if self._log is None else settled_stamp(self._log)
+                if stamp is not None and stamp == self._stamp:
                     return False
-                version, self._header = self._data_version(), header
-                if not self._sought_wal_index:
-                    self._sought_wal_index = True
-                    self._wal_index = None if self.path is None else WalIndex.of(self.path)
+                version, self._stamp = self._data_version(), stamp
                 if version == self._version:
                     return False
                 before, self._revision = self._revision, self._revision_in_file()
@@ -459,11 +453,6 @@ class Database:
                 return is_first or before != self._revision
         except sqlite3.DatabaseError as error:
             self._report(error)
-
-    def _forget_wal_index(self) -> None:
-        if self._wal_index is not None:
-            self._wal_index.close()
-        self._wal_index, self._sought_wal_index, self._header = None, False, b""
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection commits."""
@@ -535,7 +524,6 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
-            self._forget_wal_index()
             self._data.close()
             if self._revision_file is not None:
                 self._revision_file.close()

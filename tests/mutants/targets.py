@@ -19,7 +19,10 @@ _POLICY: Final = (
     *("policy", "call", "decisions", "default", "exposure", "grants", "principal_globs"),
     *("digested", "approvals", "context", "unfolded"),
 )
-_JUDGES: Final = ("inbound.static_tokens", "inbound.issuer_tokens", "inbound.authentication", "jwt", "oauth")
+_JUDGES: Final = (
+    *("inbound.static_tokens", "inbound.issuer_tokens", "inbound.introspection", "inbound.authentication"),
+    *("issuer_keys", "jwt", "oauth"),
+)
 _TOKENS: Final = ("tokens", "doors", "issuer_way", "signed", "claims", "introspection", "keys")
 _ADDRESSES: Final = ("addresses", "clients", "hostile_documents", "redirecting", "metadata")
 

@@ -97,3 +97,16 @@ def test_a_reader_who_may_not_see_an_absent_tool_any_more_does_not_hear_of_its_s
     with pytest.raises(UnknownTool) as caught:
         resolve("git:push", part)
     assert caught.value.reason == "unknown"
+
+
+def test_a_table_that_was_asked_knows_tools_that_are_recorded_later_as_absent() -> None:
+    ledger = Ledger.memory()
+    names = project(Catalog.of("git/push"), "openai", ledger=ledger)
+    with pytest.raises(UnknownTool) as before:
+        resolve("hg:push", names)
+
+    project(Catalog.of("hg/push"), "openai", ledger=ledger)
+
+    with pytest.raises(UnknownTool) as after:
+        resolve("hg:push", names)
+    assert (before.value.reason, after.value.reason) == ("unknown", "absent")

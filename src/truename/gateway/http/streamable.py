@@ -66,6 +66,7 @@ _NO_JSON: Final = b"Invalid Content-Type header"
 _NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
 _ONE_MESSAGE: Final = "Body must be a single JSON-RPC request or notification object"
 _ALLOWED: Final = (b"allow", b"POST")
+_MEDIA_TYPE: Final = "application/json"
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 _OF_MCP: Final = b"mcp-"
 
@@ -102,7 +103,7 @@ class StreamableHttp:
             await send_json(send, encode(refused), [], HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
         version, method = header(scope, _VERSION), scope["method"]
-        if method == "POST" and not (header(scope, b"content-type") or "").lower().startswith("application/json"):
+        if method == "POST" and (header(scope, b"content-type") or "").lower().split(";")[0].strip() != _MEDIA_TYPE:
             await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
         elif version is not None and version not in HANDSHAKE_VERSIONS:
             await self._stateless(version, body, scope, receive, send)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from truename.gateway.faults import printable
-from truename.gateway.protocol.json_text import is_utf8, members, one_line, read_out, whole
+from truename.gateway.protocol.json_text import is_utf8, may_have_long_number, members, one_line, read_out, whole
 from truename.gateway.protocol.sdk import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
@@ -81,7 +81,7 @@ def parse(text: bytes) -> tuple[Kind, Message]:
 
 def _call_in(text: bytes) -> Message | None:
     """Return a request of tools/call whose arguments are bytes; None for any other message, and for an odd one."""
-    if _CALL not in text or not is_utf8(text):
+    if _CALL not in text or not is_utf8(text) or may_have_long_number(text):
         return None
     try:
         envelope = _ENVELOPE.decode(text)

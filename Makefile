@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus acceptance conformance law chaos live lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos live lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ rest: $(VENV)/.dev ## all other tests
 
 corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every eighth dialect)
 	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py
+
+golden: $(VENV)/.dev ## 10,000 requests through gateways, beside what they led to before (make test: a tenth; SHORT=1: three tenths)
+	TRUENAME_GOLDEN=$(if $(SHORT),0.3,1) $(BIN)/python -m pytest -q tests/gateway/test_golden_run.py
 
 acceptance: $(VENV)/.dev ## the rows of the five seeds
 	$(BIN)/python -m tests.acceptance tests/data/acceptance/seeds.json

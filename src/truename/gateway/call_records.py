@@ -7,17 +7,20 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
+from msgspec import Raw
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.json_text import read_strictly
 from truename.gateway.protocol.specification import INTERNAL_ERROR
 from truename.gateway.protocol.tracing import traceparent_now
 from truename.policy.arguments import is_large, json_digest
@@ -87,6 +90,7 @@ class CallRecord:
     outcome: Outcome = "ok"
     code: str = ""
     findings: tuple[str, ...] = ()
+    _unread: Raw | None = None
     began: float = field(default_factory=time.time)
     _start: float = field(default_factory=time.perf_counter)
 
@@ -112,6 +116,13 @@ class CallRecord:
         if arguments is not self.arguments:
             self.arguments_digest = ""
         self.arguments = arguments if isinstance(arguments, Mapping) else None
+        self._unread = arguments if isinstance(arguments, Raw) else None
+
+    def read_arguments(self) -> None:
+        """Read out the arguments of a call that was refused before anybody read them."""
+        if self._unread is not None:
+            with suppress(ValueError, RecursionError):
+                self.arguments = read_strictly(self._unread)
 
     async def digest_arguments(self) -> None:
         """Compute the digest of large arguments beside the loop; who writes down small ones does it in no time."""
@@ -264,6 +275,8 @@ class CallRecords:
     def end(self, record: CallRecord, token: Token[CallRecord | None]) -> None:
         """Give the record of a call that is over to the listeners."""
         _NOW.reset(token)
+        if self.reads_arguments:
+            record.read_arguments()
         event = record.event()
         for listener in self._listeners:
             try:

@@ -123,7 +123,7 @@ class Endpoint:
     def _initialized(self, request: Request) -> dict[str, Any]:
         version, client = negotiated(request.params)
         self.audience.join(request.connection)
-        said = initialized(version, self._server, announced(version, self.offered))
+        said = initialized(version, self._server, announced(self.offered))
         result = self._introduced(request, self._tasks.announced(request, said))
         request.connection.agree(version, client)
         return result
@@ -139,7 +139,7 @@ class Endpoint:
                 await self._registry.prepare(spec, context)
 
     async def _discovered(self, request: Request) -> dict[str, Any]:
-        said = discovered(announced(request.protocol_version, self.offered))
+        said = discovered(announced(self.offered))
         return self._introduced(request, self._tasks.announced(request, said))
 
     def _introduced(self, request: Request, said: dict[str, Any]) -> dict[str, Any]:

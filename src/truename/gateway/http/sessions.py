@@ -317,6 +317,9 @@ class Sessions:
 
     async def other(self, principal: Principal, scope: Scope, send: Send) -> None:
         """Refuse a method of HTTP that sessions do not have."""
+        if header(scope, SESSION_HEADER) is None:
+            await _refuse(send, _NOT_ALLOWED, HTTPStatus.METHOD_NOT_ALLOWED, None, _ALLOWED)
+            return
         session = await self._session(principal, scope, send)
         if session is not None:
             await _refuse(send, _NOT_ALLOWED, HTTPStatus.METHOD_NOT_ALLOWED, session, _ALLOWED)

@@ -65,6 +65,7 @@ _NO_JSON: Final = b"Invalid Content-Type header"
 _NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
 _ONE_MESSAGE: Final = "Body must be a single JSON-RPC request or notification object"
 _ALLOWED: Final = (b"allow", b"POST")
+_MEDIA_TYPE: Final = b"application/json"
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 _OF_MCP: Final = b"mcp-"
 
@@ -100,7 +101,8 @@ class StreamableHttp:
         headers, method = headers_of(scope), scope["method"]
         said = headers.get(_VERSION)
         version = None if said is None else said.decode("latin-1")
-        if method == "POST" and not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
+        kind = headers.get(b"content-type", b"").lower().partition(b";")[0].strip()
+        if method == "POST" and kind != _MEDIA_TYPE:
             await _send_text(send, HTTPStatus.BAD_REQUEST, _NO_JSON)
         elif version is not None and version not in HANDSHAKE_VERSIONS:
             if (stateless := await self._stateless(version, body, scope, send)) is not None:

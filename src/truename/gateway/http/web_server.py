@@ -164,9 +164,12 @@ class _BoundedProtocol(HttpToolsProtocol):
         self.scope[ABORT] = self.abort  # type: ignore[typeddict-unknown-key]
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header. Trailers come after the request was judged, so they are dropped (RFC 9110, section 6.5.1)."""
+        """Take a header. Trailers come after the request was judged, so they are dropped (RFC 9110, section 6.5.1).
+
+        Blanks behind a value are no part of it (section 5.5), and the parser leaves them there.
+        """
         if self._is_in_head:
-            super().on_header(name, value)
+            super().on_header(name, value.rstrip(b" \t"))
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, which has bounds of its own."""

@@ -9,7 +9,15 @@ import msgspec
 
 from truename.gateway.faults import printable
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import as_json, is_utf8, members, one_line, read_message, whole
+from truename.gateway.protocol.json_text import (
+    as_json,
+    is_utf8,
+    may_have_long_number,
+    members,
+    one_line,
+    read_message,
+    whole,
+)
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 
 if TYPE_CHECKING:
@@ -77,7 +85,7 @@ def parse(text: bytes) -> tuple[Kind, Message]:
 
 def _call_in(text: bytes) -> Message | None:
     """Return a request of tools/call whose arguments are bytes; None for any other message, and for an odd one."""
-    if _CALL not in text or not is_utf8(text):
+    if _CALL not in text or not is_utf8(text) or may_have_long_number(text):
         return None
     try:
         envelope = _ENVELOPE.decode(text)

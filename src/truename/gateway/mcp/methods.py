@@ -18,7 +18,6 @@ from truename.gateway.protocol.specification import (
     METHOD_NOT_FOUND,
     MODERN_VERSIONS,
     SERVER_INFO_META_KEY,
-    is_modern,
 )
 
 if TYPE_CHECKING:
@@ -93,13 +92,13 @@ def discovered(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
 
 
-def announced(version: str, offered: Callable[[str], bool]) -> dict[str, Any]:
+def announced(offered: Callable[[str], bool]) -> dict[str, Any]:
     """Build the capabilities; ``offered`` tells which there are beside tools.
 
     What changes is told in every version: in 2026-07-28 to who listens (``subscriptions/listen``).
     """
     found: dict[str, Any] = {}
-    if not is_modern(version) and offered("logging"):
+    if offered("logging"):
         found["logging"] = {}
     if offered("prompts"):
         found["prompts"] = {"listChanged": True}

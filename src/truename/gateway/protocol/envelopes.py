@@ -16,7 +16,7 @@ import msgspec
 
 from truename.gateway.heap import still
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, one_line, read_out
+from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, may_have_long_number, one_line, read_out
 from truename.gateway.protocol.lines import repaired
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 
@@ -37,10 +37,6 @@ PAYLOAD: Final = frozenset({"content", "structuredContent"})
 _OBJECT: Final = ord("{")
 _LONG: Final = 64 * 1024
 _OWN: Final = OWN_PREFIX.encode()
-# Python's own bound for the digits of a number.
-_MOST_DIGITS: Final = 4_300
-_DIGITS: Final = b"0" * _MOST_DIGITS
-_TO_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 # What may be a number beyond all numbers (1e999).
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3}")
 _PAIR: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -114,11 +110,16 @@ def read_envelope(text: bytes) -> Envelope | None:
 
     >>> bytes(read_envelope(b'{"jsonrpc": "2.0", "id": 1, "result": {"a": "\\ud83d", "b": [ ]}}').result)
     b'{"a": "\xef\xbf\xbd", "b": []}'
+
+    What only looks like half of a character, as JSON within a text, is nothing to be mended:
+
+    >>> bytes(read_envelope(b'{"jsonrpc": "2.0", "id": 1, "result": {"a": "\\\\ud83d"}}').result)
+    b'{"a": "\\\\ud83d"}'
     """
     if is_utf8(text) and not _may_have_half(text) and (found := _read(text)) is not None:
         return found
     mended = repaired(text)
-    return None if mended is None or mended == text else _read(mended)
+    return None if mended is None else _read(mended)
 
 
 def _read(text: bytes) -> Envelope | None:
@@ -127,7 +128,7 @@ def _read(text: bytes) -> Envelope | None:
         if (line := one_line(text)) is not text:
             found = _envelopes.decode(line)
         found.text = line
-        if _HUGE.search(text) or (len(text) >= _MOST_DIGITS and _DIGITS in text.translate(_TO_ZEROS)):
+        if _HUGE.search(text) or may_have_long_number(text):
             # Many parsers refuse such a number, and all of its message; within a text it is none.
             _contents.decode(text)
         # Nearly all are this.

@@ -20,6 +20,7 @@ __all__ = [
     "as_json",
     "depth_of",
     "is_utf8",
+    "may_have_long_number",
     "members",
     "one_line",
     "read_message",
@@ -35,6 +36,10 @@ _MESSAGES: Final = msgspec.json.Decoder(float_hook=float)
 _MOST_LEVELS: Final = 200
 _TOO_DEEP: Final = f"more than {_MOST_LEVELS} levels of objects and lists"
 _BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
+# Python's own bound for the digits of a number.
+_MOST_DIGITS: Final = 4_300
+_DIGITS: Final = b"0" * _MOST_DIGITS
+_TO_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -47,6 +52,11 @@ def is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def may_have_long_number(text: bytes) -> bool:
+    """Tell whether a number of more digits than parsers take may stand in a text; it may be a part of a string, too."""
+    return len(text) >= _MOST_DIGITS and _DIGITS in text.translate(_TO_ZEROS)
 
 
 def one_line(text: bytes) -> bytes:

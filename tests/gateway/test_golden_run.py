@@ -95,6 +95,11 @@ def _own_words(step: Step, old: Answer, new: Answer) -> frozenset[str]:
     return frozenset({"messages"}) if is_so else _NOTHING
 
 
+def _no_json(_: Step, old: Answer, new: Answer) -> frozenset[str]:
+    is_so = _code(old) == _code(new) == -32700 and old["status"] == new["status"]
+    return frozenset({"messages"}) if is_so else _NOTHING
+
+
 def _numbers(_: Step, old: Answer, new: Answer) -> frozenset[str]:
     """Explain what is equal once numbers are read."""
     found = set()
@@ -262,6 +267,11 @@ MEANT: Final[tuple[Meant, ...]] = (
         "The words are the gateway's own, the codes those of before.",
         "Errors about headers and `_meta` of 2026-07-28 have our own words and the same codes",
         _own_words,
+    ),
+    Meant(
+        "Another parser reads what clients send.",
+        "A parse error (-32700) says in other words where a text is no JSON",
+        _no_json,
     ),
     Meant(
         "A number is written as it came.",

@@ -9,8 +9,10 @@ import anyio
 import httpx2
 import pytest
 
-from tests.gateway.test_gateway_audit import audited
 from tests.support.gateway_audit import records
+from truename.config import Config, Settings
+from truename.config.audit import Audit
+from truename.gateway import Gateway, listening
 from truename.gateway.mcp.messages import parse
 from truename.gateway.mcp.methods import announced
 from truename.gateway.protocol.envelopes import read_envelope
@@ -94,7 +96,12 @@ async def test_the_audit_log_has_the_arguments_of_a_call_that_is_refused_for_som
     place = tmp_path / "audit"
     body = call(arguments={"a": 1}, _meta={**SAID, "progressToken": 1.5})
     server = lab.script("j", "journal", str(tmp_path / "ran"), "note")
-    async with audited(lab, place, server, arguments="redacted") as (_, address), httpx2.AsyncClient() as http:
+    settings = Settings(state="memory", audit=Audit(path=str(place), arguments="redacted"))
+    async with (
+        Gateway(Config(servers=(server,), settings=settings)) as gateway,
+        listening(gateway) as address,
+        httpx2.AsyncClient() as http,
+    ):
         response = await http.post(f"{address}/mcp", json=body, headers=STATELESS)
     (record,) = records(place, "call")
     assert response.json()["error"]["code"] == -32602

@@ -613,6 +613,8 @@ async def played(gateway: str, requests: Sequence[Step], src: Path, folder: Path
                 player = _HttpPlayer(place, noted, port)
                 answers = [await player.play(step) for step in requests]
                 player.close()
+        # What came late.
+        player.received()
         verify = ("-m", "truename", "audit", "verify", str(place.config), "--json")
         broken = json.loads(await place.run(*verify))["broken"] if place.audit() else []
     left = _attribute(place.audit(), requests, answers)

@@ -19,7 +19,7 @@ from mcp import StdioServerParameters
 from tests.gateway.conftest import ROOT, Lab, Upstreams
 from tests.gateway.doings import PRIMITIVES, Server, outcome, plain
 from tests.gateway.servers.whole import QUESTIONS, VERSIONS
-from tests.gateway.speakers import Speaker, speaking_http, speaking_stdio
+from tests.gateway.speakers import Speaker, Wrong, speaking_http, speaking_stdio
 from tests.gateway.whole_http import WholeServer
 from truename.config import ServerConfig
 
@@ -178,3 +178,19 @@ async def test_what_no_version_knows_reaches_the_only_server(version: str, lab: 
         for key in KEYS.values():
             async with speaking_http(version, f"{address}/mcp/only/{key}") as client:
                 assert plain(await client.ask("vendor/echo", **said)) == {"said": said, "label": key}
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["vendor/echo\r\nx-other: 1", "vendor/echo\n", " vendor/echo", "vendor/echo ", "vendor/\u00e9cho", "vendor/\0", ""],
+)
+async def test_a_method_that_no_header_can_carry_is_asked_of_no_server(
+    method: str, lab: Lab, upstreams: Upstreams
+) -> None:
+    async with (
+        _all_http(upstreams) as urls,
+        lab.serving(*(lab.at(key, url) for key, url in urls.items())) as address,
+        speaking_http(VERSIONS[0], f"{address}/mcp/only/{KEYS[VERSIONS[-1]]}") as client,
+    ):
+        with pytest.raises(Wrong, match="Method not found"):
+            await client.ask(method)

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import read_out
-from truename.gateway.protocol.specification import METHOD_HEADER, NAME_HEADER, VERSION_HEADER
+from truename.gateway.protocol.specification import METHOD_HEADER, METHOD_NOT_FOUND, NAME_HEADER, VERSION_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,6 +46,8 @@ NAMED: Final[Mapping[str, str]] = {
 _PREFIX: Final = "Mcp-Param-"
 _ANNOTATION: Final = "x-mcp-header"
 _PLAIN: Final = re.compile(r"[ -~]*")
+# A value of a header that is neither encoded nor trimmed on its way.
+_METHOD: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=")
 # RFC 9110, section 5.6.2.
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -112,9 +115,14 @@ def routing_headers(method: str, params: Mapping[str, Any], header_map: Mapping[
 def routing_lines(method: str, params: Mapping[str, Any], header_map: Mapping[Path, str]) -> bytes:
     r"""Return `routing_headers` as lines of HTTP/1.1.
 
+    Raises `MCPError` (METHOD_NOT_FOUND) for a method that no header can carry: it is any text of a client, and a line
+    break in it would begin another header, or another request.
+
     >>> routing_lines("tools/call", {"name": "add"}, {})
     b'mcp-method: tools/call\r\nmcp-name: add\r\n'
     """
+    if not _METHOD.fullmatch(method):
+        raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
     name = params.get(NAMED.get(method, ""))
     if not header_map:
         return _lines(method, name if isinstance(name, str) else None)

@@ -24,7 +24,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED, is_later, record_import
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
-from truename.storage.write_ahead_log import LogStamp, is_foreign_log, settled_stamp
+from truename.storage.write_ahead_log import is_foreign_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,6 @@ class Database:
         # A program may change its working directory.
         self.path = None if self.location.path is None else self.location.path.absolute()
         self._file = None if self.path is None else str(self.path)
-        self._log = None if self.path is None else f"{self.path}-wal"
         self.readonly_because = "it was opened for reading" if readonly else ""
         # Whether this owner's tables exist: they may not, in a database that is only read.
         self.is_begun = False
@@ -107,7 +106,6 @@ class Database:
         self._lock = threading.RLock()
         self._depth = 0
         self._version = -1
-        self._stamp: LogStamp | None = None
         self._revision = -1
         self._was_behind = False
         # How many rows the connection had changed when its transaction began.
@@ -391,7 +389,7 @@ class Database:
         because, self.readonly_because = self.readonly_because, ""
         # A connection that has the file for itself would keep the next one out.
         self._data.close()
-        self._version, self._stamp = -1, None
+        self._version = -1
         try:
             with self._reporting_path():
                 self._data = self._opened()
@@ -441,11 +439,7 @@ class Database:
             with self._lock:
                 if self._is_moved():
                     self._refuse_moved()
-                # Read before the version, so that a commit in between is seen the next time.
-                stamp = None if self._log is None else settled_stamp(self._log)
-                if stamp is not None and stamp == self._stamp:
-                    return False
-                version, self._stamp = self._data_version(), stamp
+                version = self._data_version()
                 if version == self._version:
                     return False
                 before, self._revision = self._revision, self._revision_in_file()

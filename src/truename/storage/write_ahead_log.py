@@ -1,4 +1,4 @@
-"""What the write-ahead log beside a database tells without SQLite: whose it is, and that nobody wrote lately.
+"""Recognise a write-ahead log that belongs to another database than the one beside it.
 
 SQLite replays the file ``PATH-wal`` into whatever database it finds at PATH. If somebody replaces an open database by
 another one, or by an older copy, the pages of two databases are mixed. Each transaction of a state database writes the
@@ -7,7 +7,6 @@ row of the table ``state``; the rows in the log show to which database it belong
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import time
@@ -19,10 +18,7 @@ from truename.storage.revision_file import Revision
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LogStamp", "is_foreign_log", "settled_stamp"]
-
-LogStamp = tuple[int, int, int]
-"""The inode, the size and the time of the last change of a log."""
+__all__ = ["is_foreign_log"]
 
 # The format of the file: https://www.sqlite.org/walformat.html
 _HEADER: Final = 32
@@ -36,27 +32,6 @@ _INTEGER_BYTES: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
 # Another process may move pages from the log into the database between two reads.
 _ATTEMPTS: Final = 4
 _PAUSE: Final = 0.02
-# Some file systems keep whole seconds; Linux takes the time of the last tick of its clock.
-_SETTLED_NS: Final = 3_000_000_000
-# Windows may write the time of a change down when the file is closed.
-_HAS_TIMES: Final = os.name == "posix"
-
-
-def settled_stamp(log: str) -> LogStamp | None:
-    """Return the stamp of a log that nobody has changed for three seconds; None for any other.
-
-    Each commit changes the log. As long as this returns the same stamp, nobody has committed since it did so first: a
-    later change has another time. The file is not opened: closing it would release SQLite's locks on it, which belong
-    to the process (POSIX, ``fcntl``).
-    """
-    before = time.time_ns()
-    try:
-        found = os.stat(log)  # noqa: PTH116 - a third of the time of `Path.stat`, and each request asks
-    except OSError:
-        return None
-    if not _HAS_TIMES or found.st_mtime_ns > before - _SETTLED_NS:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def is_foreign_log(database: Path) -> bool:

@@ -318,11 +318,12 @@ class Oracle:
             self.retired -= {name for name in self.retired if _plain(name) == _plain(old)}
             self.moved[old] = new
             return
-        # The last word counts: what led back to where this one begins, leads there no longer.
+        # The last word counts: if the new tool led back to where this one begins, it is now the end.
         chain = new
-        while chain in self.moved_ids and self.moved_ids[chain] != source:
+        while chain in self.moved_ids and chain != source:
             chain = self.moved_ids[chain]
-        self.moved_ids.pop(chain, None)
+        if chain == source:
+            self.moved_ids.pop(new, None)
         self.moved_ids.pop(source, None)
         if source != new:
             self.moved_ids[source] = new
@@ -630,6 +631,9 @@ class Oracle:
         folds = [(sure - self.barred_ids - further, maybe - further) for sure, maybe in folds]
         exactly -= further
         near = {id for sure, maybe in folds for id in (sure or maybe)} | exactly
+        left = self._left_to_hidden(forms)
+        if left and not referred and any(not self._led_by(id).isdisjoint(forms) for id in left):
+            return _stop("step 6: a hidden version has it exactly", "unknown_tool")
         if referred:
             is_one = len(forms) == len(referred) == 1 and near <= referred and not self.moved_ids
             return Verdict("step 6: an id in other case", frozenset(referred), may_fail=not is_one)
@@ -646,10 +650,18 @@ class Oracle:
         if not more and len(runs) == len(sure) == 1 and maybe <= sure and "/" not in plain:
             # A hidden version that leads on may be the first one, and then no other has this spelling.
             led_on = self.hidden_ids - self.barred_ids
-            may_fail = any(not led_on.isdisjoint(self._family_of(id)) for id in sure)
+            may_fail = bool(left) or any(not led_on.isdisjoint(self._family_of(id)) for id in sure)
             return Verdict("step 6: one tool has a spelling with this fold", runs, may_fail=may_fail)
         others = self._ends({id for found in folds for ids in found for id in ids})
         return Verdict("step 6: at most these have a spelling with this fold", runs, near=others)
+
+    def _left_to_hidden(self, forms: Iterable[str]) -> set[str]:
+        """Return the tools with these own names, alone or behind a label, that a hidden version may have instead."""
+        return {
+            id
+            for id, tool in self.known.items()
+            if not {tool.name, f"{tool.label}:{tool.name}"}.isdisjoint(forms) and self._may_leave(id)
+        }
 
     def _ends(self, ids: set[str]) -> frozenset[str]:
         return frozenset({end for id in ids for end in (id, self._end(id))} & self.present)

@@ -249,6 +249,7 @@ class Oracle:
     # Names and ids of tools that are hidden from who asks.
     barred: frozenset[str] = frozenset()
     barred_ids: frozenset[str] = frozenset()
+    hidden_ids: frozenset[str] = frozenset()
     hidden: dict[str, ToolRecord] = field(default_factory=dict)
     # Hidden tools that are here, though an operator redirected them to tools that are not hidden.
     led_on: frozenset[str] = frozenset()
@@ -317,11 +318,12 @@ class Oracle:
             self.retired -= {name for name in self.retired if _plain(name) == _plain(old)}
             self.moved[old] = new
             return
-        # The last word counts: what led back to where this one begins, leads there no longer.
+        # The last word counts: if the new tool led back to where this one begins, it is now the end.
         chain = new
-        while chain in self.moved_ids and self.moved_ids[chain] != source:
+        while chain in self.moved_ids and chain != source:
             chain = self.moved_ids[chain]
-        self.moved_ids.pop(chain, None)
+        if chain == source:
+            self.moved_ids.pop(new, None)
         self.moved_ids.pop(source, None)
         if source != new:
             self.moved_ids[source] = new
@@ -351,8 +353,10 @@ class Oracle:
         """Return the rules for somebody from whom these tools are hidden; what was redirected leads on."""
         away = frozenset(id for id in hidden if self._end(id) in hidden)
         names = {name: ids[-1] for name, ids in self.shown.items()} | self.table | self.moved
-        # Of several spellings of a name the operator redirected any may have been the last.
+        # Of several spellings of a name the operator redirected or retired any may have been the last.
         moved_on = {_plain(name) for name, id in self.moved.items() if self._end(id) not in hidden}
+        retired = {_plain(name) for name in self.retired}
+        moved_on |= {_plain(name) for name in self.moved if _plain(name) in retired}
         # A tool that is here and visible keeps its names, even if an operator redirected it to a hidden one.
         led_away = {id for id in names.values() if self._end(id) in hidden} - (self.present - hidden)
         barred = (
@@ -370,6 +374,7 @@ class Oracle:
             first={family: id for family, id in self.first.items() if id in away or id not in hidden},
             barred=frozenset(barred),
             barred_ids=away,
+            hidden_ids=hidden,
             hidden={id: tool for id, tool in self.known.items() if id in away},
             led_on=frozenset(self.present & hidden - away),
         )
@@ -432,7 +437,8 @@ class Oracle:
             return None
         if id in self.known or id in self.moved_ids:
             return self._at("step 3: it is this tool's id", id)
-        if "@" in text and any(_family(id) == _family(one) for one in self.known):
+        # A hidden tool counts: its versions are the same for everybody.
+        if "@" in text and any(_family(id) == _family(one) for one in (*self.known, *self.hidden_ids)):
             return _stop("step 3: it is a version of a tool that its server does not give", "unknown_tool", "unknown")
         return None
 
@@ -460,13 +466,21 @@ class Oracle:
 
     def _led_by(self, id: str) -> frozenset[str]:
         """Return the spellings without a number that surely the first version of a tool has, if that is hidden."""
-        first = self.hidden.get(self.first.get(_family(id), ""))
+        first = self.hidden.get(self._first(id))
         if first is None or self.moved or self.moved_ids or self._is_retired(self._family_of(id)):
             return frozenset()
         return frozenset({first.name, f"{first.label}:{first.name}"})
 
+    def _first(self, id: str) -> str:
+        """Return the version that has the spellings without a number: where ids are names each, but for a hidden one.
+
+        If no name was shown of which one could be the first, it is the lowest.
+        """
+        lowest = min(self._family_of(id), key=_versions)
+        return self.first.get(_family(id), lowest if lowest in self.barred_ids else id)
+
     def _family_of(self, id: str) -> list[str]:
-        return [one for one in {*self.known, *self.barred_ids} if _family(one) == _family(id)]
+        return [one for one in {*self.known, *self.hidden_ids} if _family(one) == _family(id)]
 
     def _spelled(self, text: str) -> Verdict | None:
         """Step 4."""
@@ -540,8 +554,7 @@ class Oracle:
         is_soft = False
         for id in found:
             family = self._family_of(id)
-            is_in_part = not self.barred_ids.isdisjoint(family)
-            if len(family) > 1 and (self.moved or is_in_part or self._is_retired(family)):
+            if len(family) > 1 and (self.moved or self._is_in_part(family) or self._is_retired(family)):
                 is_soft = True
                 ends |= self._ends(set(family))
             elif len(family) > 1 and not found & {self.first.get(_family(id), min(family, key=_versions))}:
@@ -556,6 +569,8 @@ class Oracle:
                 ends |= {self._end(id)} | ({id} & self.present)
             else:
                 ends.add(id)
+        if len(ends) > 1 and any(map(self._may_leave, found)):
+            return Verdict(f"{rule}, or a hidden version of one has it", frozenset(ends & self.present))
         if len(ends) > 1:
             families = {_family(id) for id in found}
             if any(_family(id) in families for id in self.moved_ids) or len({_family(id) for id in ends}) == 1:
@@ -566,6 +581,15 @@ class Oracle:
         if end not in self.present:
             return _stop(f"{rule}: {end} has it, which is absent")
         return _must(rule, end, may_fail=is_soft or bool(self._others(text, end)))
+
+    def _is_in_part(self, family: list[str]) -> bool:
+        return not self.hidden_ids.isdisjoint(family)
+
+    def _may_leave(self, id: str) -> bool:
+        """Return whether a hidden version may have the spellings without a number, so that this one has none."""
+        family = self._family_of(id)
+        is_open = bool(self.moved) or self._is_retired(family) or self.first.get(_family(id)) not in self.known
+        return is_open and self._is_in_part(family)
 
     def _is_retired(self, family: list[str]) -> bool:
         """Return whether a name of one of these versions was retired: then another may have the next ones."""
@@ -607,6 +631,9 @@ class Oracle:
         folds = [(sure - self.barred_ids - further, maybe - further) for sure, maybe in folds]
         exactly -= further
         near = {id for sure, maybe in folds for id in (sure or maybe)} | exactly
+        left = self._left_to_hidden(forms)
+        if left and not referred and any(not self._led_by(id).isdisjoint(forms) for id in left):
+            return _stop("step 6: a hidden version has it exactly", "unknown_tool")
         if referred:
             is_one = len(forms) == len(referred) == 1 and near <= referred and not self.moved_ids
             return Verdict("step 6: an id in other case", frozenset(referred), may_fail=not is_one)
@@ -621,11 +648,20 @@ class Oracle:
             return _stop("step 6: no tool that is here has a spelling with this fold")
         ((sure, maybe), *more) = folds
         if not more and len(runs) == len(sure) == 1 and maybe <= sure and "/" not in plain:
-            return Verdict(
-                "step 6: one tool has a spelling with this fold", runs, may_fail=not sure.isdisjoint(self.led_on)
-            )
+            # A hidden version that leads on may be the first one, and then no other has this spelling.
+            led_on = self.hidden_ids - self.barred_ids
+            may_fail = bool(left) or any(not led_on.isdisjoint(self._family_of(id)) for id in sure)
+            return Verdict("step 6: one tool has a spelling with this fold", runs, may_fail=may_fail)
         others = self._ends({id for found in folds for ids in found for id in ids})
         return Verdict("step 6: at most these have a spelling with this fold", runs, near=others)
+
+    def _left_to_hidden(self, forms: Iterable[str]) -> set[str]:
+        """Return the tools with these own names, alone or behind a label, that a hidden version may have instead."""
+        return {
+            id
+            for id, tool in self.known.items()
+            if not {tool.name, f"{tool.label}:{tool.name}"}.isdisjoint(forms) and self._may_leave(id)
+        }
 
     def _ends(self, ids: set[str]) -> frozenset[str]:
         return frozenset({end for id in ids for end in (id, self._end(id))} & self.present)
@@ -633,7 +669,7 @@ class Oracle:
     def _fold_of(self, text: str) -> tuple[set[str], set[str]]:
         """Return the tools with a spelling of this fold, and those of which some style could make one."""
         # Of several versions, one has the spellings without a number.
-        own = {(self.first.get(_family(id), id), form) for id, tool in self.known.items() for form in _own_folds(tool)}
+        own = {(self._first(id), form) for id, tool in self.known.items() for form in _own_folds(tool)}
         loose = {id for id, _ in own if self._is_retired([one for one in self.known if _family(one) == _family(id)])}
         names = {name: ids[-1] for name, ids in self.shown.items()} | self.table
         whole, *inner = _inner_folds(narrow(text))

@@ -93,7 +93,7 @@ def _since(session: Session, watched: dict[str, Answer], present: set[str], *, i
         return
     for text, was in watched.items():
         now = session.answer(text)
-        if _is_next_latest(text, was, now):
+        if _is_next_latest(text, was, now) or _is_left_to_heir(session, was, now, present):
             wrong = session.judged(text)[1]
             if wrong:
                 yield Broken(session.script, text, wrong)
@@ -112,6 +112,15 @@ def _is_next_latest(text: str, was: Answer, now: Answer) -> bool:
     if "latest" not in text.lower() or was.id is None or now.id is None or was.id == now.id:
         return False
     return ToolId.parse(was.id).family == ToolId.parse(now.id).family
+
+
+def _is_left_to_heir(session: Session, was: Answer, now: Answer, present: set[str]) -> bool:
+    """Tell whether a text was ambiguous, and now means the tool to which an operator redirected one that left.
+
+    While both were here, the text could mean either; now it means the same tool in both readings.
+    """
+    left = present - session.oracle.present
+    return was.code == "ambiguous_name" and now.id in map(session.oracle.heir_of, left)
 
 
 def _chunk(job: tuple[int, int, bool]) -> tuple[Counter[str], dict[str, Broken]]:

@@ -174,8 +174,8 @@ class _Resolver:
         raise self._absent(standing.id)
 
     def _withdrawal(self, id: ToolId | None) -> Standing | None:
-        ledger = self.names.ledger
-        return ledger.standing(str(id)) if ledger is not None and str(id) in ledger.withdrawn else None
+        """Return the withdrawal of an id. Raises `UnknownTool` if it leads to a tool that the caller must not see."""
+        return self._recorded(str(id)) if self._is_withdrawn(str(id)) else None
 
     def _successor(self, standing: Standing) -> str | None:
         """Return the present name, for this client, of a retired name's successor or, without one, of its tool.

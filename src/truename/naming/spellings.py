@@ -8,6 +8,7 @@ never split to find its meaning.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import ref
 
@@ -16,7 +17,7 @@ from truename.identity import ToolId, ToolRef
 from truename.naming.words import SNAKE, snake
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from truename.catalog import Catalog
     from truename.dialects import Dialect
@@ -212,7 +213,8 @@ class SpellingIndex:
 
         Each spelling of a further version ends with the number of its name. It has a spelling without the number only
         if no other version, hidden or not, has or had that spelling. Otherwise the spelling would change its meaning
-        when the other version disappears, is hidden, or loses its name to a redirect.
+        when the other version disappears, is hidden, or loses its name to a redirect. Where names have no numbers (ids
+        are names too) all versions have it, but if the oldest of them is hidden, the others do not.
         """
         self.prepare()
         proposed = [named for id in self._proposed(folded(text)) for named in self._spelled(id)]
@@ -220,7 +222,7 @@ class SpellingIndex:
         return frozenset(id for named in proposed for id in self._meant_by(text, named, is_own_name=is_own_name))
 
     def belongs_to_older(self, text: str) -> bool:
-        """Return whether a tool has this spelling, but for the number that an older version leaves to it.
+        """Return whether a tool would have this spelling if no older version had it.
 
         Where the older version is hidden, `exact` finds neither, and no tool with the same fold is meant either.
         """
@@ -228,12 +230,14 @@ class SpellingIndex:
         proposed = (named for id in self._proposed(folded(text)) for named in self._spelled(id))
         is_own_name = self._is_own_name(text)
         return any(
-            named.number is not None and self._accepts(named, text, is_own_name=is_own_name) for named in proposed
+            self._accepts(named, text, is_own_name=is_own_name)
+            and not self._is_first(named, text, is_own_name=is_own_name)
+            for named in proposed
         )
 
     def _meant_by(self, text: str, named: _SpelledTool, *, is_own_name: bool) -> Iterator[ToolId]:
         is_its_own = self._accepts(named, text, is_own_name=is_own_name)
-        if is_its_own and (named.number is None or self._is_first(named, text, is_own_name=is_own_name)):
+        if is_its_own and self._is_first(named, text, is_own_name=is_own_name):
             yield named.id
         if named.number is not None and text.endswith(number := f"_{named.number}"):
             plain = text.removesuffix(number)
@@ -253,16 +257,34 @@ class SpellingIndex:
         return text in _all_spellings(named, self._table.catalog.aliases.get(named.id.integration))
 
     def _is_first(self, named: _SpelledTool, text: str, *, is_own_name: bool) -> bool:
-        """Return whether no older version of a numbered tool, hidden or not, has this spelling."""
+        """Return whether no older version that excludes this one, hidden or not, has this spelling."""
+
+        def has_it(other: _SpelledTool) -> bool:
+            return self._accepts(other, text, is_own_name=is_own_name)
+
+        if named.number is None:
+            return not self._is_of_hidden(named, has_it)
         whole = self._table.whole
         if whole is not self._table and named.id not in whole.spellings.exact(text):
             return False
+        return not any(map(has_it, self.before(named)))
+
+    def _is_of_hidden(self, named: _SpelledTool, has_it: Callable[[_SpelledTool], bool]) -> bool:
+        """Return whether, of the versions with a spelling, one that is hidden is older than this one and all others."""
+        whole = self._table.whole
+        if whole is self._table:
+            return False
+        oldest = next(filter(has_it, whole.spellings.before(named)), None)
+        return oldest is not None and oldest.id not in self
+
+    def before(self, named: _SpelledTool) -> list[_SpelledTool]:
+        """Return the older versions of a tool, in the table or absent; a name without a number is older than others."""
         mine = self._seniority(named)
-        for other in (one for id in self.family(named.id) for one in self._spelled(id)):
-            is_older = other.number is None or (other.id != named.id and self._seniority(other) < mine)
-            if is_older and self._accepts(other, text, is_own_name=is_own_name):
-                return False
-        return True
+        versions = (one for id in self.family(named.id) if id != named.id for one in self._spelled(id))
+        older = (
+            one for one in versions if (one.number is None and named.number is not None) or self._seniority(one) < mine
+        )
+        return sorted(older, key=self._seniority)
 
     def _seniority(self, named: _SpelledTool) -> tuple[bool, int, ToolId]:
         ledger = self._table.ledger
@@ -289,8 +311,9 @@ class SpellingIndex:
         aliases = self._table.catalog.aliases
         for named in (named for id in self._proposed(key) for named in self._spelled(id)):
             alias = aliases.get(named.id.integration)
-            number = "" if named.number is None else f"_{named.number}"
-            if any(folded(one + number) == key for one in _loose_spellings(named, alias)):
+            number = _number(named)
+            has_it = partial(_is_loosely, key=key, alias=alias)
+            if has_it(named) and not self._is_of_hidden(named, has_it):
                 found.add(named.id)
             for one in _all_spellings(named, alias):
                 for spelled in {one, one + number}:
@@ -334,8 +357,10 @@ class SpellingIndex:
         """Return all versions of a tool, in the table or absent."""
         self.prepare()
         wanted = tool.integration, tool.suite, tool.tool
-        ids = (id for id in _of(self._ends, _end(tool.tool)) if id.family == wanted)
-        return [id for id in ids if id in self._table or id in self._absent]
+        return [id for id in _of(self._ends, _end(tool.tool)) if id.family == wanted and id in self]
+
+    def __contains__(self, id: ToolId) -> bool:
+        return id in self._table or id in self._absent
 
     @property
     def absent(self) -> frozenset[ToolId]:
@@ -434,6 +459,15 @@ def _loose_spellings(named: _SpelledTool, alias: str | None) -> Iterator[str]:
         yield f"{part}_{words}"
         yield f"mcp_{part}_{words}"
         yield f"{part}_{named.id.tool}"
+
+
+def _number(named: _SpelledTool) -> str:
+    return "" if named.number is None else f"_{named.number}"
+
+
+def _is_loosely(named: _SpelledTool, key: str, alias: str | None) -> bool:
+    number = _number(named)
+    return any(folded(one + number) == key for one in _loose_spellings(named, alias))
 
 
 def _adapted(name: str) -> tuple[str, ...]:

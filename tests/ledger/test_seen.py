@@ -113,3 +113,15 @@ def caught_in(text: str, names: NameTable) -> ToolId | tuple[str, ...] | None:
         return resolve(text, names).id
     except UnknownTool as error:
         return error.suggestions
+
+
+def test_withdrawals_are_read_again_only_after_another_one() -> None:
+    ledger = Ledger.memory()
+    names = named(ledger, OPEN, SECRET)
+    told = SeenLedger(ledger, lambda id: id == OPEN)
+    ledger.redirect("moved", SECRET)
+
+    before = told.withdrawn
+    assert (list(before), told.withdrawn is before) == ([], True)
+    ledger.retire(names[OPEN])
+    assert list(told.withdrawn) == [names[OPEN]]

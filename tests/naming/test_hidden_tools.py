@@ -154,15 +154,3 @@ def test_of_a_redirect_and_a_later_retirement_of_one_name_in_two_spellings_the_l
         with pytest.raises(RetiredName) as caught:
             resolve(text, names)
         assert str(caught.value.id) == "open@1/readfile@1"
-
-
-def test_what_was_withdrawn_is_read_again_only_after_another_withdrawal() -> None:
-    ledger = Ledger.memory()
-    ledger.retire("old")
-    ledger.redirect("moved", "vault@1/t@1")
-    told = SeenLedger(ledger, lambda id: id.integration != "vault")
-
-    before = told.withdrawn
-    assert (list(before), told.withdrawn is before) == (["old"], True)
-    ledger.retire("older")
-    assert list(told.withdrawn) == ["old", "older"]

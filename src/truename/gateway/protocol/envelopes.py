@@ -16,7 +16,7 @@ import msgspec
 
 from truename.gateway.heap import still
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, may_have_long_number, one_line, read_out
+from truename.gateway.protocol.json_text import RepeatedKeyError, is_utf8, may_have_odd_number, one_line, read_out
 from truename.gateway.protocol.lines import repaired
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 
@@ -37,8 +37,6 @@ PAYLOAD: Final = frozenset({"content", "structuredContent"})
 _OBJECT: Final = ord("{")
 _LONG: Final = 64 * 1024
 _OWN: Final = OWN_PREFIX.encode()
-# What may be a number beyond all numbers (1e999).
-_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3}")
 _PAIR: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 
@@ -128,7 +126,7 @@ def _read(text: bytes) -> Envelope | None:
         if (line := one_line(text)) is not text:
             found = _envelopes.decode(line)
         found.text = line
-        if _HUGE.search(text) or may_have_long_number(text):
+        if may_have_odd_number(text):
             # Many parsers refuse such a number, and all of its message; within a text it is none.
             _contents.decode(text)
         # Nearly all are this.

@@ -21,6 +21,7 @@ __all__ = [
     "depth_of",
     "is_utf8",
     "may_have_long_number",
+    "may_have_odd_number",
     "members",
     "one_line",
     "read_message",
@@ -57,6 +58,20 @@ def is_utf8(text: bytes) -> bool:
 def may_have_long_number(text: bytes) -> bool:
     """Tell whether a number of more digits than parsers take may stand in a text; it may be a part of a string, too."""
     return len(text) >= _MOST_DIGITS and _DIGITS in text.translate(_TO_ZEROS)
+
+
+def may_have_odd_number(text: bytes) -> bool:
+    """Tell whether a number beyond all numbers (``1e999``), or of too many digits, may stand in a text.
+
+    A regular expression for the first takes twenty times as long.
+
+    >>> may_have_odd_number(b'{"a": 5e+308}'), may_have_odd_number(b'{"a": 5e30, "b": 308}')
+    (True, False)
+    """
+    zeros = text.translate(_TO_ZEROS)
+    if b"0e000" in zeros or b"0e+000" in zeros or b"0E000" in zeros or b"0E+000" in zeros:
+        return True
+    return len(text) >= _MOST_DIGITS and _DIGITS in zeros
 
 
 def one_line(text: bytes) -> bytes:

@@ -101,7 +101,7 @@ async def http_authentication(
         if access.oauth or access.sign_in:
             # Import the network and the token libraries only for configurations that need them.
             from truename.auth.inbound.issuer_tokens import IssuerAuthenticator  # noqa: PLC0415 - only for who has them
-            from truename.auth.network.web import web  # noqa: PLC0415 - only for who has them
+            from truename.auth.network.web import web  # noqa: PLC0415 - imports httpx2, which only issuers need
 
             net = await stack.enter_async_context(web(settings.allow_addresses)) if fetch is None else fetch
             others += [IssuerAuthenticator(issuer, resource.identifier, net, clock) for issuer in access.oauth.values()]

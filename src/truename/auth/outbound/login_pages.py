@@ -159,7 +159,7 @@ class PendingLogins:
         if attempt.begun > _MOST_BEGUN:
             # Each start sends several requests to the authorization server.
             raise FetchError(_TOO_OFTEN)
-        from truename.auth.network.web import Web  # noqa: PLC0415 - httpx2, only for who logs in
+        from truename.auth.network.web import Web  # noqa: PLC0415 - imports httpx2, which only logins need
 
         self._web = self._web or Web(self._allowed)
         site = await find_login_site(attempt.kept, self._web, clock=self._clock)
@@ -258,7 +258,7 @@ class LoginPages:
 
     @cached_property
     def _bounded(self) -> ASGIApp:
-        from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - only for who logs in
+        from mcp.server.transport_security import RequestBodyLimitMiddleware  # noqa: PLC0415 - imports the SDK (0.6 s), which only logins need
 
         return RequestBodyLimitMiddleware(self._answer, _LONGEST_BODY)
 

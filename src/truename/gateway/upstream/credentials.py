@@ -76,7 +76,7 @@ class Credentials:
         return found
 
     def _network(self) -> Web:
-        from truename.auth.network.web import Web  # noqa: PLC0415 - httpx2, only for servers with an `auth`
+        from truename.auth.network.web import Web  # noqa: PLC0415 - imports httpx2, which only servers with an `auth` need
 
         self._web = self._web or Web(self._allowed)
         return self._web

@@ -14,8 +14,8 @@ from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.call_records import ignore_call
-from truename.gateway.downstream.addressing import asked_by, choosing
-from truename.gateway.downstream.endpoint import Endpoint
+from truename.gateway.endpoint.addressing import asked_by, choosing
+from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.protocol.tracing import is_traced
 from truename.gateway.registry import Registry

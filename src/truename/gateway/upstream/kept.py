@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
-from truename.gateway.faults import printable
 from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,9 +14,8 @@ from truename.errors import TruenameError
 from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.path import CallPath
 from truename.gateway.calls.tasks import TaskRequests
-from truename.gateway.downstream.audience import Audience
-from truename.gateway.downstream.primitives import WORDS, Primitives
-from truename.gateway.faults import UpstreamError
+from truename.gateway.endpoint.audience import Audience
+from truename.gateway.endpoint.primitives import WORDS, Primitives
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.errors import MCPError
@@ -25,6 +24,7 @@ from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARA
 from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
 from truename.gateway.upstream.server_pool import own_version
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.instructions import instructions
 from truename.gateway.views.versions import Versions

@@ -21,7 +21,7 @@ from truename.ledger import Bind, Event, LedgerSettings, Retire, open_ledger
 from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
 from truename.ledger.sql import SqlLedger, check_ledger
 from truename.ledger.store import MemoryLedger
-from truename.storage import Database, Schema, StateLocation
+from truename.storage import Schema, StateLocation, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -282,7 +282,7 @@ def test_nobody_else_is_looked_for_within_a_transaction(ledger: Ledger) -> None:
 
 
 def test_a_reader_of_a_database_without_a_ledger_finds_nothing_until_there_is_one(tmp_path: Path) -> None:
-    other = Database(tmp_path / "state.db", Schema("word", (("CREATE TABLE word (text TEXT)",),)))
+    other = open_database(tmp_path / "state.db", Schema("word", (("CREATE TABLE word (text TEXT)",),)))
     reader = open_ledger(tmp_path / "state.db", readonly=True)
     assert (reader.revision, reader.history("x")) == (0, ())
     open_ledger(tmp_path / "state.db").record([claim("x", "a/x")])

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from tests.support.state_database import KILLED, SCHEMA, put, words
 from truename.errors import StoreError
-from truename.storage import Database, Schema
+from truename.storage import Schema, open_database
 
 
 def test_what_one_process_writes_another_hears_of_once(tmp_path: Path) -> None:
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
     assert other.has_news()
     assert not other.has_news()
     put(one, "a")
@@ -37,7 +37,7 @@ def test_what_one_process_writes_another_hears_of_once(tmp_path: Path) -> None:
 
 
 def test_what_another_process_wrote_is_seen_without_being_heard(tmp_path: Path) -> None:
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
     other.has_news()
     put(other, "a")
     assert not other.is_behind()
@@ -60,7 +60,7 @@ def test_what_another_process_wrote_is_seen_without_being_heard(tmp_path: Path) 
 
 
 def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     with pytest.raises(StoreError):
         put(file, "b", "a")
@@ -69,7 +69,7 @@ def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_threads_write_one_after_the_other(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     threads = [threading.Thread(target=put, args=(file, f"{number}")) for number in range(20)]
     for thread in threads:
         thread.start()
@@ -80,7 +80,7 @@ def test_threads_write_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_a_busy_file_is_a_clear_error(tmp_path: Path) -> None:
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA, patience=0.05)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA, patience=0.05)
     with one.change(), pytest.raises(StoreError, match="another process is writing") as refused:
         put(other, "a")
     assert refused.value.code == "busy"
@@ -90,23 +90,23 @@ def test_a_busy_file_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_in_the_middle_leaves_what_was_before(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "x")], check=False)
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     assert words(file) == ["whole"]
     file.close()
 
 
 def test_nobody_else_can_read_it_and_a_link_is_not_followed(tmp_path: Path) -> None:
-    Database(tmp_path / "state" / "x", SCHEMA).close()
+    open_database(tmp_path / "state" / "x", SCHEMA).close()
     assert (tmp_path / "state" / "x").stat().st_mode & 0o077 == 0
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="it is a symbolic link") as refused:
-        Database(tmp_path / "link", SCHEMA)
+        open_database(tmp_path / "link", SCHEMA)
     assert (refused.value.code, (tmp_path / "elsewhere").exists()) == ("unusable", False)
 
 
 def test_a_reader_that_stopped_keeps_no_writer_out(tmp_path: Path) -> None:
-    file, other = Database(tmp_path / "x", SCHEMA, patience=0.05), Database(tmp_path / "x", SCHEMA)
+    file, other = open_database(tmp_path / "x", SCHEMA, patience=0.05), open_database(tmp_path / "x", SCHEMA)
     with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM word").fetchall()
@@ -119,8 +119,8 @@ def test_a_reader_that_stopped_keeps_no_writer_out(tmp_path: Path) -> None:
 
 def test_owners_share_a_file_and_hear_of_their_own_tables_only(tmp_path: Path) -> None:
     pins = Schema("pin", (("CREATE TABLE pin (key TEXT)", "CREATE INDEX by_key ON pin (key)"),))
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
-    third = Database(tmp_path / "x", pins)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
+    third = open_database(tmp_path / "x", pins)
     assert (one.has_news(), other.has_news(), third.has_news()) == (True, True, True)
     with third.change() as data:
         data.execute("INSERT INTO pin VALUES ('k')")
@@ -138,36 +138,36 @@ def test_owners_share_a_file_and_hear_of_their_own_tables_only(tmp_path: Path) -
 
 def test_migrations_run_once_each_and_an_older_program_is_refused(tmp_path: Path) -> None:
     later = Schema("word", (*SCHEMA.migrations, ("ALTER TABLE word ADD COLUMN note TEXT DEFAULT 'none'",)))
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     file.close()
     with pytest.raises(StoreError, match="written by an older Truename"):
-        Database(tmp_path / "x", later, readonly=True)
+        open_database(tmp_path / "x", later, readonly=True)
     for _ in range(2):
-        file = Database(tmp_path / "x", later)
+        file = open_database(tmp_path / "x", later)
         assert file.rows("SELECT * FROM word") == [("a", "none")]
         file.close()
     with pytest.raises(StoreError) as refused:
-        Database(tmp_path / "x", SCHEMA)
+        open_database(tmp_path / "x", SCHEMA)
     assert refused.value.code == "newer"
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     file.close()
     broken = Schema(
         "word", (*SCHEMA.migrations, ("CREATE TABLE word_note (text TEXT)", "CREATE TABLE word (text TEXT)"))
     )
     with pytest.raises(StoreError, match="already exists"):
-        Database(tmp_path / "x", broken)
-    file = Database(tmp_path / "x", SCHEMA)
+        open_database(tmp_path / "x", broken)
+    file = open_database(tmp_path / "x", SCHEMA)
     assert words(file) == ["a"]
     file.close()
 
 
 def test_a_block_inside_a_block_is_committed_with_it_or_not_at_all(tmp_path: Path) -> None:
-    file, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    file, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
     with file.change():
         put(file, "a")
         assert words(other) == []
@@ -180,16 +180,16 @@ def test_a_block_inside_a_block_is_committed_with_it_or_not_at_all(tmp_path: Pat
 
 def test_a_database_opened_for_reading_creates_nothing_and_refuses_changes(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file"):
-        Database(tmp_path / "x", SCHEMA, readonly=True)
+        open_database(tmp_path / "x", SCHEMA, readonly=True)
     assert list(tmp_path.iterdir()) == []
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
-    reader = Database(tmp_path / "x", SCHEMA, readonly=True)
+    reader = open_database(tmp_path / "x", SCHEMA, readonly=True)
     put(file, "b")
     assert (reader.has_news(), words(reader), reader.is_begun) == (True, ["a", "b"], True)
     with pytest.raises(StoreError, match="readonly"):
         put(reader, "c")
-    other = Database(tmp_path / "x", Schema("other", (("CREATE TABLE other (x TEXT)",),)), readonly=True)
+    other = open_database(tmp_path / "x", Schema("other", (("CREATE TABLE other (x TEXT)",),)), readonly=True)
     assert not other.is_begun
     for one in (file, reader, other):
         one.close()
@@ -198,10 +198,10 @@ def test_a_database_opened_for_reading_creates_nothing_and_refuses_changes(tmp_p
 _MANY = """
 import sys
 from tests.support.state_database import SCHEMA, put
-from truename.storage import Database
+from truename.storage import open_database
 sys.stdin.readline()
 for number in range(20):
-    file = Database(sys.argv[1], SCHEMA)
+    file = open_database(sys.argv[1], SCHEMA)
     put(file, f"{sys.argv[2]}-{number}")
     file.close()
 """
@@ -215,13 +215,13 @@ def test_processes_that_open_a_new_database_at_once_all_get_it(tmp_path: Path) -
     for process in processes:
         process.communicate(b"\n")
     assert [process.returncode for process in processes] == [0, 0, 0, 0]
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     assert len(words(file)) == 80
     file.close()
 
 
 def test_a_thread_that_runs_an_event_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
     waited: list[float] = []
 
     async def use() -> None:
@@ -243,9 +243,9 @@ def test_an_event_loop_does_not_wait_for_a_file_that_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x"
-    with closing(Database(path, Schema("other", (("CREATE TABLE other (text TEXT)",),)))) as other:
+    with closing(open_database(path, Schema("other", (("CREATE TABLE other (text TEXT)",),)))) as other:
         monkeypatch.setattr(os, "access", lambda *_: False)
-        file = Database(path, SCHEMA)
+        file = open_database(path, SCHEMA)
         monkeypatch.undo()
 
         async def use() -> float:
@@ -262,7 +262,7 @@ def test_an_event_loop_does_not_wait_for_a_file_that_is_opened_again(
 
 
 def test_a_thread_that_waits_for_another_process_keeps_no_reader_waiting(tmp_path: Path) -> None:
-    one, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", SCHEMA)
+    one, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", SCHEMA)
     with one.change():
         waiting = threading.Thread(target=put, args=(other, "a"))
         waiting.start()
@@ -281,8 +281,8 @@ _OTHER_OWNER = Schema("pin", (("CREATE TABLE pin (key TEXT)",),))
 _AND_CLOSES = """
 import sys
 from tests.support.state_database import SCHEMA, put
-from truename.storage import Database
-file = Database(sys.argv[1], SCHEMA)
+from truename.storage import open_database
+file = open_database(sys.argv[1], SCHEMA)
 put(file, sys.argv[2])
 file.close()
 """
@@ -290,10 +290,10 @@ file.close()
 
 def test_a_second_connection_of_a_process_ends_no_lock_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    file = Database(path, SCHEMA)
+    file = open_database(path, SCHEMA)
     put(file, "a")
     # Opening and closing a file ends all locks of the process on it, unless SQLite does it.
-    Database(path, _OTHER_OWNER).close()
+    open_database(path, _OTHER_OWNER).close()
     subprocess.run([sys.executable, "-c", _AND_CLOSES, str(path), "b"], check=True)
     # A process that has the file for itself removes the log when it closes it.
     assert path.with_name("x-wal").exists()
@@ -304,7 +304,7 @@ def test_a_second_connection_of_a_process_ends_no_lock_of_the_first(tmp_path: Pa
 
 
 def test_changes_of_other_owners_are_no_news(tmp_path: Path) -> None:
-    file, other = Database(tmp_path / "x", SCHEMA), Database(tmp_path / "x", _OTHER_OWNER)
+    file, other = open_database(tmp_path / "x", SCHEMA), open_database(tmp_path / "x", _OTHER_OWNER)
     file.has_news()
     with other.change() as data:
         data.execute("INSERT INTO pin VALUES ('k')")
@@ -315,11 +315,11 @@ def test_changes_of_other_owners_are_no_news(tmp_path: Path) -> None:
 
 def test_a_place_that_is_no_file_is_refused() -> None:
     with pytest.raises(StoreError, match="only a file can hold the state so far"):
-        Database("postgresql://db.example/truename", SCHEMA)
+        open_database("postgresql://db.example/truename", SCHEMA)
 
 
 def test_the_log_that_a_long_reader_let_grow_is_cut_when_it_has_left(tmp_path: Path) -> None:
-    file, log = Database(tmp_path / "x", SCHEMA), tmp_path / "x-wal"
+    file, log = open_database(tmp_path / "x", SCHEMA), tmp_path / "x-wal"
     with closing(sqlite3.connect(tmp_path / "x", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM word").fetchall()
@@ -339,8 +339,8 @@ STEPS = st.sampled_from(["put", "other owner", "checkpoint", "reopen"])
 def test_each_connection_hears_once_of_all_that_others_wrote(steps: list[tuple[str, int, set[int]]]) -> None:
     with TemporaryDirectory() as place:
         path = Path(place) / "x"
-        files = [Database(path, SCHEMA) for _ in range(3)]
-        other_owner = Database(path, Schema("number", (("CREATE TABLE number (value INTEGER)",),)))
+        files = [open_database(path, SCHEMA) for _ in range(3)]
+        other_owner = open_database(path, Schema("number", (("CREATE TABLE number (value INTEGER)",),)))
         has_news = [True] * len(files)
         for count, (step, number, lookers) in enumerate(steps):
             if step == "put":
@@ -353,7 +353,7 @@ def test_each_connection_hears_once_of_all_that_others_wrote(steps: list[tuple[s
                 files[number].empty_log()
             else:
                 files[number].close()
-                files[number], has_news[number] = Database(path, SCHEMA), True
+                files[number], has_news[number] = open_database(path, SCHEMA), True
             for looker in lookers:
                 assert files[looker].has_news() is has_news[looker]
                 has_news[looker] = False
@@ -364,7 +364,7 @@ def test_each_connection_hears_once_of_all_that_others_wrote(steps: list[tuple[s
 
 def test_those_who_open_a_database_while_it_is_made_find_it_empty_or_whole(tmp_path: Path) -> None:
     def opened(path: Path) -> None:
-        with closing(Database(path, SCHEMA)) as file:
+        with closing(open_database(path, SCHEMA)) as file:
             assert words(file) == []
 
     with ThreadPoolExecutor(8) as threads:

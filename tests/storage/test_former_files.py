@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.state_database import SCHEMA, words
 from truename.errors import StoreError
-from truename.storage import Database, Schema, StateLocation, import_tables, select
+from truename.storage import Schema, StateLocation, import_tables, open_database, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +31,10 @@ def test_a_failing_import_leaves_no_tables_and_the_next_start_tries_again(tmp_pa
     where = StateLocation(tmp_path / "x", {"word": tmp_path / "old"})
     for _ in range(2):
         with pytest.raises(StoreError, match="old: it is damaged"):
-            Database(where, SCHEMA, import_former=take)
+            open_database(where, SCHEMA, import_former=take)
     (tmp_path / "old").write_text("a")
     for _ in range(2):
-        file = Database(where, SCHEMA, import_former=take)
+        file = open_database(where, SCHEMA, import_former=take)
         assert words(file) == ["a"]
         file.close()
 
@@ -47,7 +47,7 @@ def test_tables_of_an_earlier_database_are_imported_by_their_former_names(tmp_pa
     schema = Schema("word", (("CREATE TABLE word_seen (text TEXT PRIMARY KEY, number INTEGER NOT NULL)",),))
     where = StateLocation(tmp_path / "x", {"word": tmp_path / "old"})
     take = partial(import_tables, names={"word_seen": ("word_seen", "seen")})
-    file = Database(where, schema, import_former=take)
+    file = open_database(where, schema, import_former=take)
     assert file.rows("SELECT text, number FROM word_seen ORDER BY number") == [("b", 1), ("a", 2)]
     file.close()
     for names, problem in (
@@ -56,7 +56,7 @@ def test_tables_of_an_earlier_database_are_imported_by_their_former_names(tmp_pa
     ):
         more = Schema("word", (*schema.migrations, ("CREATE TABLE word_more (more TEXT)",)))
         with pytest.raises(StoreError, match=problem):
-            Database(replace(where, path=tmp_path / "y"), more, import_former=partial(import_tables, names=names))
+            open_database(replace(where, path=tmp_path / "y"), more, import_former=partial(import_tables, names=names))
 
 
 def test_names_of_tables_and_columns_are_checked() -> None:
@@ -72,7 +72,7 @@ def test_what_an_earlier_version_wrote_after_the_import_is_not_passed_over(tmp_p
         data.executemany("INSERT INTO word VALUES (?)", [(word,) for word in path.read_text().split()])
 
     def opened(*, readonly: bool = False) -> list[str]:
-        with closing(Database(location, SCHEMA, readonly=readonly, import_former=read)) as file:
+        with closing(open_database(location, SCHEMA, readonly=readonly, import_former=read)) as file:
             return words(file)
 
     former.write_text("a b")
@@ -91,7 +91,7 @@ def test_what_an_earlier_version_wrote_after_the_import_is_not_passed_over(tmp_p
 
 def test_a_file_that_an_earlier_version_begins_beside_the_database_is_not_passed_over(tmp_path: Path) -> None:
     location = StateLocation(tmp_path / "x", {"word": tmp_path / "words.txt"})
-    Database(location, SCHEMA).close()
+    open_database(location, SCHEMA).close()
     (tmp_path / "words.txt").write_text("a")
     with pytest.raises(StoreError, match="an earlier Truename wrote"):
-        Database(location, SCHEMA)
+        open_database(location, SCHEMA)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state_database import KILLED, SCHEMA, put, words
-from truename.storage import Database
+from truename.storage import open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,8 @@ import resource, signal, sys
 from pathlib import Path
 from tests.support.state_database import SCHEMA, put
 from truename.errors import StoreError
-from truename.storage import Database
-file = Database(sys.argv[1], SCHEMA)
+from truename.storage import open_database
+file = open_database(sys.argv[1], SCHEMA)
 put(file, "kept")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_what_was_and_what_comes_when_there_is_room_is_kept(t
         [sys.executable, "-c", _FULL, str(tmp_path / "x")], check=False, capture_output=True, text=True
     )
     assert (done.stdout.split(), done.stderr) == (["unusable", "unusable", "kept"], "")
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     assert words(file) == ["again", "kept"]
     file.close()
 
@@ -54,11 +54,11 @@ import os, resource, signal, sys
 from pathlib import Path
 from tests.support.state_database import SCHEMA, put, words
 from truename.errors import StoreError
-from truename.storage import Database
+from truename.storage import open_database
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, no_limit[1]))
-file = Database(sys.argv[1], SCHEMA)
+file = open_database(sys.argv[1], SCHEMA)
 print(words(file), bool(file.readonly_because))
 try:
     put(file, "b")
@@ -76,7 +76,7 @@ file.close()
 @pytest.mark.parametrize("before", ["closed", "killed"])
 def test_a_start_on_a_full_disk_reads_all_and_writes_when_there_is_room(tmp_path: Path, before: str) -> None:
     if before == "closed":
-        file = Database(tmp_path / "x", SCHEMA)
+        file = open_database(tmp_path / "x", SCHEMA)
         put(file, "whole")
         file.close()
     else:
@@ -93,12 +93,12 @@ _GONE_FOR_A_WHILE = """
 import os, resource, sys
 from tests.support.state_database import SCHEMA, put, words
 from truename.errors import StoreError
-from truename.storage import Database
+from truename.storage import open_database
 
 path = sys.argv[1]
 no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, no_limit[1]))
-file = Database(path, SCHEMA)
+file = open_database(path, SCHEMA)
 assert file.readonly_because
 os.rename(path, path + ".away")
 for _ in range(2):
@@ -118,7 +118,7 @@ print(words(file), bool(file.readonly_because))
 @pytest.mark.parametrize("before", ["closed", "killed"])
 def test_a_try_to_write_again_that_fails_leaves_what_can_be_read(tmp_path: Path, before: str) -> None:
     if before == "closed":
-        file = Database(tmp_path / "x", SCHEMA)
+        file = open_database(tmp_path / "x", SCHEMA)
         put(file, "whole")
         file.close()
     else:

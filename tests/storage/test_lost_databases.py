@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.state_database import KILLED, SCHEMA, put, words
 from truename.errors import StoreError
-from truename.storage import Database, Revision, StateLocation, accept_state
+from truename.storage import Revision, StateLocation, accept_state, open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +70,13 @@ def _damaged(path: Path, how: str) -> None:
 )
 def test_a_file_that_is_not_as_it_was_written_is_refused_and_stays(tmp_path: Path, how: str, code: str) -> None:
     path = tmp_path / "x"
-    file = Database(path, SCHEMA)
+    file = open_database(path, SCHEMA)
     put(file, *(f"{number}" * 100 for number in range(300)))
     file.close()
     _damaged(path, how)
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(StoreError) as refused:
-        Database(path, SCHEMA)
+        open_database(path, SCHEMA)
     assert (refused.value.code, path.read_bytes() if path.is_file() else b"") == (code, before)
 
 
@@ -84,12 +84,12 @@ def test_a_file_that_is_not_as_it_was_written_is_refused_and_stays(tmp_path: Pat
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_another_file_in_its_place_is_told_and_not_taken_for_it(tmp_path: Path, how: str) -> None:
     path = tmp_path / "x"
-    file = Database(path, SCHEMA)
+    file = open_database(path, SCHEMA)
     put(file, "a")
     path.rename(tmp_path / "moved")
     (tmp_path / "x.revision").unlink()
     if how == "replaced":
-        Database(path, SCHEMA).close()
+        open_database(path, SCHEMA).close()
     for use in file.has_news, lambda: put(file, "b"):
         with pytest.raises(StoreError, match="moved, removed or replaced") as refused:
             use()
@@ -98,44 +98,44 @@ def test_another_file_in_its_place_is_told_and_not_taken_for_it(tmp_path: Path, 
 
 
 def test_a_database_that_is_gone_is_not_begun_anew_until_somebody_says_so(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     put(file, "b")
     file.close()
     (tmp_path / "x").unlink()
     with pytest.raises(StoreError) as refused:
-        Database(tmp_path / "x", SCHEMA)
+        open_database(tmp_path / "x", SCHEMA)
     assert refused.value.code == "corrupt"
     assert "it is missing, but it had 3 changes" in str(refused.value)
     assert f"run `truename state accept {tmp_path / 'x'}`" in str(refused.value)
     assert not (tmp_path / "x").exists()
     (tmp_path / "x.revision").unlink()
-    fresh = Database(tmp_path / "x", SCHEMA)
+    fresh = open_database(tmp_path / "x", SCHEMA)
     assert words(fresh) == []
     fresh.close()
 
 
 def test_an_older_copy_is_refused_and_says_how_much_it_lacks(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     file.close()
     copy = (tmp_path / "x").read_bytes()
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "b")
     file.close()
     (tmp_path / "x").write_bytes(copy)
     for readonly in (False, True):
         with pytest.raises(StoreError, match="it has 2 changes, but it had 3 changes"):
-            Database(tmp_path / "x", SCHEMA, readonly=readonly)
+            open_database(tmp_path / "x", SCHEMA, readonly=readonly)
 
 
 def test_what_a_killed_process_wrote_last_may_be_missing_beside_the_database(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     before = (tmp_path / "x.revision").read_bytes()
     put(file, "a")
     file.close()
     (tmp_path / "x.revision").write_bytes(before)
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     assert words(file) == ["a"]
     file.close()
 
@@ -144,7 +144,7 @@ def test_what_a_killed_process_wrote_last_may_be_missing_beside_the_database(tmp
 def replaced(tmp_path: Path) -> Path:
     """Return the path of a database that was open while a copy of it was taken, and written to after that."""
     path = tmp_path / "x"
-    file = Database(path, SCHEMA)
+    file = open_database(path, SCHEMA)
     put(file, "a")
     file.close()
     (tmp_path / "copy").write_bytes(path.read_bytes())
@@ -155,14 +155,14 @@ def replaced(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("how", ["an older copy", "another database"])
 def test_the_log_of_a_database_that_was_replaced_is_not_mixed_into_the_new_one(replaced: Path, how: str) -> None:
-    file = Database(replaced, SCHEMA)
+    file = open_database(replaced, SCHEMA)
     put(file, "b")
     log = replaced.with_name("x-wal").read_bytes()
     file.close()
-    put(file := Database(replaced, SCHEMA), *map(str, range(3_000)))
+    put(file := open_database(replaced, SCHEMA), *map(str, range(3_000)))
     file.close()
     if how == "another database":
-        Database(replaced.with_name("copy.db"), SCHEMA).close()
+        open_database(replaced.with_name("copy.db"), SCHEMA).close()
         replaced.write_bytes(replaced.with_name("copy.db").read_bytes())
     else:
         # A log whose changes are all in the copy would take it back to an earlier state.
@@ -172,16 +172,16 @@ def test_the_log_of_a_database_that_was_replaced_is_not_mixed_into_the_new_one(r
     replaced.with_name("x.revision").unlink()
     for readonly in (False, True):
         with pytest.raises(StoreError, match=r"write-ahead log beside it \(x-wal\) belongs to another file") as refused:
-            Database(replaced, SCHEMA, readonly=readonly)
+            open_database(replaced, SCHEMA, readonly=readonly)
         assert refused.value.code == "corrupt"
     assert (replaced.read_bytes(), replaced.with_name("x-wal").read_bytes()) == (before, log)
     replaced.with_name("x-wal").unlink()
-    Database(replaced, SCHEMA).close()
+    open_database(replaced, SCHEMA).close()
 
 
 def test_a_log_that_continues_a_later_copy_is_not_mixed_into_an_older_one(replaced: Path) -> None:
     # The log begins behind what the database had; the older copy lacks what is between.
-    file = Database(replaced, SCHEMA)
+    file = open_database(replaced, SCHEMA)
     put(file, "b")
     file.close()
     copy = replaced.with_name("copy").read_bytes()
@@ -189,30 +189,30 @@ def test_a_log_that_continues_a_later_copy_is_not_mixed_into_an_older_one(replac
     replaced.write_bytes(copy)
     replaced.with_name("x.revision").unlink()
     with pytest.raises(StoreError, match="belongs to another file"):
-        Database(replaced, SCHEMA)
+        open_database(replaced, SCHEMA)
 
 
 def test_the_log_that_a_killed_process_left_is_replayed(replaced: Path) -> None:
-    file = Database(replaced, SCHEMA)
+    file = open_database(replaced, SCHEMA)
     assert words(file) == ["a", "whole"]
     file.close()
 
 
 def test_a_revision_that_the_audit_log_has_is_one_that_the_database_must_have(tmp_path: Path) -> None:
-    file = Database(tmp_path / "x", SCHEMA)
+    file = open_database(tmp_path / "x", SCHEMA)
     put(file, "a")
     had = file.revision()
     file.close()
     (tmp_path / "x.revision").unlink()
-    Database(StateLocation(tmp_path / "x", known=had), SCHEMA).close()
+    open_database(StateLocation(tmp_path / "x", known=had), SCHEMA).close()
     for known in (Revision(had.database, had.number + 1), Revision("0" * 32, 1)):
         with pytest.raises(StoreError, match="but it had") as refused:
-            Database(StateLocation(tmp_path / "x", known=known), SCHEMA)
+            open_database(StateLocation(tmp_path / "x", known=known), SCHEMA)
         assert refused.value.code == "corrupt"
     (tmp_path / "x").unlink()
     (tmp_path / "x.revision").unlink()
     with pytest.raises(StoreError, match="it is missing, but it had 2 changes"):
-        Database(StateLocation(tmp_path / "x", known=had), SCHEMA)
+        open_database(StateLocation(tmp_path / "x", known=had), SCHEMA)
     assert not (tmp_path / "x").exists()
 
 
@@ -220,7 +220,7 @@ def test_a_revision_that_the_audit_log_has_is_one_that_the_database_must_have(tm
 @pytest.mark.parametrize("how", ["another program's", "damaged", "with another's log", "a link", "a pipe"])
 def test_only_a_whole_state_database_is_accepted(tmp_path: Path, how: str) -> None:
     path = tmp_path / "x"
-    with closing(Database(path, SCHEMA)) as file:
+    with closing(open_database(path, SCHEMA)) as file:
         put(file, "a")
     known = (tmp_path / "x.revision").read_bytes()
     if how == "another program's":
@@ -230,7 +230,7 @@ def test_only_a_whole_state_database_is_accepted(tmp_path: Path, how: str) -> No
     elif how == "damaged":
         path.write_bytes(path.read_bytes()[:-4096])
     elif how == "with another's log":
-        with closing(Database(tmp_path / "y", SCHEMA)):
+        with closing(open_database(tmp_path / "y", SCHEMA)):
             (tmp_path / "x-wal").write_bytes((tmp_path / "y-wal").read_bytes())
     else:
         path.rename(tmp_path / "z")
@@ -245,23 +245,23 @@ def test_only_a_whole_state_database_is_accepted(tmp_path: Path, how: str) -> No
 
 def test_an_older_copy_and_another_database_can_be_accepted(tmp_path: Path) -> None:
     path, older = tmp_path / "x", tmp_path / "older"
-    with closing(Database(path, SCHEMA)) as file:
+    with closing(open_database(path, SCHEMA)) as file:
         put(file, "a")
     older.write_bytes(path.read_bytes())
-    with closing(Database(path, SCHEMA)) as file:
+    with closing(open_database(path, SCHEMA)) as file:
         put(file, "b")
     older.replace(path)
     found = accept_state(StateLocation(path, known=Revision("0" * 32, 9)))
     assert found is not None
     assert found.number == 2
-    with closing(Database(path, SCHEMA)) as file:
+    with closing(open_database(path, SCHEMA)) as file:
         assert words(file) == ["a"]
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_the_record_of_the_revision_is_made_again_when_it_was_lost_while_in_use(tmp_path: Path, how: str) -> None:
     path, beside, older = tmp_path / "x", tmp_path / "x.revision", tmp_path / "older"
-    file = Database(path, SCHEMA)
+    file = open_database(path, SCHEMA)
     put(file, "a")
     file.empty_log()
     older.write_bytes(path.read_bytes())
@@ -274,4 +274,4 @@ def test_the_record_of_the_revision_is_made_again_when_it_was_lost_while_in_use(
     file.close()
     older.replace(path)
     with pytest.raises(StoreError, match="it has 2 changes, but it had 3"):
-        Database(path, SCHEMA)
+        open_database(path, SCHEMA)

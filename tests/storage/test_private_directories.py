@@ -14,7 +14,7 @@ from truename import Ledger
 from truename.editing.replacement import backups_directory, save
 from truename.errors import StoreError
 from truename.files.private import make_private, state_directory
-from truename.storage import Database, Schema
+from truename.storage import Schema, open_database
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_a_directory_that_the_user_chose_is_left_as_it_is(tmp_path: Path) -> Non
     chosen.mkdir()
     chosen.chmod(0o755)
 
-    Database(chosen / "own.state", Schema("a", (("CREATE TABLE a (b TEXT)",),))).close()
+    open_database(chosen / "own.state", Schema("a", (("CREATE TABLE a (b TEXT)",),))).close()
 
     assert stat.S_IMODE(chosen.stat().st_mode) == 0o755
 

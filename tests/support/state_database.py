@@ -10,8 +10,8 @@ __all__ = ["KILLED", "SCHEMA", "put", "words"]
 KILLED = """
 import os, sys
 from tests.support.state_database import SCHEMA, put
-from truename.storage import Database
-file = Database(sys.argv[1], SCHEMA)
+from truename.storage import Database, open_database
+file = open_database(sys.argv[1], SCHEMA)
 put(file, "whole")
 with file.change() as data:
     data.executemany("INSERT INTO word VALUES (?)", [(f"{n}" * 500,) for n in range(2_000)])

@@ -18,12 +18,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.storage import Database, Schema, StateLocation, import_tables
+from truename.storage import Connection, Schema, StateLocation, import_tables, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from sqlite3 import Connection
     from typing import Self
 
     from truename.config import Config
@@ -135,7 +134,7 @@ class Vault:
         self.locks = locks
         self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
         self._most = most
-        self._file = Database(where, SCHEMA, import_former=_import_former)
+        self._file = open_database(where, SCHEMA, import_former=_import_former)
 
     @property
     def path(self) -> Path | None:

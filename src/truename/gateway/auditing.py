@@ -15,7 +15,7 @@ import anyio.to_thread
 from truename.audit import AuditLog, AuditRecorder, Redaction, anchor_file, begin_fields, call_record, record_fields
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
-from truename.storage import Database, Schema
+from truename.storage import Database, Schema, open_database
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import BY_LOCK
 
@@ -171,7 +171,7 @@ class Auditing:
     def watch_state(self, location: StateLocation) -> None:
         """Record the revision of the state database from now on, whenever it changed at a look."""
         if self._recorder is not None and location.path is not None:
-            self._state = Database(location, Schema("audit", ()), readonly=True)
+            self._state = open_database(location, Schema("audit", ()), readonly=True)
             self._note_state()
 
     def _note_state(self) -> None:

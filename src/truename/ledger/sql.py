@@ -21,10 +21,19 @@ from truename.ledger.state import (
     Standing,
     WithdrawnRow,
 )
-from truename.storage import PATIENCE, Database, Schema, StateLocation, import_tables, select, upsert
+from truename.storage import (
+    PATIENCE,
+    Connection,
+    Database,
+    Schema,
+    StateLocation,
+    import_tables,
+    open_database,
+    select,
+    upsert,
+)
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterator, Sequence
 
     from truename.ledger.events import Event
@@ -266,7 +275,7 @@ class SqlLedger:
     def _open(self) -> Database | None:
         """Return the database; None while it has no ledger and this is a reader."""
         if self._data is None and not (self._readonly and not self._location.exists):
-            found = Database(
+            found = open_database(
                 self._location,
                 SCHEMA,
                 patience=self._patience,
@@ -383,7 +392,7 @@ def check_ledger(location: StateLocation) -> tuple[str, ...]:
 
     Raises `StoreError` for a database that cannot be read.
     """
-    with closing(Database(location, SCHEMA, readonly=True)) as data:
+    with closing(open_database(location, SCHEMA, readonly=True)) as data:
         return tuple(f"{location.path}: {problem}" for problem in _contradictions(data)) if data.is_begun else ()
 
 
@@ -465,7 +474,7 @@ def _decoded(data: Database, decode: Callable[..., object], *columns: object) ->
         data.refuse(f"it is damaged (a row cannot be read: {error})")
 
 
-def _write(data: sqlite3.Connection, events: Sequence[Event], state: LedgerState, revision: int, count: int) -> None:
+def _write(data: Connection, events: Sequence[Event], state: LedgerState, revision: int, count: int) -> None:
     """Write the events, behind ``count`` earlier ones, and the rows that they changed."""
     kept = [event for event in events if not isinstance(event, Bind | Own)]
     rows = [
@@ -480,7 +489,7 @@ def _write(data: sqlite3.Connection, events: Sequence[Event], state: LedgerState
     data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(kept)))
 
 
-def _import_former(data: sqlite3.Connection, path: Path) -> None:
+def _import_former(data: Connection, path: Path) -> None:
     """Import a ledger that an earlier version kept in a file of its own: a journal, or a database."""
     if not is_journal(path):
         data.execute("DELETE FROM ledger_revision")

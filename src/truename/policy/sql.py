@@ -13,10 +13,20 @@ from truename.policy import store as limits
 from truename.policy.approval_validity import Grant, Subject
 from truename.policy.approvals_json import LONGEST_TEXT, is_time, read_book
 from truename.policy.store import CallKey, MemoryRecords, StoredCall
-from truename.storage import FORMER_REMEDY, PATIENCE, Database, Schema, StateLocation, insert, select, upsert
+from truename.storage import (
+    FORMER_REMEDY,
+    PATIENCE,
+    Connection,
+    Database,
+    Schema,
+    StateLocation,
+    insert,
+    open_database,
+    select,
+    upsert,
+)
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
@@ -118,7 +128,7 @@ class SqlApprovalStore:
 
     def _open(self) -> Database:
         if self._data is None:
-            self._data = Database(
+            self._data = open_database(
                 self._location,
                 SCHEMA,
                 patience=self._patience,
@@ -215,7 +225,7 @@ class _SqlBook:
                 data.execute(_DROP_GRANT_OF_CALL, (*whose, call_id))
             data.execute(_DROP_GRANTS_OF_SESSION, whose)
 
-    def _make_room(self, data: sqlite3.Connection) -> None:
+    def _make_room(self, data: Connection) -> None:
         oldest = data.execute(_OLDEST).fetchone()
         if oldest is None:
             self._refuse_full(f"{limits.MAX_CALLS:,} calls are running, the most that can")
@@ -259,7 +269,7 @@ class _SqlBook:
         return found
 
 
-def _import_former(data: sqlite3.Connection, path: Path) -> None:
+def _import_former(data: Connection, path: Path) -> None:
     """Import the decisions and calls that an earlier version kept as JSON. Raises `StoreError`."""
     try:
         book = read_book(path.read_bytes(), str(path))

@@ -1,15 +1,17 @@
-"""Keep state in one SQLite file, whose tables belong to their owners."""
+"""Keep state in one database, whose tables belong to their owners."""
 
 from truename.storage.check import StateReport, accept_state, check_state, known_revision
-from truename.storage.database import PATIENCE, Database, Schema
+from truename.storage.database import PATIENCE, Connection, Database, open_database
 from truename.storage.former import FORMER_REMEDY, import_tables
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision
+from truename.storage.schema import Schema
 from truename.storage.statements import insert, select, upsert
 
 __all__ = [
     "FORMER_REMEDY",
     "PATIENCE",
+    "Connection",
     "Database",
     "Revision",
     "Schema",
@@ -20,6 +22,7 @@ __all__ = [
     "import_tables",
     "insert",
     "known_revision",
+    "open_database",
     "select",
     "upsert",
 ]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import StoreError
-from truename.storage.database import Database, Schema
+from truename.storage.database import open_database
 from truename.storage.location import StateLocation
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
+from truename.storage.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,7 +43,7 @@ def check_state(
     schemas = tuple(schemas)
     for schema in schemas:
         try:
-            Database(location, schema, readonly=True).close()
+            open_database(location, schema, readonly=True).close()
         except StoreError as error:
             # A fault of the file is one of every owner's tables.
             if str(error) not in problems:
@@ -87,7 +88,7 @@ def accept_state(location: StateLocation) -> Revision | None:
     if not path.is_symlink() and (not path.exists() or (path.is_file() and not path.stat().st_size)):
         beside.path.unlink(missing_ok=True)
         return None
-    with closing(Database(StateLocation(path), _NO_TABLES, readonly=True, checks_revision=False)) as data:
+    with closing(open_database(StateLocation(path), _NO_TABLES, readonly=True, checks_revision=False)) as data:
         found = data.revision()
     beside.write(found)
     beside.close()

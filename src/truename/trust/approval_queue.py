@@ -13,10 +13,9 @@ from truename.errors import InvalidToolId
 from truename.identity import ToolId
 from truename.policy import Grant
 from truename.policy.approval_validity import Subject
-from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
+from truename.storage import Connection, Schema, StateLocation, import_tables, insert, open_database, select
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Self
@@ -113,7 +112,7 @@ class ApprovalQueue:
     def __init__(
         self, where: StateLocation | Path | str | None = None, *, now: Callable[[], float] = time.time
     ) -> None:
-        self._file = Database(where, SCHEMA, import_former=_import_former)
+        self._file = open_database(where, SCHEMA, import_former=_import_former)
         self._now = now
         if self._file.rows("SELECT 1 FROM pending_call WHERE until <= ? LIMIT 1", now()):
             with self._file.change() as data:
@@ -203,7 +202,7 @@ class ApprovalQueue:
         return PendingCall(subject=Subject(id, **about), **values)
 
 
-def _sweep(data: sqlite3.Connection, now: float) -> None:
+def _sweep(data: Connection, now: float) -> None:
     """Delete the requests that are over, so that their arguments do not stay in the file."""
     data.execute("DELETE FROM pending_call WHERE until <= ?", (now,))
 

@@ -17,10 +17,9 @@ from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
 from truename.migration import LOCK_FILE
 from truename.migration.lock import read_lock
-from truename.storage import Database, Schema, StateLocation, import_tables, insert, select, upsert
+from truename.storage import Connection, Schema, StateLocation, import_tables, insert, open_database, select, upsert
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
@@ -137,7 +136,7 @@ class PinStore:
         now: Callable[[], str] = _now,
         readonly: bool = False,
     ) -> None:
-        self._file = Database(where, SCHEMA, readonly=readonly, import_former=_import_former)
+        self._file = open_database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
         self._is_current = False
         self._pins: dict[str, PinnedTool] = {}
@@ -249,7 +248,7 @@ class PinStore:
         self.close()
 
     @contextmanager
-    def _change(self) -> Iterator[tuple[sqlite3.Connection, bool]]:
+    def _change(self) -> Iterator[tuple[Connection, bool]]:
         """Change the file; tell too whether the pins in memory are those in the file, as nobody else wrote."""
         with self._file.change() as data:
             yield data, self._is_current and not self._file.is_behind()
@@ -267,7 +266,7 @@ class PinStore:
             by=by,
         )
 
-    def _is_as_read(self, data: sqlite3.Connection, key: str, digest: str) -> bool:
+    def _is_as_read(self, data: Connection, key: str, digest: str) -> bool:
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
         word = data.execute("SELECT word FROM pin_seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
         before, seen = self._pins.get(key), self._seen.get((key, digest))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.policy.principal import Principal
-from truename.storage import Database, Schema, StateLocation, import_tables, insert, select
+from truename.storage import Schema, StateLocation, import_tables, insert, open_database, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,7 +70,7 @@ class SignInSessions:
     """The sessions of all gateways of one configuration. All methods raise `StoreError`."""
 
     def __init__(self, where: StateLocation | Path | None, clock: Callable[[], float]) -> None:
-        self._file = Database(where, SCHEMA, import_former=_import_former)
+        self._file = open_database(where, SCHEMA, import_former=_import_former)
         self._clock = clock
 
     def begin(self, session: SignInSession) -> frozenset[str]:

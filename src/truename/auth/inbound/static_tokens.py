@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.errors import StoreError
 from truename.files.private import read_own
 from truename.policy.principal import Principal
-from truename.storage import FORMER_REMEDY, Database, Schema, StateLocation, insert, select
+from truename.storage import FORMER_REMEDY, Connection, Database, Schema, StateLocation, insert, open_database, select
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Self
@@ -148,7 +147,7 @@ class StaticTokenStore:
 
     def _open(self) -> Database:
         if self._data is None:
-            self._data = Database(self._location, SCHEMA, import_former=_import_former)
+            self._data = open_database(self._location, SCHEMA, import_former=_import_former)
         return self._data
 
     def _read(self) -> Mapping[str, StaticToken]:
@@ -236,7 +235,7 @@ class StaticTokenStore:
         self.close()
 
 
-def _insert(data: sqlite3.Connection, token: StaticToken) -> None:
+def _insert(data: Connection, token: StaticToken) -> None:
     if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
         data.execute("INSERT INTO token_begun VALUES (?)", (token.made,))
     words = json.dumps(token.groups), json.dumps(token.scopes)
@@ -260,7 +259,7 @@ def _of_row(row: tuple[Any, ...]) -> StaticToken:
     )
 
 
-def _import_former(data: sqlite3.Connection, path: Path) -> None:
+def _import_former(data: Connection, path: Path) -> None:
     """Import the tokens that an earlier version kept as JSON. Raises `StoreError`."""
     try:
         for token in _former_tokens(json.loads(read_own(path, _LARGEST)), path):

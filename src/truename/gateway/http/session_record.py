@@ -20,7 +20,7 @@ from truename.errors import StoreError
 from truename.gateway.background import background
 from truename.gateway.http.session_ids import SessionIds
 from truename.gateway.protocol.turns import in_thread
-from truename.storage import Database, Schema, import_tables
+from truename.storage import Schema, import_tables, open_database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -82,7 +82,7 @@ class SessionRecord:
         self._lasts = lasts
         self._clock = clock
         self._most = most
-        self._file = Database(where, SCHEMA, import_former=_import_former)
+        self._file = open_database(where, SCHEMA, import_former=_import_former)
         # What is not written yet. Requests note the id itself: a digest for each takes longer than all else here.
         self._used: dict[str, float] = {}
         self._ended: dict[bytes, float] = {}

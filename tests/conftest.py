@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shared import ROOT
+from tests.support.state_places import DIRECTORY, new_directory, new_url, remove_shared_server
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,8 +38,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[PARTS] = str(REPORT.with_name(f"corpus-report-{os.getpid()}"))
         state = tempfile.TemporaryDirectory(prefix="truename-state-")
         config.add_cleanup(state.cleanup)
+        servers = new_directory()
+        config.add_cleanup(partial(remove_shared_server, servers))
+        os.environ[DIRECTORY] = str(servers)
         # What no test names a place for is not written into the state of whoever runs the tests.
         os.environ["XDG_STATE_HOME"] = state.name
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> StateLocation:
+    """Return a new place for state: once in a file, once in a PostgreSQL database."""
+    return StateLocation(tmp_path / "state.db") if request.param == "sqlite" else StateLocation.of(new_url())
 
 
 @pytest.hookimpl(wrapper=True)

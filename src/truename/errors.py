@@ -359,7 +359,7 @@ class LedgerError(TruenameError):
     name: str = ""
     holder: ToolIdentity | None = None
     claimant: ToolIdentity | None = None
-    path: Path | None = None
+    path: Path | str | None = None
     line: int = 0
     reason: str = ""
     origin: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -88,7 +89,6 @@ async def test_instructions_that_can_not_be_pinned_are_not_shown_where_anything_
     for trust, read in (strict, None), (Trust(), f"## fs\n\n{AFTER}"):
         stage = Stage(Settings(trust=trust), book)
         await reads(stage, "legacy", BEFORE)
-        # As on a full disk.
-        book._file._data.execute("PRAGMA query_only = ON")
-        assert await reads(stage, "legacy", AFTER) == read
-        book._file._data.execute("PRAGMA query_only = OFF")
+        with monkeypatch.context() as full_disk:
+            full_disk.setattr(book._file, "change", partial(book._file.refuse, "the disk is full", "unusable"))
+            assert await reads(stage, "legacy", AFTER) == read

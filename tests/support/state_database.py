@@ -14,7 +14,7 @@ from truename.storage import Database, open_database
 file = open_database(sys.argv[1], SCHEMA)
 put(file, "whole")
 with file.change() as data:
-    data.executemany("INSERT INTO word VALUES (?)", [(f"{n}" * 500,) for n in range(2_000)])
+    data.executemany("INSERT INTO word (text) VALUES (?)", [(f"{n}" * 500,) for n in range(2_000)])
     os.kill(os.getpid(), 9)
 """
 
@@ -27,4 +27,4 @@ def words(file: Database) -> list[str]:
 
 def put(file: Database, *texts: str) -> None:
     with file.change() as data:
-        data.executemany("INSERT INTO word VALUES (?)", [(text,) for text in texts])
+        data.executemany("INSERT INTO word (text) VALUES (?)", [(text,) for text in texts])

@@ -159,7 +159,7 @@ def _pending_logins(
     tell: OnAccess,
 ) -> PendingLogins | None:
     """Return where people log in at servers, if logins are kept."""
-    if config.state_location().path is None:
+    if config.state_location().is_memory:
         return None
     recognizer = None if pages is None else pages.recognizer
     allowed = config.settings.allow_addresses

@@ -175,7 +175,7 @@ class Vault:
         if count >= self._most:
             self._file.refuse(f"it already holds {count:,} secrets", "full", "Revoke those that are no longer needed.")
         row = (issuer, principal, name, encrypt(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
-        data.execute("INSERT INTO secret VALUES (?, ?, ?, ?, ?)", row)
+        data.execute("INSERT INTO secret (issuer, principal, key, sealed, at) VALUES (?, ?, ?, ?, ?)", row)
 
     def remove(self, issuer: str, principal: str) -> bool:
         """Delete a secret; return whether it existed."""

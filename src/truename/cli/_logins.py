@@ -58,7 +58,7 @@ def login_of(config: Config, key: str) -> tuple[str, Login]:
 @contextmanager
 def open_logins(config: Config, address: str, settings: Login) -> Iterator[LoginRegistrations]:
     """Open the stored logins of a server. Raises `UsageError` if there is no store, `StoreError`, `ConfigError`."""
-    if config.state_location().path is None:
+    if config.state_location().is_memory:
         raise UsageError(fact="logins have no file to be stored in", advice="Name a configuration file.")
     with open_vault(config) as vault:
         yield LoginRegistrations(settings, address, vault)

@@ -44,7 +44,7 @@ StyleName = Annotated[
 ]
 StateOption = Annotated[
     str | None,
-    Parameter(name="--state", help="The state database, or `memory`; default: the configuration's."),
+    Parameter(name="--state", help="The state database: a file, a URL or `memory`; default: the configuration's."),
 ]
 ServerName = Annotated[
     str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")

@@ -12,7 +12,6 @@ from truename.cli._rendering import Cell, print_json, print_table, say, show, st
 from truename.cli._sources import configuration
 from truename.cli._workspace import differences, existing_state, ledger_settings, open_workspace
 from truename.config.unmatched import mentions_changed
-from truename.files.user import at_home
 from truename.ledger import open_ledger
 from truename.migration import plan_identities, record_identities
 from truename.policy import SqlApprovalStore
@@ -42,8 +41,8 @@ class _Change(NamedTuple):
 def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: bool, as_json: bool) -> int:
     """Change the style, aliases or server name of a ledger. Old names keep resolving."""
     location = ledger_location(source, making.state)
-    path = location.path
-    workspace = open_workspace([source] if source else [], replace(making, state=str(path)))
+    path = location.name
+    workspace = open_workspace([source] if source else [], replace(making, state=location.address))
     recorded = workspace.ledger.settings if workspace.ledger is not None else None
     if recorded is None:
         raise UsageError(fact=f"{path} has no names yet", advice="`truename serve SOURCE --style STYLE` creates it.")
@@ -73,10 +72,10 @@ def restyle(source: str | None, making: NamingOptions, client: str, *, dry_run: 
 def ledger_location(source: str | None, state: str | None) -> StateLocation:
     """Return the state database given, or the configuration's own. Raises `UsageError` if it has no ledger."""
     if state is not None:
-        return existing_state(StateLocation(at_home(state)))
+        return existing_state(StateLocation.of(state))
     config = configuration(source)
     location = config.state_location()
-    if location.path is None:
+    if location.is_memory:
         raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --state PATH.")
     return existing_state(location)
 

@@ -17,7 +17,6 @@ from truename.cli._sources import Source, find_sources, other_shape, read_aliase
 from truename.config import Settings
 from truename.config.settings import wrong
 from truename.errors import ConfigError, LedgerError, excerpt, spelling_remedy
-from truename.files.user import at_home
 from truename.identity import ToolId
 from truename.ledger import Ledger, open_ledger
 from truename.ledger import LedgerSettings as Recorded
@@ -241,7 +240,7 @@ def checked_style(style: str) -> str:
 def existing_state(location: StateLocation) -> StateLocation:
     """Return the location of a state database that has a ledger. Raises `UsageError` if there is none."""
     if not location.has("ledger"):
-        fact = f"no ledger found at {location.path}"
+        fact = f"no ledger found at {location.name}"
         raise UsageError(fact=fact, advice="`truename serve` creates one; check the path.")
     return location
 
@@ -250,7 +249,7 @@ def _memory(found: Sequence[Source], ledger_option: str | None) -> Ledger | None
     if ledger_option == _MEMORY:
         return None
     if ledger_option is not None:
-        return open_ledger(existing_state(StateLocation(at_home(ledger_option))), readonly=True)
+        return open_ledger(existing_state(StateLocation.of(ledger_option)), readonly=True)
     if len(found) != 1 or found[0].config is None:
         return None
     location = found[0].config.state_location()

@@ -444,7 +444,9 @@ def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
 def _decisions(source: str | None) -> Iterator[ApprovalDecisions]:
     config = configuration(source)
     location = config.state_location()
-    if location.path is None:
-        raise UsageError(fact=f"{config.path} keeps its approvals in memory only", advice="Set state to a file.")
+    if location.is_memory:
+        raise UsageError(
+            fact=f"{config.path} keeps its approvals in memory only", advice="Set state to a file or a URL."
+        )
     with ApprovalDecisions(location, config) as decisions:
         yield decisions

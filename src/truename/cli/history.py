@@ -9,7 +9,6 @@ from truename.cli._options import Configuration, JsonOutput, StateOption
 from truename.cli._rendering import print_json, print_table, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import existing_state
-from truename.files.user import at_home
 from truename.identity import fold
 from truename.ledger import Break, Claim, Event, Redirect, Retire, Standing, open_ledger
 from truename.storage import StateLocation
@@ -33,7 +32,7 @@ def history(
 ) -> int:
     """Show the history of a name: for which tool it was shown, where it was redirected, when it was retired."""
     location = existing_state(_location(source, state))
-    path, memory = location.path, open_ledger(location, readonly=True).scoped("" if only is None else f"only/{only}")
+    path, memory = location.name, open_ledger(location, readonly=True).scoped("" if only is None else f"only/{only}")
     events, standing = memory.history(name), memory.standing(name) or memory.standing_folded(fold(name))
     if as_json:
         told: dict[str, object] = {"name": name, "ledger": str(path), "standing": None}
@@ -70,10 +69,10 @@ def _location(source: str | None, state: str | None) -> StateLocation:
     if state == "memory":
         raise UsageError(fact="a ledger in memory has no history", advice="Give a file: --state PATH.")
     if state is not None:
-        return StateLocation(at_home(state))
+        return StateLocation.of(state)
     config = configuration(source)
     location = config.state_location()
-    if location.path is None:
+    if location.is_memory:
         raise UsageError(fact=f"{config.path} keeps its names in memory only", advice="Give a file: --state PATH.")
     return location
 

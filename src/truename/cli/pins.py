@@ -417,12 +417,12 @@ def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) ->
 @contextmanager
 def _book(config: ServeConfig) -> Iterator[PinStore]:
     location = config.pins_location()
-    if location.path is None:
+    if location.is_memory:
         raise UsageError(
-            fact=f"{config.path} keeps its pins in memory only", advice="Set state, or trust.pins, to a file."
+            fact=f"{config.path} keeps its pins in memory only", advice="Set state, or trust.pins, to a file or a URL."
         )
     if not location.has("pin"):
-        fact = f"no pins found at {location.path} yet"
+        fact = f"no pins found at {location.name} yet"
         raise UsageError(fact=fact, advice="`truename serve` creates them when it starts.")
     with PinStore(location) as book:
         yield book

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -159,16 +160,11 @@ def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
     Raises `UsageError`, `LedgerError`.
     """
     location = config.state_location()
-    path = location.path
-    if path is None:
+    if location.is_memory:
         return
-    try:
-        make_private(path.parent)
-        ledger = open_ledger(location, readonly=True) if location.has("ledger") else None
-    except OSError as error:
-        raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
-    if not os.access(path.parent, os.W_OK):
-        raise LedgerError(code="unusable", path=path, reason="its directory is not writable")
+    if location.path is not None:
+        _require_directory(location.path)
+    ledger = open_ledger(location, readonly=True) if location.has("ledger") else None
     if ledger is not None and (changes := identity_changes(ledger.bindings(), config.identities)):
         raise identity_mismatch(changes, source, making.state)
     recorded = None if ledger is None else ledger.settings
@@ -176,6 +172,15 @@ def _agree(config: Config, source: str | None, making: NamingOptions) -> None:
         other = ledger_settings(with_recorded_settings(config.settings, recorded), recorded.style)
         if not recorded.same(other):
             raise style_mismatch(recorded, other, [source] if source else [], making.state)
+
+
+def _require_directory(path: Path) -> None:
+    try:
+        make_private(path.parent)
+    except OSError as error:
+        raise LedgerError(code="unusable", path=path, reason=error.strerror or str(error)) from error
+    if not os.access(path.parent, os.W_OK):
+        raise LedgerError(code="unusable", path=path, reason="its directory is not writable")
 
 
 def _path(config: Config, client: str | None, asked_for: Asked, context: str | None, *, search: bool) -> str:

@@ -159,7 +159,7 @@ def _noted(one: StaticToken | SignInSession) -> dict[str, Any]:
 
 
 def _store(config: Config) -> StaticTokenStore:
-    if config.state_location().path is None:
+    if config.state_location().is_memory:
         raise UsageError(fact="tokens have no file to be stored in", advice="Name a configuration file.")
     return token_store(config)
 

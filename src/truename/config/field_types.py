@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 
 from truename.catalog.globs import glob_error
 from truename.config.fields import FieldType, Setting, plain_table, read_table, rows_of, table_schema
-from truename.errors import ConfigError, excerpt
+from truename.errors import ConfigError, StoreError, excerpt
 from truename.files.user import at_home
 from truename.policy.principal import WRITTEN, principal_error
+from truename.storage import StateLocation, is_server_url
 
 if TYPE_CHECKING:
     from truename.config.fields import Fields, Schema
@@ -73,7 +74,16 @@ def _path(fields: Fields, name: str) -> str | None:
 
 def _store_path(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
-    return text if text is None or text == MEMORY else str(fields.base / at_home(text))
+    if text is None or text == MEMORY:
+        return text
+    if not is_server_url(text):
+        return str(fields.base / at_home(text))
+    try:
+        StateLocation.of(text)
+    except StoreError as error:
+        fields.add(name, error.problem, error.remedy)
+        return None
+    return text
 
 
 def _texts(fields: Fields, name: str) -> tuple[str, ...] | None:
@@ -93,7 +103,7 @@ def whole(least: int = 1, most: int | None = None, name: str = "whole number") -
 TEXT: Final = FieldType(name="text", read=lambda fields, name: fields.text(name), schema={"type": "string"})
 TEXTS: Final = FieldType(name="list of texts", read=_texts, schema=_TEXTS)
 PATH: Final = FieldType(name="path", read=_path, schema={"type": "string"})
-STORE_PATH: Final = FieldType(name="path or `memory`", read=_store_path, schema={"type": "string"})
+STORE_PATH: Final = FieldType(name="path, `memory` or `postgresql://...`", read=_store_path, schema={"type": "string"})
 BOOLEAN: Final = FieldType(
     name="true or false",
     read=lambda fields, name: fields.truth(name) if name in fields else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -61,13 +61,13 @@ class Config:
         if said == MEMORY or (said is None and self.path is None):
             return StateLocation()
         if said is not None:
-            return StateLocation(at_home(said), known=self.known_revision)
+            return replace(StateLocation.of(said), known=self.known_revision)
         path = state_path(self.path or Path(), environ)
         return StateLocation(path, _former_files(path), self.known_revision)
 
     def keys_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the directory of the key that seals secrets and of locks between processes, or None for memory."""
-        path = self.state_location(environ).path
+        path = self.state_location(environ).recorded_beside
         if path is None:
             return None
         return path.with_name(f"{path.name}.keys") if self.settings.state else path.parents[1] / "access" / path.stem
@@ -77,7 +77,7 @@ class Config:
         said = self.settings.trust.pins
         if said is None:
             return self.state_location(environ)
-        return StateLocation(None if said == MEMORY else Path(said))
+        return StateLocation.of(None if said == MEMORY else said)
 
 
 def _former_files(state: Path) -> Mapping[str, Path]:

@@ -191,8 +191,8 @@ class Settings:
     state: str | None = setting(
         None,
         STORE_PATH,
-        "Database of all state (names, pins, approvals, tokens, sign-ins), or `memory`; without it in the user's state "
-        "directory.",
+        "Database of all state (names, pins, approvals, tokens, sign-ins): a file, `memory`, or a URL "
+        "`postgresql://HOST/DATABASE?scope=NAME`; without it a file in the user's state directory.",
     )
     max_claims: int = setting(MAX_CLAIMS, COUNT, "Names that one server may hold in the ledger.", unit="names")
     convention: Convention | None = setting(

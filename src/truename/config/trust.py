@@ -147,7 +147,7 @@ class Trust(ServerTrust):
         "Other handling for single servers, by their keys.",
         live=True,
     )
-    pins: str | None = setting(None, STORE_PATH, "File of the pins, or `memory`; default: the state database.")
+    pins: str | None = setting(None, STORE_PATH, "File of the pins, a URL or `memory`; default: the state database.")
     lock: str | None = setting(
         None, PATH, "A truename.lock: its reviewed definitions are pinned before any is seen.", live=True
     )

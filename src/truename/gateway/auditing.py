@@ -170,7 +170,7 @@ class Auditing:
 
     def watch_state(self, location: StateLocation) -> None:
         """Record the revision of the state database from now on, whenever it changed at a look."""
-        if self._recorder is not None and location.path is not None:
+        if self._recorder is not None and not location.is_memory:
             self._state = open_database(location, Schema("audit", ()), readonly=True)
             self._note_state()
 

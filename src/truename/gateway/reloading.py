@@ -64,7 +64,7 @@ def differences(before: Config, after: Config) -> Reloaded:
 def _refuse_fixed(before: Config, after: Config) -> None:
     faults = ConfigErrors(str(after.path or "settings"))
     fixed = [name for name in fixed_changes(before.settings, after.settings) if not name.startswith(_APART)]
-    if before.state_location().path != after.state_location().path:
+    if not before.state_location().is_same(after.state_location()):
         fixed.append("state")
     for name in fixed:
         faults.add(name, "it cannot change while the gateway runs", "Restart the gateway, or undo the change.")

@@ -461,7 +461,7 @@ def open_ledger(
     A reader reads the file of an earlier version as long as the database has no ledger. ``patience`` is how many
     seconds to wait for another process that writes. Raises `LedgerError` as `Ledger.open` does.
     """
-    if where is None or (not isinstance(where, Path) and where.path is None):
+    if where is None or (not isinstance(where, Path) and where.is_memory):
         return Ledger.memory(max_claims=max_claims)
     from truename.ledger.opening import open_store  # noqa: PLC0415 - SQLite, which a ledger in memory does not need
 

@@ -28,6 +28,7 @@ from truename.storage import (
     Schema,
     StateLocation,
     import_tables,
+    insert,
     open_database,
     select,
     upsert,
@@ -220,7 +221,8 @@ _ALL_TABLES: Final = ("ledger_revision", "ledger_event", *(f"ledger_{table}" for
 _READ: Final = {name: select(f"ledger_{name}", table.columns, where=table.keys) for name, table in _TABLES.items()}
 _ROWS: Final = {name: select(f"ledger_{name}", (*table.keys, *table.columns)) for name, table in _TABLES.items()}
 _COUNT: Final = {
-    name: " ".join(("SELECT count(*) FROM (SELECT 1 FROM", f"ledger_{name}", "LIMIT ?)")) for name in _READ_WHEN_ASKED
+    name: " ".join(("SELECT count(*) FROM (SELECT 1 FROM", f"ledger_{name}", "LIMIT ?) AS some"))
+    for name in _READ_WHEN_ASKED
 }
 _WRITE: Final = {
     name: upsert(f"ledger_{name}", table.keys, (*table.columns, "revision")) for name, table in _TABLES.items()
@@ -235,7 +237,9 @@ _REPLAYED: Final[dict[str, Callable[[Any], object]]] = {
 }
 _SPELLED: Final = "SELECT name FROM ledger_spelling WHERE scope = ? AND fold = ?"
 _EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
-_EVENT: Final = "INSERT INTO ledger_event VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope, fold, once) DO NOTHING"
+_EVENT: Final = insert(
+    "ledger_event", ("number", "scope", "fold", "once", "body"), "ON CONFLICT (scope, fold, once) DO NOTHING"
+)
 
 
 class SqlLedger:
@@ -433,7 +437,12 @@ def _reporting() -> Iterator[None]:
 
 
 def _ledger_error(error: StoreError) -> LedgerError:
-    return LedgerError(code=error.code, path=Path(error.file), reason=error.problem, remedy=error.remedy)
+    return LedgerError(code=error.code, path=_place(error.file), reason=error.problem, remedy=error.remedy)
+
+
+def _place(file: str) -> Path | str:
+    # A path would lose a slash of a URL.
+    return file if "://" in file else Path(file)
 
 
 class _StoredRows:

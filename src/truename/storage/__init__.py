@@ -1,9 +1,11 @@
 """Keep state in one database, whose tables belong to their owners."""
 
 from truename.storage.check import StateReport, accept_state, check_state, known_revision
-from truename.storage.database import PATIENCE, Connection, Database, open_database
+from truename.storage.database import Connection, Database
 from truename.storage.former import FORMER_REMEDY, import_tables
-from truename.storage.location import StateLocation
+from truename.storage.location import StateLocation, is_server_url
+from truename.storage.opening import open_database
+from truename.storage.patience import PATIENCE
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
 from truename.storage.statements import insert, select, upsert
@@ -21,6 +23,7 @@ __all__ = [
     "check_state",
     "import_tables",
     "insert",
+    "is_server_url",
     "known_revision",
     "open_database",
     "select",

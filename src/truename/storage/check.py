@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import StoreError
-from truename.storage.database import open_database
 from truename.storage.location import StateLocation
+from truename.storage.opening import open_database
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 from truename.storage.schema import Schema
 

@@ -6,22 +6,17 @@ itself. Two engines have this interface: `truename.storage.sqlite` and `truename
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
-
-from truename.storage.location import StateLocation
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from truename.storage.location import StateLocation
     from truename.storage.revision_file import Revision
-    from truename.storage.schema import Schema
 
-__all__ = ["PATIENCE", "Connection", "Database", "Rows", "open_database"]
-
-PATIENCE: Final = 5.0
-"""The seconds that a thread waits for another process's transaction."""
+__all__ = ["Connection", "Database", "Rows"]
 
 
 class Rows(Protocol):
@@ -125,32 +120,3 @@ class Database(Protocol):
     def refuse(self, problem: str, code: str = ..., remedy: str = ...) -> NoReturn:
         """Raise `StoreError` about this database."""
         ...
-
-
-def open_database(
-    where: StateLocation | Path | str | None,
-    schema: Schema,
-    *,
-    patience: float = PATIENCE,
-    readonly: bool = False,
-    checks_revision: bool = True,
-    import_former: Callable[[Connection, Path], object] | None = None,
-) -> Database:
-    """Open an owner's tables, and make or upgrade them, unless ``readonly``. Raises `StoreError`.
-
-    ``patience`` is how many seconds a change waits for another process. A database that cannot be written (full disk,
-    read-only file) is opened for reading: `Database.readonly_because` gives the reason.
-
-    ``import_former`` fills new tables from the file that an earlier version kept, in the transaction that makes them.
-    With ``checks_revision=False`` a database that lost recorded changes is opened too.
-    """
-    from truename.storage.sqlite import SqliteDatabase  # noqa: PLC0415 - an engine is loaded when it is used
-
-    return SqliteDatabase(
-        StateLocation.of(where),
-        schema,
-        patience=patience,
-        readonly=readonly,
-        checks_revision=checks_revision,
-        import_former=import_former,
-    )

@@ -1,40 +1,106 @@
-"""Name the place of the state: a database file or memory, and the files that earlier versions kept instead of it."""
+"""Name the place of the state: a file, a PostgreSQL database or memory, and the files that earlier versions kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from truename.errors import StoreError
+from truename.files.private import state_directory
+from truename.files.user import at_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from truename.storage.revision_file import Revision
 
-__all__ = ["StateLocation"]
+__all__ = ["StateLocation", "is_server_url"]
+
+_SCHEMES: Final = ("postgresql", "postgres")
+_SCOPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_DEFAULT_SCOPE: Final = "default"
+# What a URL may show of its parameters: none of the others is needed to find the server.
+_SHOWN: Final = ("host", "port", "dbname", "user")
+
+
+def is_server_url(text: str) -> bool:
+    """Return whether a text is the URL of a PostgreSQL database.
+
+    >>> is_server_url("postgresql://db.example/truename"), is_server_url("gateway.db")
+    (True, False)
+    """
+    return text.partition("://")[0].lower() in _SCHEMES and "://" in text
 
 
 @dataclass(frozen=True)
 class StateLocation:
-    """A state database: its file, or None for memory.
+    """A state database: its file, or the URL and scope of one that a server keeps; without both it is in memory.
+
+    One database of a server has any number of scopes, each with tables of its own: gateways of different scopes share
+    the server and nothing else. A file is one scope.
 
     ``former`` names for each owner the file that an earlier version kept its state in; the owner imports it when it
-    makes its tables. ``known`` is a revision that the database had according to the audit log.
+    makes its tables. ``known`` is a revision that the database had according to the audit log. ``beside`` is a file
+    in the user's state directory that belongs to a URL.
 
     >>> StateLocation.of("gateway.db").path, StateLocation.of(None).path
     (PosixPath('gateway.db'), None)
+    >>> StateLocation.of("postgresql://ann:secret@db.example/truename?scope=team_a").name
+    'postgresql://ann@db.example/truename?scope=team_a'
     """
 
     path: Path | None = None
     former: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
     known: Revision | None = None
+    url: str | None = field(default=None, repr=False)
+    scope: str = _DEFAULT_SCOPE
+    beside: Path | None = None
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether nothing outlives the process."""
+        return self.path is None and self.url is None
+
+    @property
+    def name(self) -> str:
+        """The path, or the URL without its password, or ``memory``."""
+        if self.url is None:
+            return "memory" if self.path is None else str(self.path)
+        parts = urlsplit(self.url)
+        user, at, host = parts.netloc.rpartition("@")
+        shown = [(key, value) for key, value in parse_qsl(parts.query) if key in _SHOWN]
+        if self.scope != _DEFAULT_SCOPE:
+            shown.append(("scope", self.scope))
+        query = f"?{urlencode(shown, safe='/')}" if shown else ""
+        return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}{query}"
+
+    @property
+    def address(self) -> str | None:
+        """What `of` reads as this place: the path, or the URL with its password and scope; None for memory."""
+        if self.url is None:
+            return None if self.path is None else str(self.path)
+        parts = urlsplit(self.url)
+        query = "&".join((*filter(None, [parts.query]), urlencode({"scope": self.scope})))
+        return parts._replace(query=query).geturl()
+
+    @property
+    def recorded_beside(self) -> Path | None:
+        """The file beside which the revision is recorded, and keys are kept; None if there is none."""
+        return self.path if self.url is None else self.beside
 
     @property
     def exists(self) -> bool:
-        """Whether the file, or the record of its revision, is there: a lost database is refused, not created again."""
+        """Whether the file, or the record of its revision, is there: a lost database is refused, not created again.
+
+        A database of a server counts as one that exists.
+        """
+        if self.url is not None:
+            return True
         places = () if self.path is None else (self.path, self.path.with_name(f"{self.path.name}.revision"))
         return any(place.is_symlink() or place.exists() for place in places)
 
@@ -42,12 +108,45 @@ class StateLocation:
         """Return whether an owner may have state, in the database or in the file of an earlier version."""
         return self.exists or ((former := self.former.get(part)) is not None and former.exists())
 
+    def is_same(self, other: StateLocation) -> bool:
+        """Return whether another location is the same place."""
+        return (self.path, self.url, self.scope) == (other.path, other.url, other.scope)
+
     @classmethod
     def of(cls, where: StateLocation | Path | str | None) -> StateLocation:
-        """Return a location for a path, for a location itself, or for None (memory). Raises `StoreError` for a URL."""
+        """Return a location for a path, a URL, a location itself, or for None (memory).
+
+        A URL is libpq's, with the parameter ``scope`` besides. Raises `StoreError` for another scheme or an unusable
+        scope.
+        """
         if isinstance(where, StateLocation):
             return where
         if isinstance(where, str) and "://" in where:
-            problem, remedy = "only a file can hold the state so far", "Give the path of a file."
-            raise StoreError(file=where, key="", problem=problem, remedy=remedy, code="unusable")
-        return cls(None if where is None else Path(where))
+            return _of_url(where)
+        return cls(None if where is None else at_home(where))
+
+
+def _of_url(text: str) -> StateLocation:
+    if not is_server_url(text):
+        scheme = text.partition("://")[0]
+        raise _unusable(f"{scheme}://", "no such database can hold the state", "Give a path, or postgresql://... .")
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018 - it is checked when it is read
+    except ValueError:
+        # The error of `urlsplit` may repeat a password.
+        raise _unusable("postgresql://", "the URL is not valid", "Check its host and port.") from None
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    scopes = [value for key, value in given if key == "scope"] or [_DEFAULT_SCOPE]
+    if len(scopes) > 1 or not _SCOPE.fullmatch(scopes[0]):
+        remedy = "Use one, of up to 40 of a-z, 0-9, '_', beginning with a letter."
+        raise _unusable("postgresql://", "the scope in the URL is not valid", remedy)
+    query = urlencode([(key, value) for key, value in given if key != "scope"], safe="/")
+    found = StateLocation(url=parts._replace(query=query).geturl(), scope=scopes[0])
+    # A password that is changed does not change the place.
+    digest = hashlib.sha256(found.name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return replace(found, beside=state_directory() / "servers" / f"{found.scope}-{digest}")
+
+
+def _unusable(file: str, problem: str, remedy: str) -> StoreError:
+    return StoreError(file=file, key="", problem=problem, remedy=remedy, code="unusable")

@@ -9,7 +9,6 @@ import errno
 import os
 import sqlite3
 import stat
-import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from truename.errors import StoreError
 from truename.files.mounts import network_file_system
 from truename.files.private import make_private
-from truename.storage.database import PATIENCE
 from truename.storage.former import IMPORTED, is_later, record_import
+from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 from truename.storage.write_ahead_log import is_foreign_log
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteDatabase"]
 
-# A thread that runs an event loop waits no longer than this: all requests wait with it.
-_LOOP_PATIENCE: Final = 0.04
 _PAUSE: Final = 0.005
 # The smallest SQLite database.
 _MIN_SIZE: Final = 512
@@ -98,7 +95,7 @@ class SqliteDatabase:
     @property
     def _opening_patience(self) -> float:
         """How many seconds to wait when the file is opened: a program that starts serves nobody yet."""
-        return _LOOP_PATIENCE if self._is_opened and _is_in_loop() else PATIENCE
+        return LOOP_PATIENCE if self._is_opened and is_in_loop() else PATIENCE
 
     def _opened(self) -> sqlite3.Connection:
         path = self.path
@@ -195,7 +192,7 @@ class SqliteDatabase:
             data.execute(f"PRAGMA journal_size_limit = {_LONGEST_LOG}")
             self._prepare(data, is_writable=not is_uri)
             # Readers wait for nobody, and `_begin` waits itself.
-            data.execute(f"PRAGMA busy_timeout = {round(_LOOP_PATIENCE * 1_000)}")
+            data.execute(f"PRAGMA busy_timeout = {round(LOOP_PATIENCE * 1_000)}")
         except BaseException:
             data.close()
             raise
@@ -213,10 +210,11 @@ class SqliteDatabase:
         if tables and is_small and data.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
             self.refuse("it is damaged")
         version = self._version_in(data) if tables else 0
-        if version > len(self._schema.migrations):
+        if version > self._schema.version + 1:
             problem = f"it was written by a newer Truename ({self._schema.part} {version})"
             self.refuse(problem, "newer", "Upgrade Truename.")
-        if tables and version and _made(data, self._schema.part) != _expected(self._schema, version):
+        is_known = 0 < version <= self._schema.version
+        if tables and is_known and _made(data, self._schema.part) != _expected(self._schema, version):
             self.refuse("it is damaged (its tables are not those that were made)")
         self._check_revision(data)
         former = self.location.former.get(self._schema.part)
@@ -228,10 +226,10 @@ class SqliteDatabase:
             self.refuse(problem, "corrupt", remedy)
         if is_writable:
             self._use_wal(data)
-            if version < len(self._schema.migrations):
+            if version < self._schema.version:
                 with self._transaction(data, self._opening_patience):
                     self._migrate(data)
-        elif 0 < version < len(self._schema.migrations):
+        elif 0 < version < self._schema.version:
             problem = f"it was written by an older Truename ({self._schema.part} {version})"
             self.refuse(problem, "unusable", "Start the gateway once, which upgrades it.")
         self.is_begun = is_writable or version > 0
@@ -271,7 +269,7 @@ class SqliteDatabase:
             record_import(data, part, former)
         data.execute(
             "INSERT INTO part VALUES (?, ?, 0) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
-            (part, len(self._schema.migrations)),
+            (part, max(begun, self._schema.version)),
         )
 
     def _check_revision(self, data: sqlite3.Connection) -> None:
@@ -330,7 +328,7 @@ class SqliteDatabase:
 
         Threads that read need not wait while this one waits for another process.
         """
-        deadline = time.monotonic() + (min(self._patience, _LOOP_PATIENCE) if _is_in_loop() else self._patience)
+        deadline = time.monotonic() + (min(self._patience, LOOP_PATIENCE) if is_in_loop() else self._patience)
         while True:
             with self._lock:
                 if self._depth or self._began(is_last_try=time.monotonic() >= deadline):
@@ -358,7 +356,7 @@ class SqliteDatabase:
         try:
             data.execute("BEGIN IMMEDIATE")
         finally:
-            data.execute(f"PRAGMA busy_timeout = {round(_LOOP_PATIENCE * 1_000)}")
+            data.execute(f"PRAGMA busy_timeout = {round(LOOP_PATIENCE * 1_000)}")
         self._before = data.total_changes
 
     def _reopen(self) -> None:
@@ -538,18 +536,6 @@ def _roll_back(data: sqlite3.Connection) -> None:
     if data.in_transaction:
         with suppress(sqlite3.Error):
             data.execute("ROLLBACK")
-
-
-def _is_in_loop() -> bool:
-    """Return whether this thread runs an event loop; importing asyncio would cost a command that needs none."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _is_locked(error: sqlite3.OperationalError) -> bool:

@@ -61,6 +61,7 @@ SCHEMA: Final = Schema("pin", ((_PINS, _SEEN),))
 _import_former: Final = partial(import_tables, names={"pin": ("pin",), "pin_seen": ("pin_seen", "seen")})
 _PIN_COLUMNS: Final = ("server", "name", "digest", "content", "at", "by")
 _SEEN_COLUMNS: Final = ("key", "digest", "server", "name", "content", "word", "at", "by")
+_READ_PINS: Final = select("pin", ("key", *_PIN_COLUMNS))
 _READ_SEEN: Final = select("pin_seen", _SEEN_COLUMNS, then="ORDER BY at, number")
 _NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pin_seen"
 _NOTED: Final[Mapping[Word, str]] = {
@@ -78,9 +79,13 @@ DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
 """
 _PIN: Final = upsert("pin", ("key",), _PIN_COLUMNS)
 _FOLLOWED: Final = (
-    "INSERT INTO pin SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ? ON CONFLICT DO NOTHING",
     """
-INSERT INTO pin_seen SELECT ?, digest, server, name, content, word, at, by, number FROM pin_seen WHERE key = ?
+INSERT INTO pin (key, server, name, digest, content, at, by)
+SELECT ?, server, name, digest, content, at, by FROM pin WHERE key = ? ON CONFLICT DO NOTHING
+""",
+    """
+INSERT INTO pin_seen (key, digest, server, name, content, word, at, by, number)
+SELECT ?, digest, server, name, content, word, at, by, number FROM pin_seen WHERE key = ?
 ON CONFLICT DO NOTHING
 """,
 )
@@ -165,7 +170,7 @@ class PinStore:
 
     def _read(self) -> None:
         self._is_current = False
-        self._pins = {row[0]: self._pin(row) for row in self._file.rows("SELECT * FROM pin")}
+        self._pins = {row[0]: self._pin(row) for row in self._file.rows(_READ_PINS)}
         self._read_seen()
         self._is_current = True
 

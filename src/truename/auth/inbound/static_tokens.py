@@ -237,7 +237,7 @@ class StaticTokenStore:
 
 def _insert(data: Connection, token: StaticToken) -> None:
     if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
-        data.execute("INSERT INTO token_begun VALUES (?)", (token.made,))
+        data.execute("INSERT INTO token_begun (at) VALUES (?)", (token.made,))
     words = json.dumps(token.groups), json.dumps(token.scopes)
     data.execute(_INSERT, (token.id, token.name, token.digest, *words, token.made, token.expires))
 
@@ -266,7 +266,7 @@ def _import_former(data: Connection, path: Path) -> None:
             _insert(data, token)
         # The file was there, so the gateway asked for a token, though all may be revoked.
         if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
-            data.execute("INSERT INTO token_begun VALUES (?)", (time.time(),))
+            data.execute("INSERT INTO token_begun (at) VALUES (?)", (time.time(),))
     except OSError as error:
         problem = f"it cannot be read ({error.strerror or error})"
         raise StoreError(file=str(path), key="", problem=problem, remedy=FORMER_REMEDY, code="unusable") from error

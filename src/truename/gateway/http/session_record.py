@@ -48,8 +48,10 @@ SCHEMA: Final = Schema(
         ),
     ),
 )
-_USED: Final = "INSERT INTO session_used VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
-_ENDED: Final = "INSERT INTO session_ended VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until"
+_USED: Final = "INSERT INTO session_used (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
+_ENDED: Final = (
+    "INSERT INTO session_ended (name, until) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until"
+)
 _UNUSED: Final = "DELETE FROM session_used WHERE at < ? OR name IN (SELECT name FROM session_ended)"
 _import_former: Final = partial(
     import_tables,
@@ -98,7 +100,7 @@ class SessionRecord:
             rows = data.execute("SELECT key FROM session_key").fetchall()
             if not rows:
                 rows = [(secrets.token_bytes(_KEY),)]
-                data.execute("INSERT INTO session_key VALUES (?)", rows[0])
+                data.execute("INSERT INTO session_key (key) VALUES (?)", rows[0])
         keys = [key for (key,) in rows if isinstance(key, bytes) and len(key) == _KEY]
         if len(rows) != 1 or not keys:
             self._file.refuse("its key is not the one that it was created with")
@@ -204,7 +206,7 @@ class SessionRecord:
                 (until,) = data.execute(query, (count - self._most - 1,)).fetchone()
                 data.execute("DELETE FROM session_ended WHERE until <= ?", (until,))
                 data.execute("DELETE FROM session_forgotten")
-                data.execute("INSERT INTO session_forgotten VALUES (?)", (until,))
+                data.execute("INSERT INTO session_forgotten (until) VALUES (?)", (until,))
 
     def close(self) -> None:
         """Close the file."""

@@ -97,7 +97,7 @@ class Decisions:
     @property
     def is_kept(self) -> bool:
         """Whether they are in a database, where the operator can decide."""
-        return self._location is not None and self._location.path is not None
+        return self._location is not None and not self._location.is_memory
 
     @property
     def _approvals(self) -> Approvals:
@@ -281,6 +281,6 @@ def _allowed(call: Call, decision: Decision | None) -> Decision | None:
 
 
 def _opened(location: StateLocation | None) -> tuple[Approvals, ApprovalQueue]:
-    if location is None or location.path is None:
+    if location is None or location.is_memory:
         return Approvals(MemoryStore()), ApprovalQueue()
     return Approvals(SqlApprovalStore(location)), ApprovalQueue(location)

@@ -1,0 +1,443 @@
+"""Keep state in a PostgreSQL database that gateways on several machines share.
+
+Each scope is a schema, `truename_SCOPE`, with the tables of all owners. A change locks the row of its owner in
+the table `part`, so that writers of one owner come one after the other and those of others do not wait. It counts the
+change in that row and writes a token in the same transaction: if the connection is lost while it commits, the token
+shows whether it was stored.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import psycopg
+from psycopg import errors, pq
+
+from truename.errors import StoreError
+from truename.files.private import make_private
+from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
+from truename.storage.postgresql_link import Part, ServerConnection, link_to, unlink
+from truename.storage.postgresql_sql import translated
+from truename.storage.revision_file import Revision, latest_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from truename.storage.database import Connection
+    from truename.storage.location import StateLocation
+    from truename.storage.postgresql_link import Survey
+    from truename.storage.schema import Schema
+
+__all__ = ["PostgresqlDatabase"]
+
+# `base` is how many changes the database counted before its parts were made or accepted after a loss.
+_ENGINE: Final = (
+    "CREATE TABLE state (id TEXT NOT NULL, base INTEGER NOT NULL)",
+    "CREATE TABLE part (name TEXT PRIMARY KEY, version INTEGER NOT NULL, revision INTEGER NOT NULL)",
+    """
+CREATE TABLE written (
+    part TEXT NOT NULL, revision INTEGER NOT NULL, token TEXT NOT NULL, PRIMARY KEY (part, revision)
+)
+""",
+)
+# How many changes of an owner are remembered by their tokens.
+_REMEMBERED: Final = 1_000
+_RESTORE: Final = "Restore it from a backup."
+_BEGIN: Final = """
+BEGIN; SET LOCAL lock_timeout = {patience};
+SELECT part.revision, state.id FROM part, state WHERE part.name = '{part}' FOR UPDATE OF part
+"""
+_COMMIT: Final = """
+UPDATE part SET revision = {revision} WHERE name = '{part}';
+INSERT INTO written (part, revision, token) VALUES ('{part}', {revision}, '{token}');
+DELETE FROM written WHERE part = '{part}' AND revision <= {revision} - {remembered};
+NOTIFY {schema}, '{part} {revision}';
+SELECT state.id, state.base + (SELECT sum(revision)::bigint FROM part) FROM state;
+COMMIT
+"""
+_WAS_WRITTEN: Final = """
+BEGIN; SET LOCAL lock_timeout = {patience};
+SELECT revision FROM part WHERE name = '{part}' FOR UPDATE;
+SELECT count(*) FROM written WHERE part = '{part}' AND token = '{token}';
+COMMIT
+"""
+_UNANSWERED: Final = "Check the server and the network; it is connected again as soon as it answers."
+# The class of errors of the server, what happened, the code and the remedy; the first that fits counts.
+_PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
+    (errors.LockNotAvailable, "another process is writing", "busy", "Try again."),
+    (errors.QueryCanceled, "another process is writing", "busy", "Try again."),
+    (errors.DeadlockDetected, "another process is writing", "busy", "Try again."),
+    (errors.SerializationFailure, "another process is writing", "busy", "Try again."),
+    (
+        errors.IdleInTransactionSessionTimeout,
+        "the change took too long, so the server gave its turn to others",
+        "busy",
+        "Try again.",
+    ),
+    (errors.ReadOnlySqlTransaction, "it cannot be written now (the server only answers questions)", "unusable", ""),
+    (errors.DiskFull, "it cannot be written now (the disk of the server is full)", "unusable", ""),
+    (
+        errors.InsufficientPrivilege,
+        "its role must not do that",
+        "unusable",
+        "Grant it, or run `truename state upgrade` as a role that may create tables.",
+    ),
+    (errors.UndefinedTable, "it is damaged (a table is missing)", "corrupt", _RESTORE),
+    (psycopg.OperationalError, "it cannot be used", "unusable", _UNANSWERED),
+    (psycopg.InterfaceError, "it cannot be used", "unusable", _UNANSWERED),
+    (psycopg.NotSupportedError, "it cannot be used", "unusable", "Use PostgreSQL 15 or later."),
+)
+
+
+class _Transaction:
+    """A transaction of one owner: what `Database.change` yields."""
+
+    def __init__(self, connection: ServerConnection, revision: int) -> None:
+        self.connection = connection
+        # The revision that the owner's tables have before it.
+        self.revision = revision
+        self.has_changed = False
+
+    def execute(self, query: str, values: Sequence[Any] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Execute a statement."""
+        self.prolong()
+        cursor = self.connection.execute(translated(query).encode(), values)
+        self.has_changed |= _has_changed(cursor)
+        return cursor
+
+    def executemany(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of values."""
+        self.prolong()
+        with self.connection.cursor() as cursor:
+            cursor.executemany(translated(query).encode(), rows)
+            self.has_changed |= _has_changed(cursor)
+
+    def prolong(self) -> None:
+        """Have the next statement wait for its own answer only."""
+        self.connection.deadline = None if not is_in_loop() else time.monotonic() + 0.5
+
+
+def _has_changed(cursor: psycopg.Cursor[tuple[Any, ...]]) -> bool:
+    return cursor.rowcount > 0 and not (cursor.statusmessage or "").startswith("SELECT")
+
+
+class PostgresqlDatabase:
+    """One owner's tables in one scope of a PostgreSQL database: a `Database`."""
+
+    def __init__(
+        self,
+        location: StateLocation,
+        schema: Schema,
+        *,
+        patience: float = PATIENCE,
+        readonly: bool = False,
+        checks_revision: bool = True,
+        import_former: Callable[[Connection, Path], object] | None = None,
+    ) -> None:
+        del import_former  # an earlier version kept its files beside a file
+        self.location = location
+        self.path = None
+        self.readonly_because = "it was opened for reading" if readonly else ""
+        self.is_begun = False
+        self._schema = schema
+        self._patience = patience
+        self._readonly = readonly
+        self._checks_revision = checks_revision
+        self._revision = -1
+        self._lock = threading.Lock()
+        # The thread that has the lock, and its transaction.
+        self._owner = 0
+        self._transaction: _Transaction | None = None
+        self._link = link_to(location)
+        self._is_closed = False
+        try:
+            with self._reporting():
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        """Check the database, and bring this owner's tables to the present version."""
+        with self._link.connection() as connection:
+            survey = self._link.survey(connection)
+            self._check(survey)
+            version = self._version(survey)
+            if version < self._schema.version or survey is None:
+                if not self._readonly:
+                    self._migrate(connection)
+                    version = self._schema.version
+                elif version:
+                    problem = f"it was written by an older Truename ({self._schema.part} {version})"
+                    self.refuse(problem, "unusable", "Run `truename state upgrade`.")
+            self.is_begun = version > 0 or not self._readonly
+
+    def _version(self, survey: Survey | None) -> int:
+        version = 0 if survey is None else survey.parts.get(self._schema.part, Part(0, -1)).version
+        if version > self._schema.version + 1:
+            problem = f"it was written by a newer Truename ({self._schema.part} {version})"
+            self.refuse(problem, "newer", "Upgrade Truename.")
+        return version
+
+    def _check(self, survey: Survey | None) -> None:
+        """Refuse a database that is not the recorded one, or lacks recorded changes."""
+        if not self._checks_revision:
+            return
+        file = self._link.revision_file
+        try:
+            beside = None if file is None else file.read()
+        except OSError as error:
+            problem = f"the record of its revision cannot be read ({error.strerror or error})"
+            self.refuse(problem, "unusable", "Check the state directory.")
+        known = latest_revision(beside, self.location.known)
+        if survey is None:
+            if known is not None:
+                self._refuse_lost("it is empty", known)
+            return
+        if known is not None and known.database != survey.revision.database:
+            self._refuse_lost("another database was put in its place", known)
+        if known is not None and known.number > survey.revision.number:
+            self._refuse_lost(f"it has {survey.revision.number:,} changes", known)
+        if file is not None and beside is None and not self._readonly:
+            with suppress(OSError):
+                make_private(file.path.parent)
+            file.write(survey.revision)
+
+    def _refuse_lost(self, problem: str, known: Revision) -> NoReturn:
+        remedy = (
+            "Restore it from a later backup. To go on without the lost changes (names may then mean other tools), run "
+            "`truename state accept` and restart the gateways."
+        )
+        self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
+
+    def _migrate(self, connection: ServerConnection) -> None:
+        """Run the missing migrations; another process may have run them meanwhile."""
+        part, schema = self._schema.part, self._link.schema
+        connection.deadline = None
+        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('{schema}', 0))".encode())
+        try:
+            data = _Transaction(connection, 0)
+            ((exists,),) = data.execute(f"SELECT to_regnamespace('{schema}') IS NOT NULL")
+            if not exists:
+                data.execute(f"CREATE SCHEMA {schema}")
+            ((exists,),) = data.execute(f"SELECT to_regclass('{schema}.part') IS NOT NULL")
+            if not exists:
+                for statement in _ENGINE:
+                    data.execute(statement)
+                data.execute("INSERT INTO state (id, base) VALUES (?, 0)", (secrets.token_hex(16),))
+            data.execute("INSERT INTO part (name, version, revision) VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (part,))
+            ((begun, data.revision),) = data.execute(
+                "SELECT version, revision FROM part WHERE name = ? FOR UPDATE", (part,)
+            )
+            for statements in self._schema.migrations[begun:]:
+                for statement in statements:
+                    data.execute(statement)
+            version = max(begun, self._schema.version)
+            data.execute("UPDATE part SET version = ? WHERE name = ?", (version, part))
+            self._commit(data)
+        except BaseException:
+            _roll_back(connection)
+            raise
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a query finds."""
+        with self._reporting():
+            if self._transaction is not None and self._owner == threading.get_ident():
+                return self._transaction.execute(query, values).fetchall()
+            self._require()
+            return self._link.read(translated(query), values)
+
+    def revision(self) -> Revision:
+        """Return the id of the database and the number of its changes."""
+        query = "SELECT id, base + coalesce((SELECT sum(revision)::bigint FROM part), 0) FROM state"
+        return Revision(*self.rows(query)[0])
+
+    def _require(self) -> None:
+        if self._is_closed:
+            self.refuse("it was closed", "unusable", "Open it again.")
+        if self._link.lost is not None and self._checks_revision:
+            self._refuse_lost("it lost changes while it was in use", self._link.lost)
+
+    @contextmanager
+    def change(self) -> Iterator[_Transaction]:
+        """Lock out other writers of these tables during the block; commit all its changes, or none if it raises."""
+        if self._transaction is not None and self._owner == threading.get_ident():
+            with self._reporting():
+                yield self._transaction
+            return
+        with self._reporting():
+            self._require()
+            if self._readonly:
+                self.refuse("attempt to write a readonly database", "unusable", "Open it for writing.")
+            patience = min(self._patience, LOOP_PATIENCE) if is_in_loop() else self._patience
+            if not self._lock.acquire(timeout=patience):
+                self.refuse("another thread is writing", "busy", "Try again.")
+            try:
+                with self._begun(patience) as data:
+                    self._owner, self._transaction = threading.get_ident(), data
+                    try:
+                        yield data
+                    finally:
+                        self._owner, self._transaction = 0, None
+                    self._commit(data)
+            finally:
+                self._lock.release()
+
+    @contextmanager
+    def _begun(self, patience: float) -> Iterator[_Transaction]:
+        with self._link.begun(lambda connection: self._begin(connection, patience)) as data:
+            try:
+                yield data
+            except BaseException:
+                _roll_back(data.connection)
+                raise
+
+    def _begin(self, connection: ServerConnection, patience: float) -> _Transaction:
+        part = self._schema.part
+        if connection.deadline is not None:
+            connection.deadline += patience
+        try:
+            cursor = connection.execute(_BEGIN.format(patience=max(1, round(patience * 1_000)), part=part).encode())
+            row = _last_rows(cursor)
+        except BaseException:
+            _roll_back(connection)
+            raise
+        if len(row) != 1:
+            _roll_back(connection)
+            self.refuse("it is damaged (the owner of a table is missing)")
+        ((revision, id),) = row
+        seen, heard = self._link.seen, self._link.heard(part)
+        if self._checks_revision and (revision < heard or (seen is not None and seen.database != id)):
+            _roll_back(connection)
+            self._link.lost = known = seen or Revision(id, heard)
+            self._refuse_lost("it lost changes while it was in use", known)
+        self._link.note(part, revision)
+        return _Transaction(connection, revision)
+
+    def _commit(self, data: _Transaction) -> None:
+        connection, part, revision = data.connection, self._schema.part, data.revision + 1
+        if not data.has_changed:
+            connection.execute(b"ROLLBACK")
+            return
+        token = secrets.token_hex(16)
+        names = {"part": part, "revision": revision, "token": token, "schema": self._link.schema}
+        try:
+            data.prolong()
+            cursor = connection.execute(_COMMIT.format(remembered=_REMEMBERED, **names).encode())
+            whole: Revision | None = Revision(*_last_rows(cursor)[0])
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not connection.closed:
+                raise
+            self._require_written(token, error)
+            whole = None
+        self._link.note(part, revision, whole)
+        if self._revision == revision - 1:
+            self._revision = revision
+
+    def _require_written(self, token: str, error: psycopg.Error) -> None:
+        """Return if a change whose commit was not answered was stored; raise the error if it was not.
+
+        Raises `StoreError` if the server cannot be asked.
+        """
+        query = _WAS_WRITTEN.format(patience=2_000, part=self._schema.part, token=token).encode()
+        deadline = time.monotonic() + (LOOP_PATIENCE if is_in_loop() else PATIENCE)
+        while True:
+            try:
+                with self._link.connection() as connection:
+                    ((count,),) = _last_rows(connection.execute(query))
+                    break
+            except psycopg.Error:
+                if time.monotonic() > deadline:
+                    problem = "the connection was lost while a change was stored, and whether it was is not known"
+                    raise StoreError(
+                        file=self.location.name, key="", problem=problem, remedy=_UNANSWERED, code="unusable"
+                    ) from error
+                time.sleep(0.1)
+        if not count:
+            raise error
+
+    def has_news(self) -> bool:
+        """Return whether another process, or another database, changed these tables since the last call.
+
+        It asks the server only if nothing was heard of it for `STALENESS` seconds. While the server cannot be reached,
+        or lost changes, what is in memory goes on.
+        """
+        if self._is_closed:
+            self.refuse("it was closed", "unusable", "Open it again.")
+        link, part = self._link, self._schema.part
+        is_first, before = self._revision < 0, self._revision
+        if is_first or (self._transaction is not None and self._owner == threading.get_ident()):
+            # It was read when the database was opened or the change began.
+            found = link.heard(part)
+        else:
+            link.listen()
+            found = link.look(part)
+        self._revision = max(found, 0)
+        return is_first or before != self._revision
+
+    def is_behind(self) -> bool:
+        """Return whether `has_news` may return True, without waiting."""
+        return self._is_closed or self._revision < 0 or self._revision != max(self._link.heard(self._schema.part), 0)
+
+    def is_busy(self) -> bool:
+        """Return False: only the server knows, and asking it takes as long as a change."""
+        return False
+
+    def empty_log(self) -> None:
+        """Do nothing: the server removes deleted rows when it vacuums the table."""
+
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the server answered last."""
+        return self._link.silence
+
+    def close(self) -> None:
+        """Close the connection."""
+        if not self._is_closed:
+            self._is_closed = True
+            unlink(self.location)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Raise errors of the server as `StoreError`."""
+        try:
+            yield
+        except psycopg.Error as error:
+            for kind, problem, code, remedy in _PROBLEMS:
+                if isinstance(error, kind):
+                    detail = f": {_sentence(error)}" if code == "unusable" else ""
+                    self.refuse(problem + detail, code, remedy or "Check the server.")
+            self.refuse(f"it is damaged ({_sentence(error)})")
+
+    def refuse(self, problem: str, code: str = "corrupt", remedy: str = _RESTORE) -> NoReturn:
+        """Raise `StoreError` about this database."""
+        text = f"{problem}; nothing was changed"
+        raise StoreError(file=self.location.name, key="", problem=text, remedy=remedy, code=code)
+
+
+def _last_rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of the last statement that has some, of several in one text."""
+    found: list[tuple[Any, ...]] = []
+    while True:
+        if cursor.description is not None:
+            found = cursor.fetchall()
+        if not cursor.nextset():
+            return found
+
+
+def _roll_back(connection: ServerConnection) -> None:
+    if connection.closed or connection.info.transaction_status is pq.TransactionStatus.IDLE:
+        return
+    with suppress(psycopg.Error):
+        connection.execute(b"ROLLBACK")
+
+
+def _sentence(error: psycopg.Error) -> str:
+    """Return an error of the server in one line, without a full stop."""
+    # The other lines may repeat what a row holds.
+    return " ".join((error.diag.message_primary or str(error)).split()).rstrip(".")[:300]

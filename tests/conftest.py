@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shared import ROOT
-from tests.support.state_places import DIRECTORY, new_directory, new_url, remove_shared_server
+from tests.support.state_places import DIRECTORY, new_directory, new_place, remove_shared_server
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
 settings.register_profile("truename", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truename")
@@ -46,9 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> StateLocation:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateLocation]:
     """Return a new place for state: once in a file, once in a PostgreSQL database."""
-    return StateLocation(tmp_path / "state.db") if request.param == "sqlite" else StateLocation.of(new_url())
+    if request.param == "sqlite":
+        yield StateLocation(tmp_path / "state.db")
+        return
+    with new_place() as location:
+        yield location
 
 
 @pytest.hookimpl(wrapper=True)

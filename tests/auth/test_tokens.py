@@ -52,8 +52,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "state.db"
 
 
-def test_a_token_is_known_by_its_whole_text(path: Path) -> None:
-    store = StaticTokenStore(path, {})
+def test_a_token_is_known_by_its_whole_text(place: StateLocation) -> None:
+    store = StaticTokenStore(place, {})
     text, kept = made(store, groups=("eng",), scopes=("read",))
 
     assert store.holder(text, NOW) == kept
@@ -138,15 +138,15 @@ def test_a_holder_has_a_name_that_can_be_read(name: str, is_readable: bool) -> N
     assert is_token_name(name) is is_readable
 
 
-def test_so_many_tokens_are_kept_and_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_tokens_are_kept_and_no_more(place: StateLocation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truename.auth.inbound.static_tokens.MOST_TOKENS", 2)
-    store = StaticTokenStore(path, {})
+    store = StaticTokenStore(place, {})
     _, first = made(store)
     made(store, "bob")
     with pytest.raises(StoreError) as caught:
         made(store, "cyd")
 
-    assert (caught.value.code, caught.value.file, caught.value.key) == ("full", str(path), "")
+    assert (caught.value.code, caught.value.file, caught.value.key) == ("full", place.name, "")
     assert str(caught.value).endswith("it holds 2 tokens; nothing was changed. Revoke those that are not needed.")
     store.revoke(frozenset({first.id, "f" * 16}))
     made(store, "cyd")
@@ -172,8 +172,8 @@ def test_what_is_kept_is_no_token(path: Path) -> None:
     assert kept.digest not in repr(kept)
 
 
-def test_a_token_ends_at_its_time(path: Path) -> None:
-    store = StaticTokenStore(path, {})
+def test_a_token_ends_at_its_time(place: StateLocation) -> None:
+    store = StaticTokenStore(place, {})
     text, kept = made(store, expires=NOW + 10)
 
     assert store.holder(text, NOW + 9) == kept
@@ -181,8 +181,8 @@ def test_a_token_ends_at_its_time(path: Path) -> None:
     assert not store.stands(kept, NOW + 10)
 
 
-def test_another_process_sees_what_was_made_and_revoked_at_once(path: Path) -> None:
-    here, there = StaticTokenStore(path, {}), StaticTokenStore(path, {})
+def test_another_process_sees_what_was_made_and_revoked_at_once(place: StateLocation) -> None:
+    here, there = StaticTokenStore(place, {}), StaticTokenStore(place, {})
     seen = [there.exists]
     text, kept = made(here)
     assert [*seen, there.exists] == [False, True]
@@ -194,10 +194,10 @@ def test_another_process_sees_what_was_made_and_revoked_at_once(path: Path) -> N
     assert there.exists
 
 
-def test_a_token_of_the_configuration_is_looked_up_with_the_others(path: Path) -> None:
+def test_a_token_of_the_configuration_is_looked_up_with_the_others(place: StateLocation) -> None:
     text, id = generate_token()
     store = StaticTokenStore(
-        path, {"ci": KnownToken(name="ci", hash=f"tn1:{id}:{digest_of(text)}", groups=("robots",))}
+        place, {"ci": KnownToken(name="ci", hash=f"tn1:{id}:{digest_of(text)}", groups=("robots",))}
     )
 
     found = store.holder(text, NOW)
@@ -345,11 +345,11 @@ async def test_a_link_that_leads_nowhere_lets_nobody_in(path: Path) -> None:
     assert isinstance(await Authenticators(store).admit([]), AuthenticationFailure)
 
 
-async def test_doors_are_open_until_the_first_token_is_made(path: Path) -> None:
-    store = StaticTokenStore(path, {})
+async def test_doors_are_open_until_the_first_token_is_made(place: StateLocation) -> None:
+    store = StaticTokenStore(place, {})
     doors = Authenticators(store)
     before = await doors.admit([])
-    text, kept = made(StaticTokenStore(path, {}))
+    text, kept = made(StaticTokenStore(place, {}))
     after, with_token = await doors.admit([]), await doors.admit([f"Bearer {text}"])
 
     assert isinstance(before, Authenticated)
@@ -362,7 +362,7 @@ async def test_doors_are_open_until_the_first_token_is_made(path: Path) -> None:
     assert not with_token.stands()
 
 
-async def test_who_is_turned_away_is_told_and_not_too_often(path: Path) -> None:
+async def test_who_is_turned_away_is_told_and_not_too_often(place: StateLocation) -> None:
     told: list[AccessEvent] = []
     now = [0.0]
     turnstile = AccessEvents(told.append, lambda: now[0])
@@ -373,21 +373,21 @@ async def test_who_is_turned_away_is_told_and_not_too_often(path: Path) -> None:
     assert (len(told), sum(event.times for event in told)) == (21, 1_001)
 
     told.clear()
-    doors = Authenticators(StaticTokenStore(path, {}), token="t", on_access=told.append)
+    doors = Authenticators(StaticTokenStore(place, {}), token="t", on_access=told.append)
     for values in ([], ["Bearer wrong"], ["Bearer t"]):
         await doors.admit(values)
     assert [(event.what, "wrong" in event.why) for event in told] == [("turned_away", False)]
 
 
-async def test_the_one_token_of_the_settings_has_a_name(path: Path) -> None:
-    doors = Authenticators(StaticTokenStore(path, {}), token="s3cret", token_name="ops")
+async def test_the_one_token_of_the_settings_has_a_name(place: StateLocation) -> None:
+    doors = Authenticators(StaticTokenStore(place, {}), token="s3cret", token_name="ops")
     found = await doors.admit(["bearer s3cret"])
     assert isinstance(found, Authenticated)
     assert found.principal.key == "ops"
     assert found.stands()
-    doors.reload(StaticTokenStore(path, {}), token="s3cret", token_name="ops")
+    doors.reload(StaticTokenStore(place, {}), token="s3cret", token_name="ops")
     assert found.stands()
-    doors.reload(StaticTokenStore(path, {}), token="another", token_name="ops")
+    doors.reload(StaticTokenStore(place, {}), token="another", token_name="ops")
     assert not found.stands()
     assert isinstance(await doors.admit(["bearer s3cret"]), AuthenticationFailure)
 

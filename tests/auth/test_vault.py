@@ -16,6 +16,8 @@ from truename.errors import ConfigError, StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from truename.storage import StateLocation
+
 ONE, TWO = b"1" * 32, b"2" * 32
 IDP = "https://idp.example"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -30,8 +32,8 @@ def test_a_secret_is_nowhere_in_the_file(tmp_path: Path) -> None:
     assert all(b"canary" not in file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_one_principal_s_secret_is_no_other_s(tmp_path: Path) -> None:
-    with Vault(tmp_path / "vault", [ONE]) as vault:
+def test_one_principal_s_secret_is_no_other_s(place: StateLocation) -> None:
+    with Vault(place, [ONE]) as vault:
         vault.put(IDP, "ann", b"a")
         assert (vault.get(IDP, "bob"), vault.get("https://other.example", "ann")) == (None, None)
 
@@ -50,15 +52,15 @@ def test_a_secret_that_is_moved_to_somebody_else_can_not_be_opened(tmp_path: Pat
             vault.get(issuer, principal)
 
 
-def test_keys_can_be_changed(tmp_path: Path) -> None:
-    with Vault(tmp_path / "vault", [ONE]) as vault:
+def test_keys_can_be_changed(place: StateLocation) -> None:
+    with Vault(place, [ONE]) as vault:
         vault.put(IDP, "ann", b"a")
-    with Vault(tmp_path / "vault", [TWO, ONE]) as vault:
+    with Vault(place, [TWO, ONE]) as vault:
         assert vault.get(IDP, "ann") == b"a"
         vault.put(IDP, "ann", b"b")
-    with Vault(tmp_path / "vault", [TWO]) as vault:
+    with Vault(place, [TWO]) as vault:
         assert vault.get(IDP, "ann") == b"b"
-    with Vault(tmp_path / "vault", [ONE]) as vault, pytest.raises(StoreError, match="an unknown key"):
+    with Vault(place, [ONE]) as vault, pytest.raises(StoreError, match="an unknown key"):
         vault.get(IDP, "ann")
 
 
@@ -74,8 +76,8 @@ def test_what_is_revoked_is_gone_from_the_disk(tmp_path: Path) -> None:
     assert sealed not in (tmp_path / "vault").read_bytes()
 
 
-def test_it_is_bounded(tmp_path: Path) -> None:
-    with Vault(tmp_path / "vault", [ONE], most=2) as vault:
+def test_it_is_bounded(place: StateLocation) -> None:
+    with Vault(place, [ONE], most=2) as vault:
         for name in ("a", "b"):
             vault.put(IDP, name, b"x")
         vault.put(IDP, "b", b"y")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.ledger.stories import claim, show
 from tests.ledger.stories import settings as made
 from tests.support.ledger_journal import journal
+from tests.support.state_places import new_place
 from truename import Ledger, ToolId
 from truename.errors import LedgerError
 from truename.ledger import Bind, Event, LedgerSettings, Retire, open_ledger
@@ -108,33 +109,48 @@ def _without_times(found: dict[str, object]) -> dict[str, object]:
     return {key: re.sub(r"\d{4}-\d\d-\d\dT[0-9:+]*", "", repr(_ordered(value))) for key, value in found.items()}
 
 
-def lazy(path: Path, *, readonly: bool = False) -> Ledger:
+def lazy(path: StateLocation | Path, *, readonly: bool = False) -> Ledger:
     """Open a ledger of which every row is read when it is asked for, as of a large one."""
     store = SqlLedger(path, readonly=readonly, patience=1.0, at_once=0)
     return Ledger(LedgerCore(store, MAX_CLAIMS, readonly=readonly))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), steps), max_size=25))
-def test_it_answers_as_one_in_memory_whoever_writes_and_however_much_was_read(
-    tmp_path: Path, story: list[tuple[int, tuple[object, ...]]]
-) -> None:
-    path = tmp_path / f"{next(_numbers)}"
+stories = st.lists(st.tuples(st.integers(0, 2), steps), max_size=25)
+
+
+def tell(story: list[tuple[int, tuple[object, ...]]], path: StateLocation) -> None:
+    """Take the steps of a story in memory and by two writers in a database, and compare all answers."""
     memory = Ledger.memory()
-    whole, asked = Ledger.open(path), lazy(path)
+    whole, asked = open_ledger(path), lazy(path)
     for writer, step in story:
         if writer == 2:
             whole.close()
-            whole = Ledger.open(path)
+            whole = open_ledger(path)
         assert done(memory, step) == done((whole, asked, whole)[writer], step)
     expected = answers(memory)
     for ledger in (whole, asked):
         ledger.refresh()
         assert answers(ledger) == expected
         ledger.close()
-    for ledger in (Ledger.open(path), lazy(path), lazy(path, readonly=True)):
+    for ledger in (open_ledger(path), lazy(path), lazy(path, readonly=True)):
         assert answers(ledger) == expected
         ledger.close()
+    assert check_ledger(path) == ()
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(stories)
+def test_it_answers_as_one_in_memory_whoever_writes_and_however_much_was_read(
+    tmp_path: Path, story: list[tuple[int, tuple[object, ...]]]
+) -> None:
+    tell(story, StateLocation(tmp_path / f"{next(_numbers)}"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(stories)
+def test_it_answers_so_in_postgresql_too(story: list[tuple[int, tuple[object, ...]]]) -> None:
+    with new_place() as place:
+        tell(story, place)
 
 
 def test_a_claim_that_is_repeated_is_kept_once_and_every_holder_for_ever(ledger: Ledger) -> None:

@@ -33,13 +33,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "state.db"
 
 
-def test_what_was_decided_is_there_for_the_next_process(path: Path) -> None:
-    first = Approvals.open(path)
+def test_what_was_decided_is_there_for_the_next_process(place: StateLocation) -> None:
+    first = Approvals.open(place)
     first.approve(search_of("docs", "c1", '{"q": 1}'), "always", by="eve")
     first.reject(search_of("docs", "c2"), message='no "x" \ud800 é')
     with first.once(search_of("docs", "c3")):
         pass
-    second = Approvals.open(path)
+    second = Approvals.open(place)
 
     assert second.grants() == first.grants()
     assert second.status(search_of("docs", "c4")).state == "approved"
@@ -65,8 +65,8 @@ def test_the_file_is_for_its_owner_only(path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
 
 
-def test_others_changes_are_seen_at_once(path: Path) -> None:
-    one, other = Approvals.open(path), Approvals.open(path)
+def test_others_changes_are_seen_at_once(place: StateLocation) -> None:
+    one, other = Approvals.open(place), Approvals.open(place)
     grant = one.approve(search_of("docs", "c1"), "always")
     seen = other.status(search_of("docs", "c2")).state
     other.revoke(grant.key)
@@ -74,8 +74,8 @@ def test_others_changes_are_seen_at_once(path: Path) -> None:
     assert (seen, one.status(search_of("docs", "c3")).state) == ("approved", "undecided")
 
 
-def test_a_change_that_fails_leaves_everything_as_it_was(path: Path) -> None:
-    for store in (SqlApprovalStore(path), MemoryStore()):
+def test_a_change_that_fails_leaves_everything_as_it_was(place: StateLocation) -> None:
+    for store in (SqlApprovalStore(place), MemoryStore()):
         approvals = Approvals(store)
         approvals.approve(search_of("docs", "c1"), "always")
 
@@ -89,10 +89,10 @@ def test_a_change_that_fails_leaves_everything_as_it_was(path: Path) -> None:
         assert approvals.status(search_of("docs", "c2")).state == "approved"
 
 
-def test_threads_that_run_one_call_run_it_once(path: Path) -> None:
+def test_threads_that_run_one_call_run_it_once(place: StateLocation) -> None:
     ran: list[int] = []
     refused: list[CallRepeated] = []
-    stores = [SqlApprovalStore(path), SqlApprovalStore(path)]
+    stores = [SqlApprovalStore(place), SqlApprovalStore(place)]
 
     def work(number: int) -> None:
         try:
@@ -127,8 +127,8 @@ for number in range(10):
 """
 
 
-def test_processes_that_run_the_same_calls_run_each_once(path: Path) -> None:
-    command = [sys.executable, "-c", PROCESS, str(path)]
+def test_processes_that_run_the_same_calls_run_each_once(place: StateLocation) -> None:
+    command = [sys.executable, "-c", PROCESS, str(place)]
     pipe = subprocess.PIPE
     both = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     for process in both:
@@ -150,11 +150,11 @@ os._exit(9)
 """
 
 
-def test_a_call_whose_process_was_killed_is_not_run_again(path: Path) -> None:
-    subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=ROOT, check=False, timeout=120)
+def test_a_call_whose_process_was_killed_is_not_run_again(place: StateLocation) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(place.address)], cwd=ROOT, check=False, timeout=120)
 
     with pytest.raises(CallRepeated, match="it is running"):
-        Approvals.open(path).begin(search_of("docs"))
+        Approvals.open(place).begin(search_of("docs"))
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_a_file_that_vanished_takes_no_rejection_with_it(path: Path) -> None:
         assert caught.value.code == "unusable"
 
 
-def test_a_text_that_is_too_long_is_refused(path: Path) -> None:
-    approvals = Approvals.open(path)
+def test_a_text_that_is_too_long_is_refused(place: StateLocation) -> None:
+    approvals = Approvals.open(place)
     one = search_of("docs", "c2")
     endless = replace(one, origin=replace(one.origin, server_id="x" * 9_000))
     with pytest.raises(StoreError, match="server has more than 8,192 characters") as caught:
@@ -222,8 +222,8 @@ def test_a_path_that_can_not_be_used_is_told(tmp_path: Path) -> None:
     assert [caught.value.code for caught in (read, wrote)] == ["unusable", "unusable"]
 
 
-def test_a_lock_that_another_has_is_told(path: Path) -> None:
-    one, other = SqlApprovalStore(path), Approvals(SqlApprovalStore(path, patience=0.0))
+def test_a_lock_that_another_has_is_told(place: StateLocation) -> None:
+    one, other = SqlApprovalStore(place), Approvals(SqlApprovalStore(place, patience=0.0))
     with one.change(), pytest.raises(StoreError) as caught:
         other.approve(search_of("docs"))
 

@@ -6,15 +6,19 @@ import os
 import secrets
 import shutil
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.files.lock import locked
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.postgresql_server import PostgresqlServer
 
-__all__ = ["DIRECTORY", "new_directory", "new_url", "remove_shared_server", "shared_server"]
+__all__ = ["DIRECTORY", "new_directory", "new_place", "new_url", "remove_shared_server", "shared_server"]
 
 DIRECTORY: Final = "TRUENAME_TEST_POSTGRESQL"
 """The environment variable with the directory of the server of this test session."""
@@ -48,6 +52,19 @@ def shared_server() -> PostgresqlServer:
 def new_url() -> str:
     """Return the URL of a scope that nobody used yet."""
     return f"{shared_server().url}&scope=t{secrets.token_hex(8)}"
+
+
+@contextmanager
+def new_place() -> Iterator[StateLocation]:
+    """Return a scope that nobody used yet, and close the connections to it that are left open."""
+    location = StateLocation.of(new_url())
+    try:
+        yield location
+    finally:
+        from truename.storage.postgresql_link import unlink  # noqa: PLC0415 - psycopg, which few tests need
+
+        while unlink(location):
+            pass
 
 
 def remove_shared_server(directory: Path) -> None:

@@ -17,6 +17,8 @@ from truename.trust.pins import digest_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from truename.storage import StateLocation
+
 PUSH = ToolId.parse("git@1/push@1")
 
 
@@ -26,8 +28,8 @@ def pin(description: str = "Push.", id: ToolId | None = PUSH) -> PinnedTool:
     return PinnedTool(id=id, server="git", name="push", digest=digest, content=content, at="")
 
 
-def test_what_is_trusted_is_found_by_other_processes(tmp_path: Path) -> None:
-    with PinStore(tmp_path / "pins") as one, PinStore(tmp_path / "pins") as other:
+def test_what_is_trusted_is_found_by_other_processes(place: StateLocation) -> None:
+    with PinStore(place) as one, PinStore(place) as other:
         one.trust([pin(), pin("How to use it.", None)], by="ann")
         assert other.refresh()
         assert {key: (found.by, found.content) for key, found in other.pins().items()} == {
@@ -37,8 +39,8 @@ def test_what_is_trusted_is_found_by_other_processes(tmp_path: Path) -> None:
         assert not other.refresh()
 
 
-def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules_a_person(tmp_path: Path) -> None:
-    with PinStore(tmp_path / "pins") as one, PinStore(tmp_path / "pins") as other:
+def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules_a_person(place: StateLocation) -> None:
+    with PinStore(place) as one, PinStore(place) as other:
         one.trust([pin("As one sees it.")])
         other.trust([pin("As the other sees it."), pin("How to use it.", None)])
         assert [found.content for found in other.pins().values()] == [pin("As one sees it.").content, "How to use it."]
@@ -53,8 +55,8 @@ def test_of_two_gateways_that_see_a_tool_first_one_pins_it_and_neither_overrules
         assert (other.pins()["git@1/push@1"].by, other.seen()) == ("bob", {})
 
 
-def test_what_is_trusted_waits_no_longer() -> None:
-    with PinStore() as book:
+def test_what_is_trusted_waits_no_longer(place: StateLocation) -> None:
+    with PinStore(place) as book:
         book.trust([pin()])
         book.note([pin("Pushes and tells.")])
         assert [one.word for one in book.seen().values()] == ["waiting"]
@@ -63,15 +65,15 @@ def test_what_is_trusted_waits_no_longer() -> None:
         assert book.seen() == {}
 
 
-def test_a_no_stays_a_no_when_it_is_seen_again() -> None:
-    with PinStore() as book:
+def test_a_no_stays_a_no_when_it_is_seen_again(place: StateLocation) -> None:
+    with PinStore(place) as book:
         book.note([pin("Worse.")], "rejected", by="ann")
         book.note([pin("Worse.")])
         assert [(one.word, one.by) for one in book.seen().values()] == [("rejected", "ann")]
 
 
-def test_a_server_with_ever_new_definitions_fills_no_disk_and_a_no_is_kept() -> None:
-    with PinStore() as book:
+def test_a_server_with_ever_new_definitions_fills_no_disk_and_a_no_is_kept(place: StateLocation) -> None:
+    with PinStore(place) as book:
         book.note([pin("rejected")], "rejected")
         for number in range(100):
             book.note([pin(f"number {number}")])
@@ -80,27 +82,27 @@ def test_a_server_with_ever_new_definitions_fills_no_disk_and_a_no_is_kept() -> 
         assert any(one.content["description"] == "number 99" for one in book.seen().values())
 
 
-def test_what_is_forgotten_is_new_again() -> None:
-    with PinStore() as book:
+def test_what_is_forgotten_is_new_again(place: StateLocation) -> None:
+    with PinStore(place) as book:
         book.trust([pin()])
         book.note([pin("Other.")])
         book.forget(["git@1/push@1"])
         assert (book.pins(), book.seen()) == ({}, {})
 
 
-def test_a_definition_too_large_to_keep_is_known_by_its_digest() -> None:
-    with PinStore() as book:
+def test_a_definition_too_large_to_keep_is_known_by_its_digest(place: StateLocation) -> None:
+    with PinStore(place) as book:
         large = pin("x" * 2_000_000)
         book.trust([large])
         assert (book.pins()["git@1/push@1"].content, book.pins()["git@1/push@1"].digest) == (None, large.digest)
 
 
 @pytest.mark.parametrize("digits", ['{"a": NaN}', '{"a": 1e400}'])
-def test_a_definition_that_is_no_plain_json_is_known_by_its_digest(digits: str) -> None:
+def test_a_definition_that_is_no_plain_json_is_known_by_its_digest(place: StateLocation, digits: str) -> None:
     number = float("nan") if "NaN" in digits else float("inf")
     content = {"name": "push", "inputSchema": {"maximum": number}}
     odd = PinnedTool(id=PUSH, server="git", name="push", digest=definition_digest(content), content=content, at="")
-    with PinStore() as book:
+    with PinStore(place) as book:
         book.trust([odd])
         assert book.pins()["git@1/push@1"].digest == odd.digest
 
@@ -127,10 +129,10 @@ def test_a_pin_that_is_not_what_was_trusted_is_refused_and_stays(tmp_path: Path,
     assert (refused.value.code, path.read_bytes()) == ("corrupt", before)
 
 
-def test_pins_and_noes_follow_their_tools_to_new_ids_and_replace_nothing_there() -> None:
+def test_pins_and_noes_follow_their_tools_to_new_ids_and_replace_nothing_there(place: StateLocation) -> None:
     new, other = ToolId.parse("git@2/push@1"), ToolId.parse("git@2/pull@1")
     rejected = pin("Push, and tell.")
-    with PinStore() as book:
+    with PinStore(place) as book:
         book.trust([pin(), pin("Pull.", other)], by="ann")
         book.note([rejected], "rejected", by="ann")
 

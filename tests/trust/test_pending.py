@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.policy import Call
+    from truename.storage import StateLocation
 
 
 class Clock:
@@ -36,8 +37,8 @@ def ask(book: ApprovalQueue, made: Call, most: int = 10) -> PendingCall:
     return book.ask(wanted(made), most=most, lasts=60.0)
 
 
-def test_the_same_call_is_one_request_and_another_is_another() -> None:
-    with ApprovalQueue() as book:
+def test_the_same_call_is_one_request_and_another_is_another(place: StateLocation) -> None:
+    with ApprovalQueue(place) as book:
         first = ask(book, call(x=1))
         assert ask(book, call(key="c2", x=1)).key == first.key
         others = [call(x=2), call(principal="bob", x=1), call(name="git_pull", x=1)]
@@ -45,9 +46,9 @@ def test_the_same_call_is_one_request_and_another_is_another() -> None:
         assert book.all()[0].key == first.key
 
 
-def test_a_request_is_forgotten_in_time() -> None:
+def test_a_request_is_forgotten_in_time(place: StateLocation) -> None:
     clock = Clock()
-    with ApprovalQueue(now=clock) as book:
+    with ApprovalQueue(place, now=clock) as book:
         first = ask(book, call(x=1))
         clock.now += 59
         assert book.find(first.key) == first
@@ -57,8 +58,8 @@ def test_a_request_is_forgotten_in_time() -> None:
         assert ask(book, call(x=1)).key != first.key
 
 
-def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
-    with ApprovalQueue() as book:
+def test_so_many_of_one_principal_wait_and_others_are_not_concerned(place: StateLocation) -> None:
+    with ApprovalQueue(place) as book:
         for number in range(3):
             ask(book, call(x=number), most=3)
         with pytest.raises(StoreError) as caught:
@@ -72,11 +73,11 @@ def test_so_many_of_one_principal_wait_and_others_are_not_concerned() -> None:
 
 
 def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_asking(
-    monkeypatch: pytest.MonkeyPatch,
+    place: StateLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approval_queue, "MAX_PENDING_CALLS", 12)
     monkeypatch.setattr(approval_queue, "MAX_DECIDED_CALLS", 10)
-    with ApprovalQueue() as book:
+    with ApprovalQueue(place) as book:
         for number in range(40):
             last = ask(book, call(principal="mallory", x=number))
             book.settle(last.key, last.until)
@@ -85,9 +86,9 @@ def test_who_answers_their_own_questions_without_end_keeps_nobody_else_from_aski
         assert ask(book, call(principal="mallory", x=39)).key == last.key
 
 
-def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said() -> None:
+def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said(place: StateLocation) -> None:
     approvals = Approvals()
-    with ApprovalQueue() as book:
+    with ApprovalQueue(place) as book:
         first = ask(book, call(principal="ann"))
         decided(first, "always", approvals, book, approved=True, by="ann", lasts=60.0, most=3)
         for number in range(10):
@@ -100,8 +101,8 @@ def test_of_one_caller_so_many_decisions_are_kept_where_that_is_said() -> None:
     assert approvals.status(call(principal="mallory", x=6)).state == "undecided"
 
 
-def test_a_decision_for_a_session_is_for_the_one_that_called_last() -> None:
-    with ApprovalQueue() as book:
+def test_a_decision_for_a_session_is_for_the_one_that_called_last(place: StateLocation) -> None:
+    with ApprovalQueue(place) as book:
         assert "session" not in ask(book, call(x=1)).scopes
         again = ask(book, call(x=1, session="s2"))
         assert (again.session, "session" in again.scopes) == ("s2", True)

@@ -221,7 +221,7 @@ _ALL_TABLES: Final = ("ledger_revision", "ledger_event", *(f"ledger_{table}" for
 _READ: Final = {name: select(f"ledger_{name}", table.columns, where=table.keys) for name, table in _TABLES.items()}
 _ROWS: Final = {name: select(f"ledger_{name}", (*table.keys, *table.columns)) for name, table in _TABLES.items()}
 _COUNT: Final = {
-    name: " ".join(("SELECT count(*) FROM (SELECT 1 FROM", f"ledger_{name}", "LIMIT ?) AS some"))
+    name: " ".join(("SELECT count(*) FROM (SELECT 1 FROM", f"ledger_{name}", "LIMIT ?) AS first_rows"))
     for name in _READ_WHEN_ASKED
 }
 _WRITE: Final = {
@@ -397,7 +397,7 @@ def check_ledger(location: StateLocation) -> tuple[str, ...]:
     Raises `StoreError` for a database that cannot be read.
     """
     with closing(open_database(location, SCHEMA, readonly=True)) as data:
-        return tuple(f"{location.path}: {problem}" for problem in _contradictions(data)) if data.is_begun else ()
+        return tuple(f"{location.name}: {problem}" for problem in _contradictions(data)) if data.is_begun else ()
 
 
 def _contradictions(data: Database) -> Iterator[str]:

@@ -164,7 +164,8 @@ class PostgresqlDatabase:
 
     def _open(self) -> None:
         """Check the database, and bring this owner's tables to the present version."""
-        with self._link.connection() as connection:
+        # A program that starts serves nobody yet.
+        with self._link.connection(is_patient=True) as connection:
             survey = self._link.survey(connection)
             self._check(survey)
             version = self._version(survey)

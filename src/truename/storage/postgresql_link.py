@@ -145,23 +145,26 @@ class ServerLink:
     # Connections
 
     @contextmanager
-    def connection(self) -> Iterator[ServerConnection]:
-        """Lend a connection; one that is left in a transaction or broken is closed."""
-        with self.begun(lambda connection: connection) as connection:
+    def connection(self, *, is_patient: bool = False) -> Iterator[ServerConnection]:
+        """Lend a connection; one that is left in a transaction or broken is closed.
+
+        ``is_patient`` waits for the server in a thread that runs an event loop too.
+        """
+        with self.begun(lambda connection: connection, is_patient=is_patient) as connection:
             yield connection
 
     @contextmanager
-    def begun(self, begin: Callable[[ServerConnection], T]) -> Iterator[T]:
+    def begun(self, begin: Callable[[ServerConnection], T], *, is_patient: bool = False) -> Iterator[T]:
         """Lend a connection, and yield the result of its first use; if it was cut off meanwhile, it is replaced."""
         with self._lock:
             may_be_cut = bool(self._idle)
         try:
-            connection, result = self._begun(begin)
+            connection, result = self._begun(begin, is_patient=is_patient)
         except psycopg.OperationalError:
             # Whoever waited for an answer in vain does not wait again.
             if not may_be_cut or time.monotonic() < self._resting_until:
                 raise
-            connection, result = self._begun(begin)
+            connection, result = self._begun(begin, is_patient=is_patient)
         try:
             yield result
         except BaseException as error:
@@ -169,22 +172,23 @@ class ServerLink:
             raise
         self._give_back(connection)
 
-    def _begun(self, begin: Callable[[ServerConnection], T]) -> tuple[ServerConnection, T]:
-        connection = self._taken()
+    def _begun(self, begin: Callable[[ServerConnection], T], *, is_patient: bool) -> tuple[ServerConnection, T]:
+        is_waited_for = is_patient or not is_in_loop()
+        connection = self._taken(PATIENCE if is_waited_for else LOOP_PATIENCE)
+        connection.deadline = time.monotonic() + (_ANSWER if is_waited_for else _ANSWER_IN_LOOP)
         try:
             return connection, begin(connection)
         except BaseException as error:
             self._give_back(connection, error)
             raise
 
-    def _taken(self) -> ServerConnection:
+    def _taken(self, patience: float) -> ServerConnection:
         while True:
             with self._lock:
                 found = self._idle.pop() if self._idle else None
             if found is None:
-                return self._connected(LOOP_PATIENCE if is_in_loop() else PATIENCE)
+                return self._connected(patience)
             if not found.closed:
-                found.deadline = _deadline()
                 return found
 
     def _give_back(self, connection: ServerConnection, error: BaseException | None = None) -> None:
@@ -220,7 +224,6 @@ class ServerLink:
                 self._rest("the server does not answer")
                 raise psycopg.OperationalError(self._problem) from None
             connection = promise.result()
-        connection.deadline = _deadline()
         return connection
 
     def _fulfil(self, promise: Future[ServerConnection]) -> None:
@@ -384,10 +387,6 @@ class ServerLink:
             self.revision_file.close()
 
 
-def _deadline() -> float:
-    return time.monotonic() + (_ANSWER_IN_LOOP if is_in_loop() else _ANSWER)
-
-
 _LINKS: Final[dict[tuple[int, str | None, str], ServerLink]] = {}
 _LINKING: Final = threading.Lock()
 
@@ -409,16 +408,16 @@ def link_to(location: StateLocation) -> ServerLink:
         return link
 
 
-def unlink(location: StateLocation) -> None:
-    """Give a link back; the last one closes its connections."""
+def unlink(location: StateLocation) -> bool:
+    """Give a link back; the last one closes its connections. Return whether there was one."""
     with _linking(location) as key:
         link = _LINKS.get(key)
         if link is None:
-            return
+            return False
         link.users -= 1
-        if not link.users:
+        is_last = not link.users
+        if is_last:
             del _LINKS[key]
-        else:
-            link = None
-    if link is not None:
+    if is_last:
         link.end()
+    return True

@@ -1,4 +1,7 @@
-"""Show where a configuration keeps its state, check the database, and go on after changes were lost."""
+"""Show where a configuration keeps its state, check, upgrade and copy it, and go on after changes were lost."""
+
+from contextlib import closing
+from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
@@ -7,13 +10,25 @@ from truename.auth.inbound import static_tokens
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, show, styled
+from truename.cli._rendering import print_json, say, show, styled
 from truename.cli._sources import configuration
+from truename.cli._workspace import gateway_needed
 from truename.config import Config, Settings
 from truename.files.user import at_home
 from truename.ledger import sql as ledger
 from truename.policy import sql as approvals
-from truename.storage import Revision, StateLocation, accept_state, check_state, known_revision
+from truename.storage import (
+    Revision,
+    Schema,
+    StateLocation,
+    accept_state,
+    check_state,
+    compare_states,
+    copy_state,
+    is_server_url,
+    known_revision,
+    open_database,
+)
 from truename.trust import approval_queue, pins
 
 __all__ = ["state"]
@@ -24,25 +39,48 @@ _SCHEMAS = (
     *(static_tokens.SCHEMA, sessions.SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
+Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]
 
 state = App(
     name="state",
-    help="Show where the state is kept, check it, and accept it after a loss.",
+    help="Show where the state is kept, check, upgrade and copy it, and accept it after a loss.",
     help_format="plaintext",
-    help_epilogue="The state is one database: names, pins, approvals, tokens, logins and sessions. A SOURCE is a "
-    "configuration, or the database itself. Copy it with `sqlite3 PATH '.backup COPY'` while the gateway runs.",
+    help_epilogue="The state is one database, a file or one of PostgreSQL: names, pins, approvals, tokens, logins and "
+    "sessions. A SOURCE is a configuration, or the path or URL of the database itself. Back a file up with "
+    "`sqlite3 PATH '.backup COPY'` while the gateway runs, and PostgreSQL with its own tools.",
     default_parameter=Parameter(negative=()),
 )
 
 
 @state.command
 def path(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Print the path of the state database."""
+    """Print the path, or the URL without its password, of the state database."""
     _, location = _of(source)
     if as_json:
-        print_json({"path": str(location.path), "exists": location.exists})
+        print_json({"path": location.name, "exists": location.exists})
     else:
-        show(str(location.path))
+        show(location.name)
+    return 0
+
+
+@state.command
+def upgrade(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Bring all tables to this version's form. A gateway does it too when it starts.
+
+    Gateways of the version before go on with the upgraded tables; those of earlier versions refuse them. With
+    PostgreSQL, the command may run as a role that may create tables, so that the gateways' role need not.
+    """
+    _, location = _of(source)
+    versions: dict[str, int] = {}
+    for schema in _all_schemas():
+        with closing(open_database(location, schema)) as database:
+            if database.readonly_because:
+                database.refuse(f"it cannot be written ({database.readonly_because})", "unusable", "Check the disk.")
+        versions[schema.part] = schema.version
+    if as_json:
+        print_json({"path": location.name, "versions": versions})
+    else:
+        show(f"{location.name} has the tables of this version.")
     return 0
 
 
@@ -56,13 +94,13 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     """
     _, location = _of(source)
     if not location.exists:
-        raise UsageError(fact=f"no state found at {location.path} yet", advice="`truename serve` creates it.")
+        raise UsageError(fact=f"no state found at {location.name} yet", advice="`truename serve` creates it.")
     report = check_state(location, _SCHEMAS, (ledger.check_ledger,))
     if as_json:
         changes = None if report.revision is None else report.revision.number
         print_json(
             {
-                "path": str(location.path),
+                "path": location.name,
                 "changes": changes,
                 "parts": dict(report.parts),
                 "problems": [*report.problems],
@@ -72,7 +110,7 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
         for problem in report.problems:
             show(styled("error: ", "bold red"), problem)
         if not report.problems and report.revision is not None:
-            show(f"{location.path} is whole: {report.revision.number:,} changes.")
+            show(f"{location.name} is whole: {report.revision.number:,} changes.")
     return EXIT_FINDINGS if report.problems else 0
 
 
@@ -87,7 +125,7 @@ def accept(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
     if as_json:
         print_json(
             {
-                "path": str(location.path),
+                "path": location.name,
                 "changes": None if found is None else found.number,
                 "known_changes": None if known is None else known.number,
                 "is_another_database": bool(known and found and known.database != found.database),
@@ -96,6 +134,70 @@ def accept(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
         return 0
     show(_accepted(location, found, known))
     return 0
+
+
+@state.command
+def export(target: Place, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Copy the state to a file, or to a scope of a PostgreSQL database, that has none yet.
+
+    All of it is copied or nothing: each table is counted and compared before the copy exists. Stop the gateways first.
+    The keys of sealed secrets are not in the state: copy them with it.
+    """
+    _, location = _of(source)
+    return _copied(location, StateLocation.of(target), as_json=as_json)
+
+
+@state.command(name="import")
+def import_(origin: Place, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Copy a state from a file, or from a scope of a PostgreSQL database, to that of a configuration, which has none.
+
+    All of it is copied or nothing: each table is counted and compared before the copy exists. Stop the gateways first.
+    The keys of sealed secrets are not in the state: copy them with it.
+    """
+    config, location = _of(source)
+    with audited(config, "state", "imported") as (record,):
+        origin_location = StateLocation.of(origin)
+        status = _copied(origin_location, location, as_json=as_json)
+        record["from"] = origin_location.name
+    return status
+
+
+@state.command
+def verify(other: Place, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Compare the state with another one, table by table. Exit status 1: they differ."""
+    _, location = _of(source)
+    found = compare_states(location, StateLocation.of(other))
+    if as_json:
+        print_json({"path": location.name, "differences": [*found]})
+    else:
+        for difference in found or ("The two states are equal.",):
+            show(difference)
+    return EXIT_FINDINGS if found else 0
+
+
+def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> int:
+    told = None if as_json else _tell
+    copied = copy_state(source, target, _all_schemas(), told)
+    if as_json:
+        tables = {name: {"rows": table.rows, "digest": table.digest} for name, table in copied.tables.items()}
+        document = {"from": source.name, "to": target.name, "changes": copied.revision.number, "tables": tables}
+        print_json(document)
+    else:
+        show(f"{target.name} has all {copied.rows:,} rows of {source.name}, each compared.")
+    return 0
+
+
+def _tell(table: str, rows: int) -> None:
+    if rows:
+        say(f"{table}: {rows:,} rows")
+
+
+def _all_schemas() -> tuple[Schema, ...]:
+    with gateway_needed():
+        from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
+        from truename.gateway.http import session_record  # noqa: PLC0415
+
+    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:
@@ -107,8 +209,8 @@ def _accepted(location: StateLocation, found: Revision | None, known: Revision |
             "Tokens and approvals that were revoked since then count again; move the files away to start without them."
         )
         imported = f" It imports the files of an earlier version again: {former}. {again}" if former else ""
-        return f"There is no database at {location.path}: the next start creates one.{lost}{imported}"
-    what = f"{location.path} is accepted with {found.number:,} changes."
+        return f"There is no database at {location.name}: the next start creates one.{lost}{imported}"
+    what = f"{location.name} is accepted with {found.number:,} changes."
     if known is not None and known.database != found.database:
         return f"{what} It is another database than before.{lost} Its names may mean other tools."
     if known is not None and known.number > found.number:
@@ -118,13 +220,15 @@ def _accepted(location: StateLocation, found: Revision | None, known: Revision |
 
 def _of(source: str | None) -> tuple[Config, StateLocation]:
     """Return a configuration and the place of its state, with the revision that its audit log has."""
-    if source is not None and _is_database(source):
+    if source is not None and is_server_url(source):
+        config = Config(settings=Settings(state=source))
+    elif source is not None and _is_database(source):
         config = Config(settings=Settings(state=str(at_home(source))))
     else:
         config = configuration(source)
     location = config.state_location()
-    if location.path is None:
-        raise UsageError(fact=f"{config.path} keeps its state in memory only", advice="Set state to a file.")
+    if location.is_memory:
+        raise UsageError(fact=f"{config.path} keeps its state in memory only", advice="Set state to a file or a URL.")
     return config, location
 
 

@@ -9,11 +9,13 @@ from truename.storage.patience import PATIENCE
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
 from truename.storage.statements import insert, select, upsert
+from truename.storage.transfer import CopiedState, compare_states, copy_state
 
 __all__ = [
     "FORMER_REMEDY",
     "PATIENCE",
     "Connection",
+    "CopiedState",
     "Database",
     "Revision",
     "Schema",
@@ -21,6 +23,8 @@ __all__ = [
     "StateReport",
     "accept_state",
     "check_state",
+    "compare_states",
+    "copy_state",
     "import_tables",
     "insert",
     "is_server_url",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import StoreError
 from truename.storage.location import StateLocation
-from truename.storage.opening import open_database
+from truename.storage.opening import open_database, server_state
 from truename.storage.revision_file import Revision, RevisionFile, latest_revision
 from truename.storage.schema import Schema
 
@@ -45,9 +45,34 @@ def check_state(
         try:
             open_database(location, schema, readonly=True).close()
         except StoreError as error:
-            # A fault of the file is one of every owner's tables.
+            # A fault of the database is one of every owner's tables.
             if str(error) not in problems:
                 problems.append(str(error))
+    found = _checked_server(location, schemas, problems) if location.url else _checked_file(location, problems)
+    if found.revision is None:
+        return found
+    problems = [*found.problems]
+    try:
+        # An owner's check reads what the others found to be whole.
+        problems = problems or [problem for check in checks for problem in check(location)]
+    except StoreError as error:
+        problems.append(str(error))
+    return replace(found, problems=tuple(problems))
+
+
+def _checked_server(location: StateLocation, schemas: tuple[Schema, ...], problems: list[str]) -> StateReport:
+    try:
+        state = server_state(location)
+        with state.snapshot() as tables:
+            revision, parts = tables.revision, tables.parts
+        problems += [f"{location.name}: {problem}" for problem in state.problems(schemas)]
+    except StoreError as error:
+        return StateReport(revision=None, problems=tuple(problems or [str(error)]))
+    counts = tuple((name, part.revision) for name, part in sorted(parts.items()))
+    return StateReport(revision=revision, parts=counts, problems=tuple(problems))
+
+
+def _checked_file(location: StateLocation, problems: list[str]) -> StateReport:
     try:
         with closing(sqlite3.connect(f"{_uri(location)}?mode=ro", uri=True, isolation_level=None)) as data:
             for (found,) in data.execute("PRAGMA integrity_check(20)"):
@@ -62,25 +87,26 @@ def check_state(
         if not problems:
             problems.append(f"{location.path}: it cannot be read ({error})")
         return StateReport(revision=None, problems=tuple(problems))
-    try:
-        # An owner's check reads what the others found to be whole.
-        problems = problems or [problem for check in checks for problem in check(location)]
-    except StoreError as error:
-        problems.append(str(error))
     return StateReport(revision=revision, parts=parts, problems=tuple(problems))
 
 
 def known_revision(location: StateLocation) -> Revision | None:
     """Return the latest revision on record of a state, in the audit log or in the file beside it; None without one."""
-    beside = None if location.path is None else RevisionFile(location.path).read()
+    place = location.recorded_beside
+    beside = None if place is None else RevisionFile(place).read()
     return latest_revision(beside, location.known)
 
 
 def accept_state(location: StateLocation) -> Revision | None:
-    """Record the present revision of a database as the right one; None, and nothing is recorded, if there is none.
+    """Accept a database as the right one; return the revision that it had, None if there is none.
+
+    The revision of a file is recorded beside it. A database of a server goes on with the id that is on record, and with
+    a later number, so that all gateways that share it accept it.
 
     Raises `StoreError` for what is no state database, is damaged, or has the log of another one beside it.
     """
+    if location.url is not None:
+        return server_state(location).accept(known_revision(location))
     path = location.path
     if path is None:
         return None

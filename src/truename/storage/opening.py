@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from truename.errors import StoreError
@@ -9,13 +10,14 @@ from truename.storage.location import StateLocation
 from truename.storage.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from truename.storage.database import Connection, Database
+    from truename.storage.postgresql_whole import PostgresqlState
     from truename.storage.schema import Schema
 
-__all__ = ["open_database"]
+__all__ = ["open_database", "server_state"]
 
 
 def open_database(
@@ -52,10 +54,26 @@ def _engine(location: StateLocation) -> Callable[..., Database]:
         from truename.storage.sqlite import SqliteDatabase  # noqa: PLC0415 - an engine is loaded when it is used
 
         return SqliteDatabase
-    try:
+    with _with_engine(location):
         from truename.storage.postgresql import PostgresqlDatabase  # noqa: PLC0415 - psycopg takes 100 ms to load
+
+        return PostgresqlDatabase
+
+
+def server_state(location: StateLocation) -> PostgresqlState:
+    """Return all tables of a scope of a PostgreSQL database. Raises `StoreError` without the packages for it."""
+    with _with_engine(location):
+        from truename.storage.postgresql_whole import PostgresqlState  # noqa: PLC0415 - psycopg takes 100 ms to load
+
+        return PostgresqlState(location)
+
+
+@contextmanager
+def _with_engine(location: StateLocation) -> Iterator[None]:
+    """Raise `StoreError` if the block imports a package of PostgreSQL that is not installed."""
+    try:
+        yield
     except ImportError as error:
         problem = f"PostgreSQL needs a package that is not installed ({error.name or error})"
         remedy = "Run pip install 'truename[postgres]'."
         raise StoreError(file=location.name, key="", problem=problem, remedy=remedy, code="unusable") from error
-    return PostgresqlDatabase

@@ -19,10 +19,13 @@ from psycopg import errors, pq
 
 from truename.errors import StoreError
 from truename.files.private import make_private
+from truename.storage.former import IMPORTED
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
-from truename.storage.postgresql_link import Part, ServerConnection, link_to, unlink
+from truename.storage.postgresql_bulk import bulk_insert
+from truename.storage.postgresql_link import ServerConnection, link_to, unlink
 from truename.storage.postgresql_sql import translated
 from truename.storage.revision_file import Revision, latest_revision
+from truename.storage.whole import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from truename.storage.postgresql_link import Survey
     from truename.storage.schema import Schema
 
-__all__ = ["PostgresqlDatabase"]
+__all__ = ["PostgresqlDatabase", "PostgresqlTransaction", "migrate"]
 
 # `base` is how many changes the database counted before its parts were made or accepted after a loss.
 _ENGINE: Final = (
@@ -44,6 +47,8 @@ CREATE TABLE written (
     part TEXT NOT NULL, revision INTEGER NOT NULL, token TEXT NOT NULL, PRIMARY KEY (part, revision)
 )
 """,
+    # It comes and goes with a state that is copied from a file.
+    IMPORTED,
 )
 # How many changes of an owner are remembered by their tokens.
 _REMEMBERED: Final = 1_000
@@ -94,7 +99,7 @@ _PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
 )
 
 
-class _Transaction:
+class PostgresqlTransaction:
     """A transaction of one owner: what `Database.change` yields."""
 
     def __init__(self, connection: ServerConnection, revision: int) -> None:
@@ -112,9 +117,16 @@ class _Transaction:
 
     def executemany(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute a statement once for each row of values."""
+        found = rows if isinstance(rows, list) else list(rows)
+        statements = bulk_insert(query, found)
+        if statements is not None:
+            for statement, text in statements:
+                self.prolong()
+                self.has_changed |= _has_changed(self.connection.execute(statement.encode(), (text,)))
+            return
         self.prolong()
         with self.connection.cursor() as cursor:
-            cursor.executemany(translated(query).encode(), rows)
+            cursor.executemany(translated(query).encode(), found)
             self.has_changed |= _has_changed(cursor)
 
     def prolong(self) -> None:
@@ -152,11 +164,11 @@ class PostgresqlDatabase:
         self._lock = threading.Lock()
         # The thread that has the lock, and its transaction.
         self._owner = 0
-        self._transaction: _Transaction | None = None
+        self._transaction: PostgresqlTransaction | None = None
         self._link = link_to(location)
         self._is_closed = False
         try:
-            with self._reporting():
+            with self.reporting():
                 self._open()
         except BaseException:
             self.close()
@@ -218,36 +230,50 @@ class PostgresqlDatabase:
 
     def _migrate(self, connection: ServerConnection) -> None:
         """Run the missing migrations; another process may have run them meanwhile."""
-        part, schema = self._schema.part, self._link.schema
         connection.deadline = None
-        connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('{schema}', 0))".encode())
+        connection.execute(b"BEGIN")
         try:
-            data = _Transaction(connection, 0)
-            ((exists,),) = data.execute(f"SELECT to_regnamespace('{schema}') IS NOT NULL")
-            if not exists:
-                data.execute(f"CREATE SCHEMA {schema}")
-            ((exists,),) = data.execute(f"SELECT to_regclass('{schema}.part') IS NOT NULL")
-            if not exists:
-                for statement in _ENGINE:
-                    data.execute(statement)
-                data.execute("INSERT INTO state (id, base) VALUES (?, 0)", (secrets.token_hex(16),))
-            data.execute("INSERT INTO part (name, version, revision) VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (part,))
-            ((begun, data.revision),) = data.execute(
-                "SELECT version, revision FROM part WHERE name = ? FOR UPDATE", (part,)
-            )
-            for statements in self._schema.migrations[begun:]:
-                for statement in statements:
-                    data.execute(statement)
-            version = max(begun, self._schema.version)
-            data.execute("UPDATE part SET version = ? WHERE name = ?", (version, part))
+            data = PostgresqlTransaction(connection, 0)
+            data.revision = migrate(data, self._link.schema, self._schema)
             self._commit(data)
         except BaseException:
             _roll_back(connection)
             raise
 
+    @contextmanager
+    def transaction(self, begin: str) -> Iterator[PostgresqlTransaction]:
+        """Begin a transaction over the tables of all owners; what the block did not commit is rolled back."""
+        with self.reporting(), self._link.connection(is_patient=True) as connection:
+            connection.deadline = None
+            connection.execute(f"{begin}; SET LOCAL idle_in_transaction_session_timeout = 0".encode())
+            try:
+                yield PostgresqlTransaction(connection, 0)
+            finally:
+                _roll_back(connection)
+
+    @property
+    def schema_name(self) -> str:
+        """The schema with the tables of all owners."""
+        return self._link.schema
+
+    def survey(self) -> Survey | None:
+        """Return the revisions of all owners, and record that of the database; None if there are no tables."""
+        with self.reporting(), self._link.connection(is_patient=True) as connection:
+            found = self._link.survey(connection)
+        if found is not None and (file := self._link.revision_file) is not None:
+            with suppress(OSError):
+                make_private(file.path.parent)
+            file.write(found.revision)
+        return found
+
+    def forget(self) -> None:
+        """Remove the record of the revision that the database had."""
+        if self._link.revision_file is not None:
+            self._link.revision_file.path.unlink(missing_ok=True)
+
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows that a query finds."""
-        with self._reporting():
+        with self.reporting():
             if self._transaction is not None and self._owner == threading.get_ident():
                 return self._transaction.execute(query, values).fetchall()
             self._require()
@@ -265,13 +291,13 @@ class PostgresqlDatabase:
             self._refuse_lost("it lost changes while it was in use", self._link.lost)
 
     @contextmanager
-    def change(self) -> Iterator[_Transaction]:
+    def change(self) -> Iterator[PostgresqlTransaction]:
         """Lock out other writers of these tables during the block; commit all its changes, or none if it raises."""
         if self._transaction is not None and self._owner == threading.get_ident():
-            with self._reporting():
+            with self.reporting():
                 yield self._transaction
             return
-        with self._reporting():
+        with self.reporting():
             self._require()
             if self._readonly:
                 self.refuse("attempt to write a readonly database", "unusable", "Open it for writing.")
@@ -290,7 +316,7 @@ class PostgresqlDatabase:
                 self._lock.release()
 
     @contextmanager
-    def _begun(self, patience: float) -> Iterator[_Transaction]:
+    def _begun(self, patience: float) -> Iterator[PostgresqlTransaction]:
         with self._link.begun(lambda connection: self._begin(connection, patience)) as data:
             try:
                 yield data
@@ -298,7 +324,7 @@ class PostgresqlDatabase:
                 _roll_back(data.connection)
                 raise
 
-    def _begin(self, connection: ServerConnection, patience: float) -> _Transaction:
+    def _begin(self, connection: ServerConnection, patience: float) -> PostgresqlTransaction:
         part = self._schema.part
         if connection.deadline is not None:
             connection.deadline += patience
@@ -318,9 +344,9 @@ class PostgresqlDatabase:
             self._link.lost = known = seen or Revision(id, heard)
             self._refuse_lost("it lost changes while it was in use", known)
         self._link.note(part, revision)
-        return _Transaction(connection, revision)
+        return PostgresqlTransaction(connection, revision)
 
-    def _commit(self, data: _Transaction) -> None:
+    def _commit(self, data: PostgresqlTransaction) -> None:
         connection, part, revision = data.connection, self._schema.part, data.revision + 1
         if not data.has_changed:
             connection.execute(b"ROLLBACK")
@@ -404,7 +430,7 @@ class PostgresqlDatabase:
             unlink(self.location)
 
     @contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         """Raise errors of the server as `StoreError`."""
         try:
             yield
@@ -419,6 +445,29 @@ class PostgresqlDatabase:
         """Raise `StoreError` about this database."""
         text = f"{problem}; nothing was changed"
         raise StoreError(file=self.location.name, key="", problem=text, remedy=remedy, code=code)
+
+
+def migrate(data: PostgresqlTransaction, name: str, schema: Schema) -> int:
+    """Make or upgrade an owner's tables in the schema ``name``; return the revision that they had before.
+
+    Whoever makes or upgrades tables of the same schema waits for the end of the transaction.
+    """
+    data.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+    ((exists,),) = data.execute("SELECT to_regnamespace(?) IS NOT NULL", (name,))
+    if not exists:
+        data.execute(f"CREATE SCHEMA {name}")
+    ((exists,),) = data.execute("SELECT to_regclass(?) IS NOT NULL", (f"{name}.part",))
+    if not exists:
+        for statement in _ENGINE:
+            data.execute(statement)
+        data.execute("INSERT INTO state (id, base) VALUES (?, 0)", (secrets.token_hex(16),))
+    data.execute("INSERT INTO part (name, version, revision) VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (schema.part,))
+    ((begun, revision),) = data.execute("SELECT version, revision FROM part WHERE name = ? FOR UPDATE", (schema.part,))
+    for statements in schema.migrations[begun:]:
+        for statement in statements:
+            data.execute(statement)
+    data.execute("UPDATE part SET version = ? WHERE name = ?", (max(begun, schema.version), schema.part))
+    return int(revision)
 
 
 def _last_rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

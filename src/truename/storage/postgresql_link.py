@@ -25,13 +25,14 @@ from psycopg import pq
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.postgresql_sql import adapt
 from truename.storage.revision_file import Revision, RevisionFile
+from truename.storage.whole import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from truename.storage.location import StateLocation
 
-__all__ = ["POLL", "STALENESS", "Part", "ServerConnection", "ServerLink", "Survey", "link_to", "unlink"]
+__all__ = ["POLL", "STALENESS", "ServerConnection", "ServerLink", "Survey", "link_to", "unlink"]
 
 T = TypeVar("T")
 log: Final = logging.getLogger("truename.storage")
@@ -100,13 +101,6 @@ class ServerConnection(psycopg.Connection[tuple[Any, ...]]):
     def is_free(self) -> bool:
         """Whether another thread may use the connection."""
         return not self.closed and self.info.transaction_status is pq.TransactionStatus.IDLE
-
-
-class Part(NamedTuple):
-    """The tables of one owner: the number of their last migration, and how often they were changed."""
-
-    version: int
-    revision: int
 
 
 class Survey(NamedTuple):

@@ -15,15 +15,15 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
-__all__ = ["adapt", "translated"]
+__all__ = ["MARK", "adapt", "translated"]
 
 _WORD: Final = re.compile(r"'(?:[^']|'')*'|\?|%|\b(?:INTEGER|REAL|BLOB|TEXT)\b")
 _EVERYWHERE: Final = {"?": "%s", "%": "%%", "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA"}
 _IN_TABLES: Final = {**_EVERYWHERE, "TEXT": 'TEXT COLLATE "C"'}
 _TABLES: Final = ("CREATE TABLE", "ALTER TABLE")
-# A noncharacter of Unicode: https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-23/#G12612
-_MARK: Final = "\ufdd0"
-_MARK_BYTES: Final = _MARK.encode()
+MARK: Final = "\ufdd0"
+"""Begins the two characters that stand for NUL: a noncharacter (The Unicode Standard 16.0, section 23.7)."""
+_MARK_BYTES: Final = MARK.encode()
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
@@ -55,8 +55,8 @@ class _TextDumper(StrDumper):
     """Texts, in which NUL and the mark that stands for it are written as two characters."""
 
     def dump(self, obj: str) -> Any:
-        if "\0" in obj or _MARK in obj:
-            obj = obj.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
+        if "\0" in obj or MARK in obj:
+            obj = obj.replace(MARK, f"{MARK}1").replace("\0", f"{MARK}0")
         return super().dump(obj)
 
 
@@ -65,7 +65,7 @@ class _TextLoader(Loader):
         raw = bytes(data)
         if _MARK_BYTES not in raw:
             return raw.decode()
-        return raw.decode().replace(f"{_MARK}0", "\0").replace(f"{_MARK}1", _MARK)
+        return raw.decode().replace(f"{MARK}0", "\0").replace(f"{MARK}1", MARK)
 
 
 def adapt(connection: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["insert", "select", "upsert"]
+__all__ = ["delete_all", "insert", "select", "upsert"]
 
 _IDENTIFIER: Final = re.compile(r"[a-z_]+")
 
@@ -42,6 +42,15 @@ def upsert(table: str, keys: Sequence[str], columns: Sequence[str]) -> str:
     """
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
     return insert(table, (*keys, *columns), f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}")
+
+
+def delete_all(table: str) -> str:
+    """Return a statement that deletes all rows.
+
+    >>> delete_all("pin")
+    'DELETE FROM pin'
+    """
+    return " ".join(("DELETE FROM", *_checked(table)))
 
 
 def _checked(*names: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,18 +20,24 @@ from tests.ledger.stories import claim, show
 from tests.shared import ROOT
 from truename import Ledger, ToolId, resolve
 from truename.errors import LedgerError, UnknownTool
+from truename.ledger import open_ledger
+from truename.ledger.sql import check_ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from truename.storage import StateLocation
 
 _numbers = count()
 TURNS = st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.sampled_from(["a/p", "a/q", "b/p"]))
 CLAIMER = """
 import sys
-from truename import Catalog, Ledger, project
+from truename import Catalog, project
+from truename.ledger import open_ledger
+from truename.storage import StateLocation
 
-path, server, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-ledger = Ledger.open(path)
+place, server, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ledger = open_ledger(StateLocation.of(place))
 sys.stdin.readline()
 for number in range(count):
     # "lead_1" of every server wants the plain name "lead_1": only one may have it.
@@ -41,14 +48,25 @@ for number in range(count):
 """
 
 
-def claimer(path: Path, server: str, count: int) -> subprocess.Popen[str]:
+def claimer(place: StateLocation, server: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", CLAIMER, str(path), server, str(count)],
+        [sys.executable, "-c", CLAIMER, str(place.address), server, str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
     )
+
+
+def ended(process: subprocess.Popen[str]) -> list[list[str]]:
+    """Return what a process that was killed had printed in whole lines."""
+    assert process.stdout is not None
+    assert process.stdin is not None
+    rest = process.stdout.read()
+    process.wait()
+    process.stdout.close()
+    process.stdin.close()
+    return [line.split() for line in rest.splitlines(keepends=True) if line.count(" ") == 1 and line.endswith("\n")]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -72,8 +90,8 @@ def test_writers_that_take_turns_agree(tmp_path: Path, turns: list[tuple[int, st
         assert {name: ledger.holder(name) for name in owners} == owners
 
 
-def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(tmp_path: Path) -> None:
-    one, other = (Ledger.open(tmp_path / "ledger") for _ in range(2))
+def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(place: StateLocation) -> None:
+    one, other = (open_ledger(place) for _ in range(2))
 
     mine = show(one, "a/get_data", style="on-conflict")
     theirs = show(other, "b/get_data", style="on-conflict")
@@ -85,9 +103,8 @@ def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(tmp_path
     assert caught.value.reason == "absent"
 
 
-def test_processes_that_write_at_once_give_no_name_to_two_tools(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    processes = [claimer(path, server, 25) for server in ("a", "b", "c")]
+def test_processes_that_write_at_once_give_no_name_to_two_tools(place: StateLocation) -> None:
+    processes = [claimer(place, server, 25) for server in ("a", "b", "c")]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")
@@ -95,7 +112,7 @@ def test_processes_that_write_at_once_give_no_name_to_two_tools(tmp_path: Path) 
     outputs = [process.communicate(timeout=60)[0] for process in processes]
 
     shown = [line.split() for output in outputs for line in output.splitlines()]
-    ledger = Ledger.open(path, readonly=True)
+    ledger = open_ledger(place, readonly=True)
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert len(shown) == 75
     assert len({name for _, name in shown}) == 75
@@ -104,9 +121,8 @@ def test_processes_that_write_at_once_give_no_name_to_two_tools(tmp_path: Path) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize("after", [1, 7, 23])
-def test_a_writer_that_is_killed_loses_nothing_that_it_had_shown(tmp_path: Path, after: int) -> None:
-    path = tmp_path / "ledger"
-    process = claimer(path, "a", 100_000)
+def test_a_writer_that_is_killed_loses_nothing_that_it_had_shown(place: StateLocation, after: int) -> None:
+    process = claimer(place, "a", 100_000)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("\n")
@@ -116,19 +132,18 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_had_shown(tmp_path: Path,
     rest = process.communicate()[0]
     shown += [line.split() for line in rest.splitlines() if line.count(" ") == 1]
 
-    ledger = Ledger.open(path)
+    ledger = open_ledger(place)
 
     assert process.returncode == -signal.SIGKILL
     assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
     show(ledger, "b/lead_0", style="on-conflict")
-    assert Ledger.open(path, readonly=True).holder("lead_0") == ToolId.parse("a/lead_0")
+    assert open_ledger(place, readonly=True).holder("lead_0") == ToolId.parse("a/lead_0")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize("after", [2, 9])
-def test_a_writer_that_is_killed_takes_no_name_with_it_while_another_writes(tmp_path: Path, after: int) -> None:
-    path = tmp_path / "ledger"
-    killed, other = claimer(path, "a", 100_000), claimer(path, "b", 30)
+def test_a_writer_that_is_killed_takes_no_name_with_it_while_another_writes(place: StateLocation, after: int) -> None:
+    killed, other = claimer(place, "a", 100_000), claimer(place, "b", 30)
     for process in (killed, other):
         assert process.stdin is not None
         process.stdin.write("\n")
@@ -140,18 +155,17 @@ def test_a_writer_that_is_killed_takes_no_name_with_it_while_another_writes(tmp_
     output = other.communicate(timeout=60)[0]
     shown += [line.split() for line in (*rest.splitlines(), *output.splitlines()) if line.count(" ") == 1]
 
-    ledger = Ledger.open(path)
+    ledger = open_ledger(place)
     assert (killed.returncode, other.returncode) == (-signal.SIGKILL, 0)
     assert len({name for _, name in shown}) == len(shown)
     assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_threads_with_ledgers_of_their_own_give_no_name_to_two_tools(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+def test_threads_with_ledgers_of_their_own_give_no_name_to_two_tools(place: StateLocation) -> None:
 
     def claimed(server: str) -> list[tuple[str, str]]:
-        ledger = Ledger.open(path)
+        ledger = open_ledger(place)
         try:
             return [
                 (str(id), name)
@@ -167,24 +181,60 @@ def test_threads_with_ledgers_of_their_own_give_no_name_to_two_tools(tmp_path: P
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_a_writer_that_is_killed_while_it_has_the_lock_leaves_it_free(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+def test_a_writer_that_is_killed_while_it_has_the_lock_leaves_it_free(place: StateLocation) -> None:
     hold = """
 import sys, json
-from truename import Ledger
-ledger = Ledger.open(sys.argv[1])
+from truename.ledger import open_ledger
+from truename.storage import StateLocation
+ledger = open_ledger(StateLocation.of(sys.argv[1]))
 with ledger.transaction():
     print(json.dumps("locked"), flush=True)
     sys.stdin.readline()
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", hold, str(place.address)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     assert process.stdout is not None
     assert json.loads(process.stdout.readline()) == "locked"
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
 
-    show(Ledger.open(path), "a/b")
+    show(open_ledger(place), "a/b")
 
-    assert Ledger.open(path).holder("a_b") == ToolId.parse("a/b")
+    assert open_ledger(place).holder("a_b") == ToolId.parse("a/b")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_four_that_claim_the_same_names_and_are_killed_at_random_give_no_name_to_two_tools(
+    place: StateLocation,
+) -> None:
+    chance, shown = random.Random(28), list[list[str]]()
+    processes = [claimer(place, server, 100_000) for server in "abcd"]
+    for _ in range(10):
+        for process in processes:
+            if process.stdin is not None and not process.stdin.closed:
+                process.stdin.write("\n")
+                process.stdin.close()
+        victim = chance.choice(processes)
+        assert victim.stdout is not None
+        shown += [victim.stdout.readline().split() for _ in range(chance.randrange(1, 9))]
+        os.kill(victim.pid, signal.SIGKILL)
+        shown += ended(victim)
+        processes.remove(victim)
+        processes.append(claimer(place, chance.choice("abcd"), 100_000))
+    for process in processes:
+        os.kill(process.pid, signal.SIGKILL)
+        shown += ended(process)
+
+    holders: dict[str, set[str]] = {}
+    for id, name in shown:
+        holders.setdefault(name, set()).add(id)
+    assert len(holders) > 40
+    assert {name: ids for name, ids in holders.items() if len(ids) > 1} == {}
+    ledger = open_ledger(place, readonly=True)
+    assert all(ledger.holder(name) == ToolId.parse(id) for id, name in shown)
+    assert check_ledger(place) == ()

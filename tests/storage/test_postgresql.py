@@ -22,6 +22,8 @@ from tests.support.postgresql_server import PostgresqlServer
 from tests.support.postgresql_wire import Wire
 from tests.support.state_database import SCHEMA, put, words
 from tests.support.state_places import new_directory, new_place, shared_server
+from truename.auth.inbound import static_tokens
+from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.errors import StoreError
 from truename.storage import Schema, StateLocation, accept_state, check_state, known_revision, open_database
 from truename.storage import postgresql_link as link
@@ -430,3 +432,17 @@ def test_many_rows_are_inserted_as_one_after_the_other(engines: tuple[Database, 
     here, there = (database.rows("SELECT key, whole FROM value ORDER BY key") for database in engines)
     assert here == there
     assert dict(here) == dict(given)
+
+
+def test_tokens_count_for_a_while_when_the_server_is_away_and_not_for_ever(
+    server: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, kept = create_token("ann", groups=(), scopes=(), expires=None)
+    with StaticTokenStore(StateLocation.of(f"{server.url}&scope=a"), {}) as store:
+        store.add(kept)
+        assert store.holder(text, 0.0) == kept
+        server.stop()
+        assert store.holder(text, 0.0) == kept
+        monkeypatch.setattr(static_tokens, "LONGEST_SILENCE", 0.0)
+        with pytest.raises(StoreError, match="it has not answered for 0 minutes"):
+            store.holder(text, 0.0)

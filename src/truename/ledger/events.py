@@ -67,8 +67,14 @@ class Event:
 
     def plain(self) -> dict[str, Any]:
         """Return the event as a JSON object; empty fields are left out."""
-        shown = {k: str(v) if isinstance(v, ToolId) else v for k, v in _values(self).items()}
-        return {"event": self.kind, **{k: v for k, v in shown.items() if v not in ("", None)}}
+        found: dict[str, Any] = {"event": self.kind}
+        for name in _names(self):
+            value = getattr(self, name)
+            if isinstance(value, ToolId):
+                found[name] = str(value)
+            elif value not in ("", None):
+                found[name] = value
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)

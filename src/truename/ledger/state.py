@@ -122,8 +122,8 @@ class LedgerRows(Generic[V]):
         self.table = table
         self.source = source
         self.is_whole = source is None
-        # The keys of the rows that are not stored yet.
-        self.changed: dict[RowKey, None] | None = {} if is_stored else None
+        # The rows that are not stored yet.
+        self.changed: dict[RowKey, V] | None = {} if is_stored else None
         self._groups: dict[RowKey, RowGroup[V]] = {}
 
     def group(self, *prefix: object) -> RowGroup[V]:
@@ -150,9 +150,9 @@ class LedgerRows(Generic[V]):
         """Take over a row as it is stored."""
         self.group(*key[:-1]).rows[key[-1]] = value
 
-    def take_changed(self) -> list[tuple[RowKey, Any]]:
+    def take_changed(self) -> list[tuple[RowKey, V]]:
         """Return the rows that were set since the last call, to store them."""
-        found = [(key, self.get(*key)) for key in self.changed or ()]
+        found = [*(self.changed or {}).items()]
         self.changed = {}
         return found
 
@@ -206,7 +206,7 @@ class RowGroup(Mapping[Any, V]):
         """Set a row; it is stored with the events that set it."""
         self.rows[key] = value
         if self._table.changed is not None:
-            self._table.changed[*self.prefix, key] = None
+            self._table.changed[*self.prefix, key] = value
 
     def __getitem__(self, key: Any) -> V:
         found: V | None = self.get(key)

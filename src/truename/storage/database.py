@@ -79,6 +79,11 @@ class Database(Protocol):
         """Whether this owner's tables exist: they may not, in a database that is only read."""
         ...
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file. `has_news` asks it where it can."""
+        ...
+
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows that a query finds."""
         ...

@@ -398,11 +398,13 @@ class PostgresqlDatabase:
             self.refuse("it was closed", "unusable", "Open it again.")
         link, part = self._link, self._schema.part
         is_first, before = self._revision < 0, self._revision
-        if is_first or (self._transaction is not None and self._owner == threading.get_ident()):
-            # It was read when the database was opened or the change began.
+        if self._transaction is not None and self._owner == threading.get_ident():
+            # It was read when the change began.
             found = link.heard(part)
         else:
-            link.listen()
+            if not is_first:
+                # Whoever asks only once needs no thread that listens.
+                link.listen()
             found = link.look(part)
         self._revision = max(found, 0)
         return is_first or before != self._revision

@@ -311,8 +311,7 @@ class ServerLink:
 
     def look(self, part: str) -> int:
         """Return the revision of an owner's tables, as it was at most `STALENESS` seconds ago if the server answers."""
-        if time.monotonic() - self._heard > STALENESS:
-            self.listen()
+        if self.silence > STALENESS:
             try:
                 with self.connection() as connection:
                     self.survey(connection)

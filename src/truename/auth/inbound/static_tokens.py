@@ -58,6 +58,8 @@ _INSERT: Final = insert("token", _COLUMNS)
 
 
 MOST_TOKENS: Final = 10_000
+LONGEST_SILENCE: Final = 900.0
+"""For how many seconds tokens count as they were read last, while a database on another machine cannot be reached."""
 PREFIX: Final = "tn1_"
 """The prefix of static tokens."""
 _TOKEN: Final = re.compile(PREFIX + r"(?P<id>[0-9a-f]{16})_[A-Za-z0-9_-]{43}")
@@ -157,6 +159,11 @@ class StaticTokenStore:
         data = self._open()
         if data.is_begun and (data.has_news() or not self._is_current):
             self._reload(data)
+        if data.silence > LONGEST_SILENCE:
+            problem = (
+                f"it has not answered for {LONGEST_SILENCE // 60:.0f} minutes, and tokens may be revoked meanwhile"
+            )
+            data.refuse(problem, "unusable", "Check the server and the network.")
         return self._tokens
 
     def _reload(self, data: Database) -> None:

@@ -375,7 +375,7 @@ def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, object]
         "url": None if url is None else f"{url}/mcp",
         "style": report.style,
         "policy": None if policy is None else {"rules": len(tuple(policy.rules)), "default": policy.default},
-        "ledger": None if report.ledger is None else str(report.ledger),
+        "ledger": report.ledger,
         "servers": [
             {"key": one.key, "state": one.state, "tools": one.tools, "seconds": one.seconds, "error": one.error}
             for one in report.servers

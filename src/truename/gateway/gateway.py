@@ -284,11 +284,12 @@ class Gateway:
 
     def status(self) -> Report:
         """Return how everything stands."""
+        state = self.config.state_location()
         return Report(
             servers=tuple(ServerReport.of(upstream) for upstream in self.registry.pool.values()),
             names=dict(self.table()),
             style=self.registry.style,
-            ledger=None if self._ledger else self.config.state_location().path,
+            ledger=None if self._ledger or state.is_memory else state.name,
         )
 
     def _read(self, path: str | None, principal: Principal | None = None) -> Asked:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Self
 
     from truename.gateway.upstream.upstream import Upstream
@@ -40,12 +39,12 @@ class ServerReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All servers in the order of the configuration, the names on the main endpoint, the style, the ledger's file."""
+    """All servers in the order of the configuration, the names on the main endpoint, the style, the ledger's place."""
 
     servers: tuple[ServerReport, ...]
     names: Mapping[ToolId, str]
     style: str
-    ledger: Path | None
+    ledger: str | None
 
     @property
     def failed(self) -> tuple[ServerReport, ...]:

@@ -25,7 +25,7 @@ from truename.storage.postgresql_bulk import bulk_insert
 from truename.storage.postgresql_link import ServerConnection, link_to, unlink
 from truename.storage.postgresql_sql import translated
 from truename.storage.revision_file import Revision, latest_revision
-from truename.storage.whole import Part
+from truename.storage.whole import OwnerTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -178,8 +178,10 @@ class PostgresqlDatabase:
         """Check the database, and bring this owner's tables to the present version."""
         # A program that starts serves nobody yet.
         with self._link.connection(is_patient=True) as connection:
+            # In this order: a writer writes the database first, the record beside it second.
+            recorded = self._recorded()
             survey = self._link.survey(connection)
-            self._check(survey)
+            self._check(survey, recorded)
             version = self._version(survey)
             if version < self._schema.version or survey is None:
                 if not self._readonly:
@@ -191,23 +193,26 @@ class PostgresqlDatabase:
             self.is_begun = version > 0 or not self._readonly
 
     def _version(self, survey: Survey | None) -> int:
-        version = 0 if survey is None else survey.parts.get(self._schema.part, Part(0, -1)).version
+        version = 0 if survey is None else survey.parts.get(self._schema.part, OwnerTables(0, -1)).version
         if version > self._schema.version + 1:
             problem = f"it was written by a newer Truename ({self._schema.part} {version})"
             self.refuse(problem, "newer", "Upgrade Truename.")
         return version
 
-    def _check(self, survey: Survey | None) -> None:
-        """Refuse a database that is not the recorded one, or lacks recorded changes."""
-        if not self._checks_revision:
-            return
+    def _recorded(self) -> Revision | None:
+        """Return the revision on record on this machine."""
         file = self._link.revision_file
         try:
-            beside = None if file is None else file.read()
+            return None if file is None else file.read()
         except OSError as error:
             problem = f"the record of its revision cannot be read ({error.strerror or error})"
             self.refuse(problem, "unusable", "Check the state directory.")
-        known = latest_revision(beside, self.location.known)
+
+    def _check(self, survey: Survey | None, recorded: Revision | None) -> None:
+        """Refuse a database that is not the recorded one, or lacks recorded changes."""
+        if not self._checks_revision:
+            return
+        known = latest_revision(recorded, self.location.known)
         if survey is None:
             if known is not None:
                 self._refuse_lost("it is empty", known)
@@ -216,7 +221,8 @@ class PostgresqlDatabase:
             self._refuse_lost("another database was put in its place", known)
         if known is not None and known.number > survey.revision.number:
             self._refuse_lost(f"it has {survey.revision.number:,} changes", known)
-        if file is not None and beside is None and not self._readonly:
+        file = self._link.revision_file
+        if file is not None and recorded is None and not self._readonly:
             with suppress(OSError):
                 make_private(file.path.parent)
             file.write(survey.revision)

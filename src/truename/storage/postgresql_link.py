@@ -25,7 +25,7 @@ from psycopg import pq
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.postgresql_sql import adapt
 from truename.storage.revision_file import Revision, RevisionFile
-from truename.storage.whole import Part
+from truename.storage.whole import OwnerTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -107,10 +107,10 @@ class Survey(NamedTuple):
     """The revision of a database, and of each owner's tables in it."""
 
     revision: Revision
-    parts: dict[str, Part]
+    parts: dict[str, OwnerTables]
 
 
-_NOTHING: Final = Part(0, -1)
+_NOTHING: Final = OwnerTables(0, -1)
 
 
 class ServerLink:
@@ -126,7 +126,7 @@ class ServerLink:
         self._url = location.url or ""
         self._lock = threading.Lock()
         self._idle: list[ServerConnection] = []
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, OwnerTables] = {}
         self._heard = float("-inf")
         self._resting_until = float("-inf")
         self._problem = ""
@@ -273,7 +273,8 @@ class ServerLink:
             return None
         id, number = rows[0][:2]
         found = Survey(
-            Revision(id, number), {name: Part(version, revision) for _, _, name, version, revision in rows if name}
+            Revision(id, number),
+            {name: OwnerTables(version, revision) for _, _, name, version, revision in rows if name},
         )
         # What was known when the question was asked is in the answer, unless the database lost it.
         if before is not None and (id != before.database or number < before.number):

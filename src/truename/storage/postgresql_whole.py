@@ -12,7 +12,7 @@ from truename.storage.postgresql import PostgresqlDatabase, migrate
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
 from truename.storage.statements import select
-from truename.storage.whole import BATCH, Part
+from truename.storage.whole import BATCH, OwnerTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,9 +57,9 @@ class PostgresqlTables:
         return Revision(*self.data.execute(query).fetchall()[0])
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, OwnerTables]:
         """The owners that have tables, by name."""
-        return {name: Part(*row) for name, *row in self.data.execute("SELECT name, version, revision FROM part")}
+        return {name: OwnerTables(*row) for name, *row in self.data.execute("SELECT name, version, revision FROM part")}
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ WHERE schemaname = current_schema() AND tablename NOT IN ('state', 'part', 'writ
             while rows := cursor.fetchmany(BATCH):
                 yield rows
 
-    def finish(self, revision: Revision, parts: dict[str, Part]) -> None:
+    def finish(self, revision: Revision, parts: dict[str, OwnerTables]) -> None:
         """Write the revisions that the state has from now on."""
         rows = [(part.revision, name) for name, part in parts.items()]
         self.data.executemany("UPDATE part SET revision = ? WHERE name = ?", rows)

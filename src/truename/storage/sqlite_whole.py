@@ -15,7 +15,7 @@ from truename.storage.revision_file import Revision, RevisionFile
 from truename.storage.schema import Schema
 from truename.storage.sqlite import SqliteDatabase
 from truename.storage.statements import select
-from truename.storage.whole import BATCH, Part
+from truename.storage.whole import BATCH, OwnerTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,9 +36,9 @@ class SqliteTables:
         return Revision(*self.data.execute("SELECT id, revision FROM state").fetchone())
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, OwnerTables]:
         """The owners that have tables, by name."""
-        return {name: Part(*row) for name, *row in self.data.execute("SELECT name, version, revision FROM part")}
+        return {name: OwnerTables(*row) for name, *row in self.data.execute("SELECT name, version, revision FROM part")}
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class SqliteTables:
         while rows := cursor.fetchmany(BATCH):
             yield rows
 
-    def finish(self, revision: Revision, parts: dict[str, Part]) -> None:
+    def finish(self, revision: Revision, parts: dict[str, OwnerTables]) -> None:
         """Write the revisions that the state has from now on."""
         self.data.execute("UPDATE state SET id = ?, revision = ?", revision)
         rows = [(part.revision, name) for name, part in parts.items()]

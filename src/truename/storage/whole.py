@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from truename.storage.revision_file import Revision
     from truename.storage.schema import Schema
 
-__all__ = ["BATCH", "IMPORTED_TABLE", "NewState", "Part", "StateSnapshot", "TableDigest", "digest_of"]
+__all__ = ["BATCH", "IMPORTED_TABLE", "NewState", "OwnerTables", "StateSnapshot", "TableDigest", "digest_of"]
 
 IMPORTED_TABLE: Final = "imported"
 """The table of the engine that says which files of earlier versions were imported."""
@@ -22,7 +22,7 @@ BATCH: Final = 5_000
 _MODULUS: Final = 1 << 256
 
 
-class Part(NamedTuple):
+class OwnerTables(NamedTuple):
     """The tables of one owner: the number of their last migration, and how often they were changed."""
 
     version: int
@@ -45,7 +45,7 @@ class StateSnapshot(Protocol):
         ...
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, OwnerTables]:
         """The owners that have tables, by name."""
         ...
 
@@ -71,7 +71,7 @@ class NewState(StateSnapshot, Protocol):
         """The transaction in which it is made."""
         ...
 
-    def finish(self, revision: Revision, parts: dict[str, Part]) -> None:
+    def finish(self, revision: Revision, parts: dict[str, OwnerTables]) -> None:
         """Write the revisions that the state has from now on."""
         ...
 

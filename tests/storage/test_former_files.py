@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.state_database import SCHEMA, words
 from truename.errors import StoreError
-from truename.storage import Connection, Schema, StateLocation, import_tables, open_database, select
+from truename.storage import Schema, StateLocation, Transaction, import_tables, open_database, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_a_failing_import_leaves_no_tables_and_the_next_start_tries_again(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("a b")
 
-    def take(data: Connection, former: Path) -> None:
+    def take(data: Transaction, former: Path) -> None:
         for text in former.read_text().split():
             data.execute("INSERT INTO word VALUES (?)", (text,))
         if "b" in former.read_text():
@@ -68,7 +68,7 @@ def test_what_an_earlier_version_wrote_after_the_import_is_not_passed_over(tmp_p
     former = tmp_path / "words.txt"
     location = StateLocation(tmp_path / "x", {"word": former})
 
-    def read(data: Connection, path: Path) -> None:
+    def read(data: Transaction, path: Path) -> None:
         data.executemany("INSERT INTO word VALUES (?)", [(word,) for word in path.read_text().split()])
 
     def opened(*, readonly: bool = False) -> list[str]:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from truename.errors import ConfigError
 from truename.files.private import make_private, read_own, sync_directory, write_new
-from truename.storage import Connection, Schema, StateLocation, import_tables, open_database
+from truename.storage import Schema, StateLocation, Transaction, import_tables, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +164,7 @@ class Vault:
                 self._put(data, issuer, principal, secret)
             return True
 
-    def _put(self, data: Connection, issuer: str, principal: str, secret: bytes) -> None:
+    def _put(self, data: Transaction, issuer: str, principal: str, secret: bytes) -> None:
         if len(secret) > _LONGEST:
             self._file.refuse(
                 f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Store a shorter one."

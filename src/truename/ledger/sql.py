@@ -23,10 +23,10 @@ from truename.ledger.state import (
 )
 from truename.storage import (
     PATIENCE,
-    Connection,
     Database,
     Schema,
     StateLocation,
+    Transaction,
     import_tables,
     insert,
     open_database,
@@ -483,7 +483,7 @@ def _decoded(data: Database, decode: Callable[..., object], *columns: object) ->
         data.refuse(f"it is damaged (a row cannot be read: {error})")
 
 
-def _write(data: Connection, events: Sequence[Event], state: LedgerState, revision: int, count: int) -> None:
+def _write(data: Transaction, events: Sequence[Event], state: LedgerState, revision: int, count: int) -> None:
     """Write the events, behind ``count`` earlier ones, and the rows that they changed."""
     kept = [event for event in events if not isinstance(event, Bind | Own)]
     rows = [
@@ -498,7 +498,7 @@ def _write(data: Connection, events: Sequence[Event], state: LedgerState, revisi
     data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(kept)))
 
 
-def _import_former(data: Connection, path: Path) -> None:
+def _import_former(data: Transaction, path: Path) -> None:
     """Import a ledger that an earlier version kept in a file of its own: a journal, or a database."""
     if not is_journal(path):
         data.execute("DELETE FROM ledger_revision")

@@ -16,10 +16,10 @@ from truename.policy.store import CallKey, MemoryRecords, StoredCall
 from truename.storage import (
     FORMER_REMEDY,
     PATIENCE,
-    Connection,
     Database,
     Schema,
     StateLocation,
+    Transaction,
     insert,
     open_database,
     select,
@@ -225,7 +225,7 @@ class _SqlBook:
                 data.execute(_DROP_GRANT_OF_CALL, (*whose, call_id))
             data.execute(_DROP_GRANTS_OF_SESSION, whose)
 
-    def _make_room(self, data: Connection) -> None:
+    def _make_room(self, data: Transaction) -> None:
         oldest = data.execute(_OLDEST).fetchone()
         if oldest is None:
             self._refuse_full(f"{limits.MAX_CALLS:,} calls are running, the most that can")
@@ -269,7 +269,7 @@ class _SqlBook:
         return found
 
 
-def _import_former(data: Connection, path: Path) -> None:
+def _import_former(data: Transaction, path: Path) -> None:
     """Import the decisions and calls that an earlier version kept as JSON. Raises `StoreError`."""
     try:
         book = read_book(path.read_bytes(), str(path))

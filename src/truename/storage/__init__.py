@@ -1,7 +1,7 @@
 """Keep state in one database, whose tables belong to their owners."""
 
 from truename.storage.check import StateReport, accept_state, check_state, known_revision
-from truename.storage.database import Connection, Database
+from truename.storage.database import Database, Transaction
 from truename.storage.former import FORMER_REMEDY, import_tables
 from truename.storage.location import StateLocation, is_server_url
 from truename.storage.opening import open_database
@@ -14,13 +14,13 @@ from truename.storage.transfer import CopiedState, compare_states, copy_state
 __all__ = [
     "FORMER_REMEDY",
     "PATIENCE",
-    "Connection",
     "CopiedState",
     "Database",
     "Revision",
     "Schema",
     "StateLocation",
     "StateReport",
+    "Transaction",
     "accept_state",
     "check_state",
     "compare_states",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from truename.storage.location import StateLocation
     from truename.storage.revision_file import Revision
 
-__all__ = ["Connection", "Database", "Rows"]
+__all__ = ["Database", "Rows", "Transaction"]
 
 
 class Rows(Protocol):
@@ -38,7 +38,7 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class Connection(Protocol):
+class Transaction(Protocol):
     """A transaction. Statements are in the SQL that SQLite and PostgreSQL share, with ``?`` in place of each value."""
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Rows:
@@ -92,7 +92,7 @@ class Database(Protocol):
         """Return the id of the database and the number of its changes."""
         ...
 
-    def change(self) -> AbstractContextManager[Connection]:
+    def change(self) -> AbstractContextManager[Transaction]:
         """Lock out other writers of these tables during the block; commit all its changes, or none if it raises.
 
         May be entered again inside itself: the outermost block commits.

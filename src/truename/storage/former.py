@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from truename.storage.database import Connection
+    from truename.storage.database import Transaction
 
 __all__ = ["FORMER_REMEDY", "IMPORTED", "import_tables", "is_later", "record_import"]
 
@@ -29,14 +29,14 @@ IMPORTED: Final = (
 _ROW_NUMBER: Final = "number"
 
 
-def record_import(data: Connection, part: str, path: Path) -> None:
+def record_import(data: Transaction, part: str, path: Path) -> None:
     """Record which content of a file was imported. Raises `OSError`."""
     found = path.stat()
     row = part, found.st_size, found.st_mtime_ns, _digest(path)
     data.execute(insert("imported", ("part", "size", "time", "digest")), row)
 
 
-def is_later(data: Connection, part: str, path: Path) -> bool:
+def is_later(data: Transaction, part: str, path: Path) -> bool:
     """Return whether a file has other content than was imported, or is there though none was. Raises `OSError`."""
     try:
         found = path.stat()
@@ -57,7 +57,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def import_tables(data: Connection, path: Path, names: Mapping[str, Sequence[str]]) -> None:
+def import_tables(data: Transaction, path: Path, names: Mapping[str, Sequence[str]]) -> None:
     """Insert the rows of an earlier database, which stays as it is.
 
     ``names`` gives for each table the names that it has had. Raises `StoreError` if the database is damaged or has
@@ -74,7 +74,7 @@ def import_tables(data: Connection, path: Path, names: Mapping[str, Sequence[str
 
 
 def _import_table(
-    data: Connection, former: sqlite3.Connection, table: str, candidates: Sequence[str], path: Path
+    data: Transaction, former: sqlite3.Connection, table: str, candidates: Sequence[str], path: Path
 ) -> None:
     wanted = _columns(data, table)
     there = {name: found for name in candidates if (found := _columns(former, name))}
@@ -87,7 +87,7 @@ def _import_table(
     data.executemany(insert(table, wanted), former.execute(select(name, read)))
 
 
-def _columns(data: Connection, table: str) -> list[str]:
+def _columns(data: Transaction, table: str) -> list[str]:
     return [name for (name,) in data.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))]
 
 

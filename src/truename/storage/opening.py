@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from truename.storage.database import Connection, Database
+    from truename.storage.database import Database, Transaction
     from truename.storage.postgresql_whole import PostgresqlState
     from truename.storage.schema import Schema
 
@@ -27,7 +27,7 @@ def open_database(
     patience: float = PATIENCE,
     readonly: bool = False,
     checks_revision: bool = True,
-    import_former: Callable[[Connection, Path], object] | None = None,
+    import_former: Callable[[Transaction, Path], object] | None = None,
 ) -> Database:
     """Open an owner's tables, and make or upgrade them, unless ``readonly``. Raises `StoreError`.
 

@@ -22,7 +22,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.postgresql_bulk import bulk_insert
-from truename.storage.postgresql_link import ServerConnection, link_to, unlink
+from truename.storage.postgresql_link import PostgresqlConnection, link_to, unlink
 from truename.storage.postgresql_sql import translated
 from truename.storage.revision_file import Revision, latest_revision
 from truename.storage.whole import OwnerTables
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from truename.storage.database import Connection
+    from truename.storage.database import Transaction
     from truename.storage.location import StateLocation
-    from truename.storage.postgresql_link import Survey
+    from truename.storage.postgresql_link import DatabaseRevisions
     from truename.storage.schema import Schema
 
 __all__ = ["PostgresqlDatabase", "PostgresqlTransaction", "migrate"]
@@ -102,7 +102,7 @@ _PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
 class PostgresqlTransaction:
     """A transaction of one owner: what `Database.change` yields."""
 
-    def __init__(self, connection: ServerConnection, revision: int) -> None:
+    def __init__(self, connection: PostgresqlConnection, revision: int) -> None:
         self.connection = connection
         # The revision that the owner's tables have before it.
         self.revision = revision
@@ -149,7 +149,7 @@ class PostgresqlDatabase:
         patience: float = PATIENCE,
         readonly: bool = False,
         checks_revision: bool = True,
-        import_former: Callable[[Connection, Path], object] | None = None,
+        import_former: Callable[[Transaction, Path], object] | None = None,
     ) -> None:
         del import_former  # an earlier version kept its files beside a file
         self.location = location
@@ -192,7 +192,7 @@ class PostgresqlDatabase:
                     self.refuse(problem, "unusable", "Run `truename state upgrade`.")
             self.is_begun = version > 0 or not self._readonly
 
-    def _version(self, survey: Survey | None) -> int:
+    def _version(self, survey: DatabaseRevisions | None) -> int:
         version = 0 if survey is None else survey.parts.get(self._schema.part, OwnerTables(0, -1)).version
         if version > self._schema.version + 1:
             problem = f"it was written by a newer Truename ({self._schema.part} {version})"
@@ -208,7 +208,7 @@ class PostgresqlDatabase:
             problem = f"the record of its revision cannot be read ({error.strerror or error})"
             self.refuse(problem, "unusable", "Check the state directory.")
 
-    def _check(self, survey: Survey | None, recorded: Revision | None) -> None:
+    def _check(self, survey: DatabaseRevisions | None, recorded: Revision | None) -> None:
         """Refuse a database that is not the recorded one, or lacks recorded changes."""
         if not self._checks_revision:
             return
@@ -234,7 +234,7 @@ class PostgresqlDatabase:
         )
         self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
 
-    def _migrate(self, connection: ServerConnection) -> None:
+    def _migrate(self, connection: PostgresqlConnection) -> None:
         """Run the missing migrations; another process may have run them meanwhile."""
         connection.deadline = None
         connection.execute(b"BEGIN")
@@ -262,7 +262,7 @@ class PostgresqlDatabase:
         """The schema with the tables of all owners."""
         return self._link.schema
 
-    def survey(self) -> Survey | None:
+    def survey(self) -> DatabaseRevisions | None:
         """Return the revisions of all owners, and record that of the database; None if there are no tables."""
         with self.reporting(), self._link.connection(is_patient=True) as connection:
             found = self._link.survey(connection)
@@ -330,7 +330,7 @@ class PostgresqlDatabase:
                 _roll_back(data.connection)
                 raise
 
-    def _begin(self, connection: ServerConnection, patience: float) -> PostgresqlTransaction:
+    def _begin(self, connection: PostgresqlConnection, patience: float) -> PostgresqlTransaction:
         part = self._schema.part
         if connection.deadline is not None:
             connection.deadline += patience
@@ -488,7 +488,7 @@ def _last_rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]
             return found
 
 
-def _roll_back(connection: ServerConnection) -> None:
+def _roll_back(connection: PostgresqlConnection) -> None:
     if connection.closed or connection.info.transaction_status is pq.TransactionStatus.IDLE:
         return
     with suppress(psycopg.Error):

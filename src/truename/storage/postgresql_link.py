@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from truename.storage.location import StateLocation
 
-__all__ = ["POLL", "STALENESS", "ServerConnection", "ServerLink", "Survey", "link_to", "unlink"]
+__all__ = ["POLL", "STALENESS", "DatabaseRevisions", "PostgresqlConnection", "ServerLink", "link_to", "unlink"]
 
 T = TypeVar("T")
 log: Final = logging.getLogger("truename.storage")
@@ -79,7 +79,7 @@ class NoAnswerError(psycopg.OperationalError):
     """The server did not answer in time; the connection was closed."""
 
 
-class ServerConnection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresqlConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection whose statements wait no longer than until ``deadline`` (of `time.monotonic`); None: for ever."""
 
     deadline: float | None = None
@@ -103,7 +103,7 @@ class ServerConnection(psycopg.Connection[tuple[Any, ...]]):
         return not self.closed and self.info.transaction_status is pq.TransactionStatus.IDLE
 
 
-class Survey(NamedTuple):
+class DatabaseRevisions(NamedTuple):
     """The revision of a database, and of each owner's tables in it."""
 
     revision: Revision
@@ -125,13 +125,13 @@ class ServerLink:
         self.users = 0
         self._url = location.url or ""
         self._lock = threading.Lock()
-        self._idle: list[ServerConnection] = []
+        self._idle: list[PostgresqlConnection] = []
         self._parts: dict[str, OwnerTables] = {}
         self._heard = float("-inf")
         self._resting_until = float("-inf")
         self._problem = ""
         self._listener: threading.Thread | None = None
-        self._listening: ServerConnection | None = None
+        self._listening: PostgresqlConnection | None = None
         self._has_ended = threading.Event()
         beside = location.recorded_beside
         self.revision_file = None if beside is None else RevisionFile(beside)
@@ -139,7 +139,7 @@ class ServerLink:
     # Connections
 
     @contextmanager
-    def connection(self, *, is_patient: bool = False) -> Iterator[ServerConnection]:
+    def connection(self, *, is_patient: bool = False) -> Iterator[PostgresqlConnection]:
         """Lend a connection; one that is left in a transaction or broken is closed.
 
         ``is_patient`` waits for the server in a thread that runs an event loop too.
@@ -148,7 +148,7 @@ class ServerLink:
             yield connection
 
     @contextmanager
-    def begun(self, begin: Callable[[ServerConnection], T], *, is_patient: bool = False) -> Iterator[T]:
+    def begun(self, begin: Callable[[PostgresqlConnection], T], *, is_patient: bool = False) -> Iterator[T]:
         """Lend a connection, and yield the result of its first use; if it was cut off meanwhile, it is replaced."""
         with self._lock:
             may_be_cut = bool(self._idle)
@@ -166,7 +166,7 @@ class ServerLink:
             raise
         self._give_back(connection)
 
-    def _begun(self, begin: Callable[[ServerConnection], T], *, is_patient: bool) -> tuple[ServerConnection, T]:
+    def _begun(self, begin: Callable[[PostgresqlConnection], T], *, is_patient: bool) -> tuple[PostgresqlConnection, T]:
         is_waited_for = is_patient or not is_in_loop()
         connection = self._taken(PATIENCE if is_waited_for else LOOP_PATIENCE)
         connection.deadline = time.monotonic() + (_ANSWER if is_waited_for else _ANSWER_IN_LOOP)
@@ -176,7 +176,7 @@ class ServerLink:
             self._give_back(connection, error)
             raise
 
-    def _taken(self, patience: float) -> ServerConnection:
+    def _taken(self, patience: float) -> PostgresqlConnection:
         while True:
             with self._lock:
                 found = self._idle.pop() if self._idle else None
@@ -185,7 +185,7 @@ class ServerLink:
             if not found.closed:
                 return found
 
-    def _give_back(self, connection: ServerConnection, error: BaseException | None = None) -> None:
+    def _give_back(self, connection: PostgresqlConnection, error: BaseException | None = None) -> None:
         if isinstance(error, NoAnswerError):
             self._rest(str(error))
         if connection.closed:
@@ -205,11 +205,11 @@ class ServerLink:
         for connection in idle:
             connection.close()
 
-    def _connected(self, patience: float) -> ServerConnection:
+    def _connected(self, patience: float) -> PostgresqlConnection:
         """Connect in another thread: finding the server's address cannot be given up in this one."""
         if time.monotonic() < self._resting_until:
             raise psycopg.OperationalError(self._problem)
-        promise: Future[ServerConnection] = Future()
+        promise: Future[PostgresqlConnection] = Future()
         threading.Thread(target=self._fulfil, args=(promise,), name="truename-connect", daemon=True).start()
         try:
             connection = promise.result(patience)
@@ -220,7 +220,7 @@ class ServerLink:
             connection = promise.result()
         return connection
 
-    def _fulfil(self, promise: Future[ServerConnection]) -> None:
+    def _fulfil(self, promise: Future[PostgresqlConnection]) -> None:
         try:
             connection = self._new()
         except Exception as error:  # noqa: BLE001 - whoever waits is told
@@ -233,8 +233,8 @@ class ServerLink:
             else:
                 self._give_back(connection)
 
-    def _new(self) -> ServerConnection:
-        connection = ServerConnection.connect(self._url, autocommit=True, **_PARAMETERS)  # type: ignore[arg-type]
+    def _new(self) -> PostgresqlConnection:
+        connection = PostgresqlConnection.connect(self._url, autocommit=True, **_PARAMETERS)  # type: ignore[arg-type]
         try:
             connection.deadline = time.monotonic() + PATIENCE
             if connection.info.server_version < _OLDEST_SERVER:
@@ -261,7 +261,7 @@ class ServerLink:
 
     # Revisions
 
-    def survey(self, connection: ServerConnection) -> Survey | None:
+    def survey(self, connection: PostgresqlConnection) -> DatabaseRevisions | None:
         """Ask for the revisions of all owners; None if there are no tables."""
         asked, before = time.monotonic(), self.seen
         try:
@@ -272,7 +272,7 @@ class ServerLink:
             self.lost = before
             return None
         id, number = rows[0][:2]
-        found = Survey(
+        found = DatabaseRevisions(
             Revision(id, number),
             {name: OwnerTables(version, revision) for _, _, name, version, revision in rows if name},
         )
@@ -356,7 +356,7 @@ class ServerLink:
                 self._listening = None
                 connection.close()
 
-    def _await_news(self, connection: ServerConnection) -> None:
+    def _await_news(self, connection: PostgresqlConnection) -> None:
         """Return when another process changed something, or after `POLL` seconds."""
         until = time.monotonic() + POLL
         while not self._has_ended.is_set() and (left := until - time.monotonic()) > 0:

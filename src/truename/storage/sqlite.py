@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from truename.storage.database import Connection
+    from truename.storage.database import Transaction
     from truename.storage.location import StateLocation
     from truename.storage.schema import Schema
 
@@ -63,7 +63,7 @@ class SqliteDatabase:
         patience: float = PATIENCE,
         readonly: bool = False,
         checks_revision: bool = True,
-        import_former: Callable[[Connection, Path], object] | None = None,
+        import_former: Callable[[Transaction, Path], object] | None = None,
     ) -> None:
         self.location = location
         # A program may change its working directory.

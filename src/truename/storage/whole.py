@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from truename.storage.database import Connection
+    from truename.storage.database import Transaction
     from truename.storage.revision_file import Revision
     from truename.storage.schema import Schema
 
@@ -67,7 +67,7 @@ class NewState(StateSnapshot, Protocol):
     """A state that is being made: all tables exist and are empty, and nobody else sees them before the end."""
 
     @property
-    def data(self) -> Connection:
+    def data(self) -> Transaction:
         """The transaction in which it is made."""
         ...
 

@@ -13,7 +13,7 @@ from truename.errors import InvalidToolId
 from truename.identity import ToolId
 from truename.policy import Grant
 from truename.policy.approval_validity import Subject
-from truename.storage import Connection, Schema, StateLocation, import_tables, insert, open_database, select
+from truename.storage import Schema, StateLocation, Transaction, import_tables, insert, open_database, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,7 +202,7 @@ class ApprovalQueue:
         return PendingCall(subject=Subject(id, **about), **values)
 
 
-def _sweep(data: Connection, now: float) -> None:
+def _sweep(data: Transaction, now: float) -> None:
     """Delete the requests that are over, so that their arguments do not stay in the file."""
     data.execute("DELETE FROM pending_call WHERE until <= ?", (now,))
 

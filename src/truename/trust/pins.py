@@ -17,7 +17,7 @@ from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
 from truename.migration import LOCK_FILE
 from truename.migration.lock import read_lock
-from truename.storage import Connection, Schema, StateLocation, import_tables, insert, open_database, select, upsert
+from truename.storage import Schema, StateLocation, Transaction, import_tables, insert, open_database, select, upsert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -253,7 +253,7 @@ class PinStore:
         self.close()
 
     @contextmanager
-    def _change(self) -> Iterator[tuple[Connection, bool]]:
+    def _change(self) -> Iterator[tuple[Transaction, bool]]:
         """Change the file; tell too whether the pins in memory are those in the file, as nobody else wrote."""
         with self._file.change() as data:
             yield data, self._is_current and not self._file.is_behind()
@@ -271,7 +271,7 @@ class PinStore:
             by=by,
         )
 
-    def _is_as_read(self, data: Connection, key: str, digest: str) -> bool:
+    def _is_as_read(self, data: Transaction, key: str, digest: str) -> bool:
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
         word = data.execute("SELECT word FROM pin_seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
         before, seen = self._pins.get(key), self._seen.get((key, digest))

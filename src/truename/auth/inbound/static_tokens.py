@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.errors import StoreError
 from truename.files.private import read_own
 from truename.policy.principal import Principal
-from truename.storage import FORMER_REMEDY, Connection, Database, Schema, StateLocation, insert, open_database, select
+from truename.storage import FORMER_REMEDY, Database, Schema, StateLocation, Transaction, insert, open_database, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -242,7 +242,7 @@ class StaticTokenStore:
         self.close()
 
 
-def _insert(data: Connection, token: StaticToken) -> None:
+def _insert(data: Transaction, token: StaticToken) -> None:
     if data.execute("SELECT 1 FROM token_begun").fetchone() is None:
         data.execute("INSERT INTO token_begun (at) VALUES (?)", (token.made,))
     words = json.dumps(token.groups), json.dumps(token.scopes)
@@ -266,7 +266,7 @@ def _of_row(row: tuple[Any, ...]) -> StaticToken:
     )
 
 
-def _import_former(data: Connection, path: Path) -> None:
+def _import_former(data: Transaction, path: Path) -> None:
     """Import the tokens that an earlier version kept as JSON. Raises `StoreError`."""
     try:
         for token in _former_tokens(json.loads(read_own(path, _LARGEST)), path):

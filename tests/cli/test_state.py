@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.state_places import new_place
 from truename.audit import AuditLog
 from truename.config import load
 from truename.ledger import Ledger
@@ -137,3 +138,53 @@ def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
 def test_state_in_memory_has_no_place(run: Run, source: Path) -> None:
     source.write_text('state = "memory"\n[mcpServers.a]\ncommand = "true"\n')
     assert run("state", "path", source).status == 2
+
+
+def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, source: Path) -> None:
+    folder = source.parent
+    run("token", "add", "ann", source)
+    with new_place() as place:
+        moved = folder / "moved.toml"
+        text = f'state = "{place.address}"\n[audit]\npath = "moved"\n[mcpServers.a]\ncommand = "true"\n'
+        moved.write_text(text)
+        assert run("state", "path", moved, "--json").document == {"path": place.name, "exists": True}
+        done = run("state", "import", folder / "state.db", moved)
+        assert (done.status, "has all 2 rows of" in " ".join(done.out.split())) == (0, True)
+        assert "token: 1 rows" in done.err
+        assert run("state", "import", folder / "state.db", moved).status == 2
+        assert run("state", "verify", folder / "state.db", moved).out == "The two states are equal.\n"
+        found = run("state", "check", moved, "--json")
+        assert (found.status, found.document["problems"], found.document["path"]) == (0, [], place.name)
+        assert run("state", "check", place.address).status == 0
+
+        run("token", "add", "bob", moved)
+        differing = run("state", "verify", folder / "state.db", moved, "--json")
+        assert (differing.status, len(differing.document["differences"])) == (1, 3)
+
+        back = run("state", "export", folder / "back.db", moved, "--json")
+        assert (back.status, back.document["tables"]["token"]["rows"]) == (0, 2)
+    names = [one["name"] for one in run("token", "list", back_of(source), "--json").document["tokens"]]
+    assert names == ["ann", "bob"]
+
+
+def back_of(source: Path) -> Path:
+    """Return a configuration whose state is the copy that came back."""
+    path = source.with_name("back.toml")
+    path.write_text('state = "back.db"\n[mcpServers.a]\ncommand = "true"\n')
+    return path
+
+
+def test_an_upgrade_makes_the_tables_before_any_gateway_starts(run: Run, source: Path) -> None:
+    done = run("state", "upgrade", source, "--json")
+    assert (done.status, set(done.document["versions"].values())) == (0, {1})
+    assert run("state", "check", source).status == 0
+    with new_place() as place:
+        assert "has no state" in " ".join(run("state", "check", place.address).out.split())
+        assert "has the tables of this version" in " ".join(run("state", "upgrade", place.address).out.split())
+        assert run("state", "check", place.address).status == 0
+
+
+def test_a_url_that_cannot_be_used_is_an_error_of_the_configuration(run: Run, source: Path) -> None:
+    source.write_text('state = "postgresql://db.example/names?scope=Team-A"\n[mcpServers.a]\ncommand = "true"\n')
+    refused = run("state", "path", source)
+    assert (refused.status, "the scope in the URL is not valid" in " ".join(refused.err.split())) == (2, True)

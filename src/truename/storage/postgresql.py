@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import psycopg
@@ -107,9 +107,13 @@ class PostgresqlTransaction:
         # The revision that the owner's tables have before it.
         self.revision = revision
         self.has_changed = False
+        # Statements whose answers nobody waited for yet.
+        self._pipeline = ExitStack()
+        self._sent: list[psycopg.Cursor[tuple[Any, ...]]] = []
 
     def execute(self, query: str, values: Sequence[Any] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
         """Execute a statement."""
+        self.wait()
         self.prolong()
         cursor = self.connection.execute(translated(query).encode(), values)
         self.has_changed |= _has_changed(cursor)
@@ -120,14 +124,36 @@ class PostgresqlTransaction:
         found = rows if isinstance(rows, list) else list(rows)
         statements = bulk_insert(query, found)
         if statements is not None:
-            for statement, text in statements:
-                self.prolong()
-                self.has_changed |= _has_changed(self.connection.execute(statement.encode(), (text,)))
+            self._send(statements)
             return
+        self.wait()
         self.prolong()
         with self.connection.cursor() as cursor:
             cursor.executemany(translated(query).encode(), found)
             self.has_changed |= _has_changed(cursor)
+
+    def _send(self, statements: Iterable[tuple[str, str]]) -> None:
+        """Send statements; the next rows are made while the server executes them."""
+        if not self._sent:
+            self._pipeline.enter_context(self.connection.pipeline())
+        for statement, text in statements:
+            self.prolong()
+            self._sent.append(self.connection.execute(statement.encode(), (text,)))
+
+    def wait(self) -> None:
+        """Wait for the answers to all that was sent. Raises their first error."""
+        if self._sent:
+            self.prolong()
+            sent, self._sent = self._sent, []
+            self._pipeline.close()
+            self.has_changed |= any(map(_has_changed, sent))
+
+    def roll_back(self) -> None:
+        """Undo all, if the server did not do so already."""
+        self._sent = []
+        with suppress(psycopg.Error):
+            self._pipeline.close()
+        _roll_back(self.connection)
 
     def prolong(self) -> None:
         """Have the next statement wait for its own answer only."""
@@ -238,12 +264,12 @@ class PostgresqlDatabase:
         """Run the missing migrations; another process may have run them meanwhile."""
         connection.deadline = None
         connection.execute(b"BEGIN")
+        data = PostgresqlTransaction(connection, 0)
         try:
-            data = PostgresqlTransaction(connection, 0)
             data.revision = migrate(data, self._link.schema, self._schema)
             self._commit(data)
         except BaseException:
-            _roll_back(connection)
+            data.roll_back()
             raise
 
     @contextmanager
@@ -252,10 +278,11 @@ class PostgresqlDatabase:
         with self.reporting(), self._link.connection(is_patient=True) as connection:
             connection.deadline = None
             connection.execute(f"{begin}; SET LOCAL idle_in_transaction_session_timeout = 0".encode())
+            data = PostgresqlTransaction(connection, 0)
             try:
-                yield PostgresqlTransaction(connection, 0)
+                yield data
             finally:
-                _roll_back(connection)
+                data.roll_back()
 
     @property
     def schema_name(self) -> str:
@@ -327,7 +354,7 @@ class PostgresqlDatabase:
             try:
                 yield data
             except BaseException:
-                _roll_back(data.connection)
+                data.roll_back()
                 raise
 
     def _begin(self, connection: PostgresqlConnection, patience: float) -> PostgresqlTransaction:
@@ -353,6 +380,7 @@ class PostgresqlDatabase:
         return PostgresqlTransaction(connection, revision)
 
     def _commit(self, data: PostgresqlTransaction) -> None:
+        data.wait()
         connection, part, revision = data.connection, self._schema.part, data.revision + 1
         if not data.has_changed:
             connection.execute(b"ROLLBACK")

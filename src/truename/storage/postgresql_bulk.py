@@ -19,7 +19,7 @@ _INSERT: Final = re.compile(r"INSERT INTO (?P<table>[a-z_]+) \((?P<columns>[a-z_
 _UPSERT: Final = re.compile(r" ON CONFLICT \((?P<keys>[a-z_, ]+)\) DO UPDATE .*")
 # Below this, a statement for each row is as fast.
 _FEWEST: Final = 20
-_MOST: Final = 5_000
+_MOST: Final = 1_000
 
 
 class _Insert(NamedTuple):

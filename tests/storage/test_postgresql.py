@@ -25,12 +25,15 @@ from tests.support.state_places import new_directory, new_place, shared_server
 from truename.auth.inbound import static_tokens
 from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.errors import StoreError
+from truename.ledger import open_ledger
+from truename.ledger.sql import check_ledger
 from truename.storage import Schema, StateLocation, accept_state, check_state, known_revision, open_database
 from truename.storage import postgresql_link as link
 from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from truename.storage import Database
 
@@ -446,3 +449,47 @@ def test_tokens_count_for_a_while_when_the_server_is_away_and_not_for_ever(
         monkeypatch.setattr(static_tokens, "LONGEST_SILENCE", 0.0)
         with pytest.raises(StoreError, match="it has not answered for 0 minutes"):
             store.holder(text, 0.0)
+
+
+def test_names_stay_with_their_tools_while_the_server_crashes_and_connections_are_cut(
+    server: PostgresqlServer, tmp_path: Path
+) -> None:
+    shown: dict[str, set[str]] = {}
+    with Wire(server) as wire:
+        places = [f"{server.url}&scope=a", wire.url("a"), wire.url("a")]
+        outputs = [tmp_path / name for name in "abc"]
+        claimers = [claiming(place, path) for place, path in zip(places, outputs, strict=True)]
+        for fault in (*("before", "after", "cut", "crash") * 3, "stop", "end"):
+            counts = [path.stat().st_size for path in outputs]
+            until(lambda counts=counts: all(p.stat().st_size > n for p, n in zip(outputs, counts, strict=True)))  # type: ignore[misc]
+            match fault:
+                case "before":
+                    wire.cut_before = b"COMMIT"
+                case "after":
+                    wire.cut_after = b"COMMIT"
+                case "cut":
+                    wire.cut_all()
+                case _:
+                    server.stop(signal.SIGQUIT if fault == "crash" else signal.SIGINT)
+                    server.start()
+        for claimer in claimers:
+            assert claimer.poll() is None
+            claimer.kill()
+            claimer.wait()
+    for path in outputs:
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                id, name = line.split()
+                shown.setdefault(name, set()).add(id)
+    assert len(shown) > 100
+    assert {name: ids for name, ids in shown.items() if len(ids) > 1} == {}
+    place = StateLocation.of(places[0])
+    with closing(open_ledger(place, readonly=True)) as ledger:
+        assert all(str(ledger.holder(name)) in ids for name, ids in shown.items())
+    assert check_ledger(place) == ()
+
+
+def claiming(place: str, path: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.storage.claiming", place, path.name]
+    with path.open("wb") as file:
+        return subprocess.Popen(command, stdout=file, cwd=ROOT)

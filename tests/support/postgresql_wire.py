@@ -51,7 +51,11 @@ class Wire:
                 if self.server is None:
                     client.close()
                     continue
-                server.connect(str(self.server.directory / _SOCKET))
+                try:
+                    server.connect(str(self.server.directory / _SOCKET))
+                except OSError:
+                    client.close()
+                    continue
                 cuts = threading.Event()
                 for source, target in ((client, server), (server, client)):
                     threading.Thread(target=self._forward, args=(source, target, client, cuts), daemon=True).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from truename.errors import StoreError
 from truename.gateway.http.session_record import SessionRecord
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +32,7 @@ class Clock:
 class Bench:
     """A record whose process ends and is started again."""
 
-    def __init__(self, path: Path | None, most: int = 100) -> None:
+    def __init__(self, path: StateLocation | Path | None, most: int = 100) -> None:
         self.path, self.most, self.clock = path, most, Clock()
         self.record = self.start()
 
@@ -47,7 +48,12 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(place: StateLocation) -> Bench:
+    return Bench(place)
+
+
+@pytest.fixture
+def file_bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "sessions.db")
 
 
@@ -117,11 +123,11 @@ async def test_an_ended_session_stays_ended(bench: Bench, used: bool) -> None:
         bench.start()
 
 
-async def test_what_is_no_session_is_not_noted_as_ended(bench: Bench, tmp_path: Path) -> None:
-    id = bench.begin()
-    await bench.record.end("bob at /mcp", id)
-    await bench.record.end(ANN, "x" * 300)
-    assert await bench.is_good(id)
+async def test_what_is_no_session_is_not_noted_as_ended(file_bench: Bench, tmp_path: Path) -> None:
+    id = file_bench.begin()
+    await file_bench.record.end("bob at /mcp", id)
+    await file_bench.record.end(ANN, "x" * 300)
+    assert await file_bench.is_good(id)
     assert _count(tmp_path, "ended") == 0
 
 
@@ -144,32 +150,32 @@ async def test_of_too_many_ended_sessions_the_oldest_are_forgotten_and_none_of_t
     assert await bench.is_good(bench.begin())
 
 
-async def test_without_its_file_no_session_goes_on(bench: Bench) -> None:
-    id = bench.begin()
-    assert bench.path is not None
-    bench.record.close()
-    bench.path.unlink()
-    bench.path.with_name(f"{bench.path.name}.revision").unlink()
-    bench.start()
-    assert not await bench.is_good(id)
+async def test_without_its_file_no_session_goes_on(file_bench: Bench) -> None:
+    id = file_bench.begin()
+    assert isinstance(file_bench.path, Path)
+    file_bench.record.close()
+    file_bench.path.unlink()
+    file_bench.path.with_name(f"{file_bench.path.name}.revision").unlink()
+    file_bench.start()
+    assert not await file_bench.is_good(id)
 
 
-async def test_what_is_kept_grows_with_the_sessions_in_use_only(bench: Bench, tmp_path: Path) -> None:
+async def test_what_is_kept_grows_with_the_sessions_in_use_only(file_bench: Bench, tmp_path: Path) -> None:
     for _ in range(20):
-        id = bench.begin()
-        bench.record.use(id)
-        await bench.record.write()
-        bench.clock.now += LASTS / 2
-        await bench.record.end(ANN, id)
+        id = file_bench.begin()
+        file_bench.record.use(id)
+        await file_bench.record.write()
+        file_bench.clock.now += LASTS / 2
+        await file_bench.record.end(ANN, id)
     assert _count(tmp_path, "used") <= 3
     assert _count(tmp_path, "ended") <= 3
 
 
-async def test_two_gateways_on_one_state_know_each_others_sessions(bench: Bench) -> None:
-    id, other = bench.begin(), bench.begin()
-    second = SessionRecord(bench.path, LASTS, clock=bench.clock)
+async def test_two_gateways_on_one_state_know_each_others_sessions(file_bench: Bench) -> None:
+    id, other = file_bench.begin(), file_bench.begin()
+    second = SessionRecord(file_bench.path, LASTS, clock=file_bench.clock)
     assert await second.good(ANN, id) is not None
-    await bench.record.end(ANN, id)
+    await file_bench.record.end(ANN, id)
     assert await second.good(ANN, id) is None
     assert await second.good(ANN, other) is not None
 
@@ -187,36 +193,36 @@ def test_a_file_that_cannot_be_used_is_left_alone_and_nothing_outlives_the_proce
     assert "Sessions will not survive a restart" in caplog.text
 
 
-def test_a_file_with_another_key_than_one_is_refused(bench: Bench) -> None:
-    assert bench.path is not None
-    bench.record.close()
+def test_a_file_with_another_key_than_one_is_refused(file_bench: Bench) -> None:
+    assert isinstance(file_bench.path, Path)
+    file_bench.record.close()
     for keys in ([b"short"], [bytes(32), bytes(32)], ["x" * 32]):
-        with closing(sqlite3.connect(bench.path)) as data, data:
+        with closing(sqlite3.connect(file_bench.path)) as data, data:
             data.execute("DELETE FROM session_key")
             data.executemany("INSERT INTO session_key VALUES (?)", [(key,) for key in keys])
         with pytest.raises(StoreError, match="key"):
-            bench.start()
+            file_bench.start()
 
 
 async def test_what_cannot_be_written_is_written_later_and_holds_meanwhile(
-    bench: Bench, caplog: pytest.LogCaptureFixture
+    file_bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    id, other = bench.begin(), bench.begin()
-    assert bench.path is not None
-    with closing(sqlite3.connect(bench.path)) as data:
+    id, other = file_bench.begin(), file_bench.begin()
+    assert isinstance(file_bench.path, Path)
+    with closing(sqlite3.connect(file_bench.path)) as data:
         (made,) = data.execute("SELECT sql FROM sqlite_master WHERE name = 'session_ended'").fetchone()
         data.execute("DROP TABLE session_ended")
-        bench.record.use(other)
-        await bench.record.end(ANN, id)
+        file_bench.record.use(other)
+        await file_bench.record.end(ANN, id)
         assert "Cannot record which sessions" in caplog.text
         # Nor can it be looked up.
-        assert not await bench.is_good(other)
+        assert not await file_bench.is_good(other)
         data.execute(made)
-    assert not await bench.is_good(id)
-    assert await bench.is_good(other)
-    await bench.record.write()
-    bench.start()
-    assert not await bench.is_good(id)
+    assert not await file_bench.is_good(id)
+    assert await file_bench.is_good(other)
+    await file_bench.record.write()
+    file_bench.start()
+    assert not await file_bench.is_good(id)
 
 
 def _count(folder: Path, table: str) -> int:

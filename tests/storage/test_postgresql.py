@@ -22,6 +22,7 @@ from tests.support.postgresql_server import PostgresqlServer
 from tests.support.postgresql_wire import Wire
 from tests.support.state_database import SCHEMA, put, words
 from tests.support.state_places import new_directory, new_place, shared_server
+from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
 from truename.auth.inbound import static_tokens
 from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.errors import StoreError
@@ -493,3 +494,15 @@ def claiming(place: str, path: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.storage.claiming", place, path.name]
     with path.open("wb") as file:
         return subprocess.Popen(command, stdout=file, cwd=ROOT)
+
+
+def test_a_refresh_token_is_used_once_and_sessions_end_for_all_gateways(place: StateLocation) -> None:
+    one, other = SignInSessions(place, lambda: 100.0), SignInSessions(place, lambda: 100.0)
+    session = SignInSession(id="s", name="ann\0", issuer="https://idp.example", client="c", made=1, until=200)
+    with closing(one), closing(other):
+        assert one.begin(session) == frozenset()
+        assert other.get("s") == session
+        turned = one.turn(session)
+        assert turned is not None
+        assert (other.turn(session), other.get("s"), other.all()) == (None, turned, (turned,))
+        assert (other.end("s"), one.get("s"), one.end("s")) == (True, None, False)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import psycopg
 from psycopg import pq
 
-from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
+from truename.storage.patience import PATIENCE, is_in_loop
 from truename.storage.postgresql_sql import adapt
 from truename.storage.revision_file import Revision, RevisionFile
 from truename.storage.whole import OwnerTables
@@ -130,6 +130,7 @@ class ServerLink:
         self._heard = float("-inf")
         self._resting_until = float("-inf")
         self._problem = ""
+        self._is_away = self._is_connecting = False
         self._listener: threading.Thread | None = None
         self._listening: PostgresqlConnection | None = None
         self._has_ended = threading.Event()
@@ -168,7 +169,7 @@ class ServerLink:
 
     def _begun(self, begin: Callable[[PostgresqlConnection], T], *, is_patient: bool) -> tuple[PostgresqlConnection, T]:
         is_waited_for = is_patient or not is_in_loop()
-        connection = self._taken(PATIENCE if is_waited_for else LOOP_PATIENCE)
+        connection = self._taken(PATIENCE if is_waited_for else _ANSWER_IN_LOOP)
         connection.deadline = time.monotonic() + (_ANSWER if is_waited_for else _ANSWER_IN_LOOP)
         try:
             return connection, begin(connection)
@@ -207,12 +208,15 @@ class ServerLink:
 
     def _connected(self, patience: float) -> PostgresqlConnection:
         """Connect in another thread: finding the server's address cannot be given up in this one."""
-        if time.monotonic() < self._resting_until:
+        # While the server is away, a thread that serves requests waits for no attempt, and one at a time is made.
+        is_hasty = self._is_away and patience < PATIENCE
+        if time.monotonic() < self._resting_until or (is_hasty and self._is_connecting):
             raise psycopg.OperationalError(self._problem)
         promise: Future[PostgresqlConnection] = Future()
+        self._is_connecting = True
         threading.Thread(target=self._fulfil, args=(promise,), name="truename-connect", daemon=True).start()
         try:
-            connection = promise.result(patience)
+            connection = promise.result(0.0 if is_hasty else patience)
         except TimeoutError:
             if promise.cancel():
                 self._rest("the server does not answer")
@@ -232,6 +236,8 @@ class ServerLink:
                 promise.set_result(connection)
             else:
                 self._give_back(connection)
+        finally:
+            self._is_connecting = False
 
     def _new(self) -> PostgresqlConnection:
         connection = PostgresqlConnection.connect(self._url, autocommit=True, **_PARAMETERS)  # type: ignore[arg-type]
@@ -246,11 +252,11 @@ class ServerLink:
         except BaseException:
             connection.close()
             raise
-        self._resting_until = float("-inf")
+        self._is_away, self._resting_until = False, float("-inf")
         return connection
 
     def _rest(self, problem: str) -> None:
-        self._problem = problem
+        self._is_away, self._problem = True, problem
         self._resting_until = time.monotonic() + _REST
         self._drop_idle()
 

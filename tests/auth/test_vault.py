@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.storage import StateLocation
 
-ONE, TWO = b"1" * 32, b"2" * 32
+ONE, TWO, THREE = b"1" * 32, b"2" * 32, b"3" * 32
 IDP = "https://idp.example"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -62,6 +62,27 @@ def test_keys_can_be_changed(place: StateLocation) -> None:
         assert vault.get(IDP, "ann") == b"b"
     with Vault(place, [ONE]) as vault, pytest.raises(StoreError, match="an unknown key"):
         vault.get(IDP, "ann")
+
+
+def test_after_a_rotation_the_older_keys_are_not_needed(place: StateLocation) -> None:
+    with Vault(place, [ONE]) as vault:
+        vault.put("https://idp.example", "ann", b"token")
+        vault.put("https://idp.example", "bob", b"another")
+    with Vault(place, [TWO, ONE]) as vault:
+        vault.put("https://idp.example", "bob", b"newer")
+        assert (vault.rotate(), vault.rotate()) == (1, 0)
+    with Vault(place, [TWO]) as vault:
+        assert vault.get("https://idp.example", "ann") == b"token"
+        assert vault.get("https://idp.example", "bob") == b"newer"
+
+
+def test_a_rotation_without_a_key_that_is_needed_changes_nothing(place: StateLocation) -> None:
+    with Vault(place, [ONE]) as vault:
+        vault.put("https://idp.example", "ann", b"token")
+    with Vault(place, [TWO, THREE]) as vault, pytest.raises(StoreError, match="an unknown key"):
+        vault.rotate()
+    with Vault(place, [ONE]) as vault:
+        assert vault.get("https://idp.example", "ann") == b"token"
 
 
 def test_what_is_revoked_is_gone_from_the_disk(tmp_path: Path) -> None:

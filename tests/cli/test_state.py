@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import pytest
 
 from tests.support.state_places import new_place
 from truename.audit import AuditLog
+from truename.audit.reading import recorded_revision
+from truename.auth.vault import open_vault
 from truename.config import load
 from truename.ledger import Ledger
 from truename.storage import StateLocation, known_revision
@@ -174,6 +177,31 @@ def back_of(source: Path) -> Path:
     return path
 
 
+def test_a_state_that_moves_goes_on_with_the_same_audit_log(run: Run, source: Path) -> None:
+    run("token", "add", "ann", source)
+    old = source.with_name("state.db")
+    found = known_revision(StateLocation(old))
+    assert found is not None
+    with AuditLog.beside(load(source).settings.audit.directory) as log:
+        log.append([("state", {"database": found.database, "revision": found.number})])
+    with new_place() as place:
+        source.write_text(source.read_text().replace("state.db", str(place.address)))
+        assert "it is empty, but it had" in " ".join(run("token", "add", "eve", source).err.split())
+        assert run("state", "import", old, source).status == 0
+        assert run("token", "add", "bob", source).status == 0
+        later = recorded_revision(load(source).settings.audit.directory)
+        assert later == found
+    with new_place() as place:
+        log_of = load(source).settings.audit.directory
+        with AuditLog.beside(log_of) as log:
+            log.append([("state", {"database": found.database, "revision": found.number + 5})])
+        source.write_text(f'state = "{place.address}"\n[audit]\npath = "audit"\n[mcpServers.a]\ncommand = "true"\n')
+        refused = run("state", "import", old, source)
+        assert (refused.status != 0, "had a later one" in " ".join(refused.err.split())) == (True, True)
+        assert run("state", "accept", source).status == 0
+        assert run("state", "import", old, source).status == 0
+
+
 def test_an_upgrade_makes_the_tables_before_any_gateway_starts(run: Run, source: Path) -> None:
     done = run("state", "upgrade", source, "--json")
     assert (done.status, set(done.document["versions"].values())) == (0, {1})
@@ -182,6 +210,19 @@ def test_an_upgrade_makes_the_tables_before_any_gateway_starts(run: Run, source:
         assert "has no state" in " ".join(run("state", "check", place.address).out.split())
         assert "has the tables of this version" in " ".join(run("state", "upgrade", place.address).out.split())
         assert run("state", "check", place.address).status == 0
+
+
+def test_keys_are_rotated_by_one_command(run: Run, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2)]
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[0])
+    with open_vault(load(source)) as vault:
+        vault.put("https://idp.example", "ann", b"token")
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", f"{keys[1]},{keys[0]}")
+    assert run("state", "rotate", source, "--json").document["secrets"] == 1
+    assert "0 secrets of" in run("state", "rotate", source).out
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
+    with open_vault(load(source)) as vault:
+        assert vault.get("https://idp.example", "ann") == b"token"
 
 
 def test_a_url_that_cannot_be_used_is_an_error_of_the_configuration(run: Run, source: Path) -> None:

@@ -177,6 +177,22 @@ class Vault:
         row = (issuer, principal, name, encrypt(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
         data.execute("INSERT INTO secret (issuer, principal, key, sealed, at) VALUES (?, ?, ?, ?, ?)", row)
 
+    def rotate(self) -> int:
+        """Encrypt all secrets that have an older key with the first one, and return their number.
+
+        The older keys are not needed any more then. All are encrypted anew or none.
+        """
+        first = next(iter(self._keys))
+        query = "SELECT issuer, principal, key, sealed FROM secret WHERE key != ? ORDER BY issuer, principal"
+        with self._file.change() as data:
+            rows = data.execute(query, (first,)).fetchall()
+            for issuer, principal, name, sealed in rows:
+                bound = _bound(issuer, principal)
+                renewed = encrypt(self._keys[first], self._opened(issuer, principal, name, sealed), bound)
+                change = "UPDATE secret SET key = ?, sealed = ? WHERE issuer = ? AND principal = ?"
+                data.execute(change, (first, renewed, issuer, principal))
+        return len(rows)
+
     def remove(self, issuer: str, principal: str) -> bool:
         """Delete a secret; return whether it existed."""
         with self._file.change() as data:

@@ -158,8 +158,24 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
     with audited(config, "state", "imported") as (record,):
         origin_location = StateLocation.of(origin)
         status = _copied(origin_location, location, as_json=as_json)
-        record["from"] = origin_location.name
+        record |= {"from": origin_location.name, **_revision(location)}
     return status
+
+
+@state.command
+def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+    """Encrypt all logins and sign-ins with the first key of TRUENAME_VAULT_KEY, so that older keys can be removed."""
+    config, location = _of(source)
+    with gateway_needed():
+        from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
+    with audited(config, "state", "rotated") as (record,), open_vault(config) as vault:
+        count = vault.rotate()
+        record |= {"count": count, **_revision(location)}
+    if as_json:
+        print_json({"path": location.name, "secrets": count})
+    else:
+        show(f"{count:,} secrets of {location.name} are encrypted with the first key now.")
+    return 0
 
 
 @state.command
@@ -185,6 +201,13 @@ def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> i
     else:
         show(f"{target.name} has all {copied.rows:,} rows of {source.name}, each compared.")
     return 0
+
+
+def _revision(location: StateLocation) -> dict[str, object]:
+    """Return the fields of the audit record about the state; the next start compares it with the last such record."""
+    with closing(open_database(location, Schema("audit", ()), readonly=True)) as database:
+        found = database.revision()
+    return {"database": found.database, "revision": found.number}
 
 
 def _tell(table: str, rows: int) -> None:

@@ -107,7 +107,7 @@ class PostgresqlState:
     @contextmanager
     def new(self, schemas: Iterable[Schema]) -> Iterator[PostgresqlTables]:
         """Make a state; it exists when the block ends, and nothing of it if the block raises. Raises `StoreError`."""
-        with closing(PostgresqlDatabase(self._location, _OWNER, readonly=True)) as owner:
+        with closing(PostgresqlDatabase(self._location, _OWNER, readonly=True, checks_revision=False)) as owner:
             if owner.survey() is not None:
                 owner.refuse("it has a state already", "unusable", "Name another scope, or drop its schema.")
             with owner.transaction("BEGIN") as data:

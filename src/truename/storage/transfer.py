@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from truename.errors import StoreError
+from truename.storage.check import known_revision
 from truename.storage.opening import server_state
 from truename.storage.statements import delete_all, insert
 from truename.storage.whole import IMPORTED_TABLE, Engine, NewState, StateSnapshot, TableDigest, digest_of
@@ -60,6 +61,7 @@ def copy_state(
         copied = _known(old, schemas, source)
         revision = old.revision
         with whole_state(target).new(schema for schema in schemas if schema.part in old.parts) as new:
+            _require_latest(revision, source, target)
             for table in copied:
                 tables[table] = _copied(old, new, table, target)
                 if progress is not None:
@@ -69,6 +71,16 @@ def copy_state(
                 if now.revision != revision:
                     _refuse(source, "it was changed while it was copied", "Stop the gateways that use it.")
     return CopiedState(revision=revision, tables=tables)
+
+
+def _require_latest(revision: Revision, source: StateLocation, target: StateLocation) -> None:
+    """Raise `StoreError` if the target had another state, or a later one, according to its records."""
+    known = known_revision(target)
+    if known is None or (known.database == revision.database and known.number <= revision.number):
+        return
+    what = "another state" if known.database != revision.database else "a later one"
+    problem = f"it has {revision.number:,} changes, and {target.name} had {what}, with {known.number:,}"
+    _refuse(source, problem, "To go on without those, run `truename state accept` on the target first.")
 
 
 def _known(state: StateSnapshot, schemas: Sequence[Schema], location: StateLocation) -> list[str]:

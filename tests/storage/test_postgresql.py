@@ -507,3 +507,17 @@ def test_a_refresh_token_is_used_once_and_sessions_end_for_all_gateways(place: S
         assert turned is not None
         assert (other.turn(session), other.get("s"), other.all()) == (None, turned, (turned,))
         assert (other.end("s"), one.get("s"), one.end("s")) == (True, None, False)
+
+
+def test_a_change_goes_no_further_after_a_statement_that_failed(place: StateLocation) -> None:
+    with closing(open_database(place, SCHEMA)) as file:
+        put(file, "a")
+
+        def go_on() -> None:
+            with file.change():
+                assert fails(lambda: put(file, "a"))
+                put(file, "b")
+
+        with pytest.raises(StoreError, match="an earlier statement of the change failed") as refused:
+            go_on()
+        assert (refused.value.code, words(file)) == ("unusable", ["a"])

@@ -92,6 +92,7 @@ _PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
         "unusable",
         "Grant it, or run `truename state upgrade` as a role that may create tables.",
     ),
+    (errors.InFailedSqlTransaction, "an earlier statement of the change failed", "unusable", "Try again."),
     (errors.UndefinedTable, "it is damaged (a table is missing)", "corrupt", _RESTORE),
     (psycopg.OperationalError, "it cannot be used", "unusable", _UNANSWERED),
     (psycopg.InterfaceError, "it cannot be used", "unusable", _UNANSWERED),

@@ -128,7 +128,7 @@ for number in range(10):
 
 
 def test_processes_that_run_the_same_calls_run_each_once(place: StateLocation) -> None:
-    command = [sys.executable, "-c", PROCESS, str(place)]
+    command = [sys.executable, "-c", PROCESS, str(place.address)]
     pipe = subprocess.PIPE
     both = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     for process in both:

@@ -42,7 +42,6 @@ from truename.conventions.convention import CONVENTION
 from truename.errors import InvalidToolId, MigrationError, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.ledger import MAX_CLAIMS
-from truename.migration.protocol_versions import version_parts
 from truename.naming import DEFAULT_SERVER_NAME, STYLES
 from truename.policy import Context, Exposure
 from truename.policy.presentation import Presentation
@@ -121,6 +120,8 @@ def _read_protocol(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
     if text is None:
         return None
+    from truename.migration.protocol_versions import version_parts  # noqa: PLC0415 - the package costs 40 ms
+
     try:
         version_parts(text)
     except MigrationError as error:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truename.catalog import unfolded
 from truename.config.trust import strictest
-from truename.migration.definitions import compare_definitions
 from truename.trust.pins import NOTHING_REVIEWED, PinnedTool, PinRecord, digest_of, pin_before
 
 if TYPE_CHECKING:
@@ -161,6 +160,8 @@ class _OfferedDefinition(NamedTuple):
         """The differences from the pinned definition; empty if its content is unknown."""
         if self.pin is None or not isinstance(self.pin.content, Mapping) or not isinstance(self.now.content, Mapping):
             return ()
+        from truename.migration.definitions import compare_definitions  # noqa: PLC0415 - 30 ms, only for definitions that changed
+
         return compare_definitions(self.pin.content, self.now.content)
 
     @property

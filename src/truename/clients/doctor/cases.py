@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from truename import dialects
 from truename.catalog import UNDECLARED, Catalog, ServerIdentity
 from truename.clients.doctor.file_findings import location_of
-from truename.clients.doctor.prediction import Prediction, Roster, affecting_fields
 from truename.clients.gateway_address import ONLY_STYLE, client_of, shown_by
+from truename.clients.prediction import Prediction, Roster, affecting_fields
 from truename.config.entries import is_gateway
 from truename.config.templates import spelling_of
 from truename.identity import fold
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.clients import ClientServer, FoundFile
-    from truename.clients.doctor.prediction import Key
     from truename.clients.gateway_address import ShownAddress
+    from truename.clients.prediction import Key
     from truename.config import ServerConfig
     from truename.conventions import Location
     from truename.dialects import Dialect

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.conventions.rules.characters import revealed
+from truename.conventions.characters import revealed
 from truename.gateway.faults import printable
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 from truename.gateway.questions.addresses import wrong_address

@@ -115,6 +115,10 @@ class Quarantine:
             drifts=part.drifts,
         )
 
+    def decisions(self) -> Quarantine:
+        """Return what is shown and hidden alone, once all else is stored and reported."""
+        return Quarantine(hidden=self.hidden, replaced=self.replaced, instructions=self.instructions)
+
 
 class _OfferedDefinition(NamedTuple):
     """An offered definition, ``now``, with the stored pin (``kept``), the pin to compare with, and the former decision.

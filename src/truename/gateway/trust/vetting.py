@@ -200,6 +200,7 @@ class Vetting:
     def _finish(self, found: Quarantine) -> None:
         self.answers.know(self._peers)
         self._tell(found.drifts)
+        self._last = self._last.decisions()
 
     def _showing(self, catalog: Catalog) -> Catalog:
         if not any(id in catalog for id in self._last.replaced):

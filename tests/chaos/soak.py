@@ -22,7 +22,7 @@ from bench.gateway_cost.load import Load
 from tests.gateway.servers.fake import tool
 from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, listening
-from truename.gateway.faults import UpstreamError
+from truename.gateway.upstream_errors import UpstreamError
 
 _ROOT: Final = Path(__file__).parents[2]
 _TIMES: Final = {"lists": 10_000, "sessions": 1_000, "left open": 1_000, "restarts": 1_000}

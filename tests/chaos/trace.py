@@ -11,7 +11,7 @@ from truename.gateway.upstream.upstream import Upstream
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from truename.gateway.faults import UpstreamError
+    from truename.gateway.upstream_errors import UpstreamError
 
 __all__ = ["trace_supervisors"]
 

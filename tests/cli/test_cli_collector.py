@@ -32,9 +32,10 @@ def test_what_stood_before_the_first_call_is_spared(words: list[str], tmp_path: 
     command = [sys.executable, "-c", _TOLD, "serve", str(file), *words]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8") as process:
+        lines = process.stdout if words else process.stderr
+        assert lines is not None
+        next(line for line in lines if ("Ctrl-C ends it" if words else "Serving over") in line)
         if words:
-            assert process.stdout is not None
-            next(line for line in process.stdout if "Ctrl-C ends it" in line)
             process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=30)
     found = re.search(r"spared (\d+) (\d+)", said)

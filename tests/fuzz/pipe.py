@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from tests.fuzz.judging import must
-from truename.gateway import serve_stdio
-from truename.gateway.downstream import stdio_server
+from truename.gateway import serve_stdio, stdio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ class Pipe:
         self._numbers = count()
         (given, self._input), (output, taken) = os.pipe(), os.pipe()
         # They are looked up as long as it reads and writes.
-        self._patch = patch.multiple(stdio_server, _INPUT=given, _OUTPUT=taken)
+        self._patch = patch.multiple(stdio, _INPUT=given, _OUTPUT=taken)
         self._patch.start()
         self.task = house.loop.create_task(serve_stdio(house.gateway))
         self._answers = asyncio.StreamReader(limit=2**24, loop=house.loop)

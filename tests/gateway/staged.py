@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from truename import Ledger
 from truename.config import ServerConfig, Settings
-from truename.gateway.downstream.endpoint import Endpoint
-from truename.gateway.faults import UpstreamError
+from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.registry import Registry
 from truename.gateway.upstream.known import Known
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.view import Asked, ViewSpec
 
 if TYPE_CHECKING:

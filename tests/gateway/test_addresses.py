@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from truename.gateway.questions.addresses import wrong_address
+from truename.gateway.elicitation.addresses import wrong_address
 
 GOOD = [
     "https://bank.example/confirm?id=1&back=https%3A%2F%2Fx#top",

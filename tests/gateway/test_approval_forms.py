@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.trust_pending import call, wanted
-from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.trust.forms import answer_in, form_of, shown_arguments
 from truename.gateway.trust.multi_round import MultiRoundRequests, plain
+from truename.gateway.upstream_errors import UpstreamError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

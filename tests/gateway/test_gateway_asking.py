@@ -12,7 +12,7 @@ from mcp.server.lowlevel.server import Server
 
 from tests.conformance.fixture import refusing
 from tests.support.gateway_asking import Person, stateless
-from truename.gateway.questions.asking import can_answer
+from truename.gateway.elicitation.input_requests import can_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.conftest import Upstreams, connected, text_of
 from tests.gateway.servers.asserting import ERAS, Asserting
 from tests.support.gateway_asking import Person
-from truename.gateway.questions.attribution import attributed
+from truename.gateway.elicitation.attribution import attributed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,20 +17,20 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from tests.gateway.conftest import ERAS
 from tests.support.gateway_bounds import JSON, _answer, _call, _headers
 from truename.config import Settings
-from truename.gateway.downstream.intake import OpenRequests
-from truename.gateway.downstream.subscribing import Subscribing
-from truename.gateway.faults import Tail, UpstreamError
+from truename.gateway.elicitation.progress_limit import ProgressLimit
+from truename.gateway.endpoint.resource_subscriptions import ResourceSubscriptions
 from truename.gateway.mcp.messages import error, notification, response
 from truename.gateway.protocol.envelopes import Envelope, read_envelope
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.sparing import Sparing
 from truename.gateway.quota import Share
 from truename.gateway.rate_limited_log import RateLimitedLog
+from truename.gateway.stdio import OpenRequests
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.server_connection import ServerConnection
 from truename.gateway.upstream.session import ServerSession
 from truename.gateway.upstream.transport import Receiver, Transport
 from truename.gateway.upstream.watching import Watching
+from truename.gateway.upstream_errors import Tail, UpstreamError
 from truename.gateway.views.view import ViewSpec
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ async def test_progress_for_somebody_who_does_not_read_is_dropped() -> None:
         await reads.wait()
         told.append(progress)
 
-    sparing = Sparing(tell)
+    sparing = ProgressLimit(tell)
     async with anyio.create_task_group() as tasks:
         for number in range(150):
             tasks.start_soon(sparing, number)
@@ -256,7 +256,7 @@ async def test_addresses_that_are_watched_are_bounded_and_can_be_written(uri: st
     registry: Any = None
     request: Any = SimpleNamespace(params={"uri": uri}, connection=SimpleNamespace(state={}))
     with pytest.raises(MCPError, match=problem):
-        await Subscribing(registry, find, lambda _: ViewSpec("universal")).subscribe(request)
+        await ResourceSubscriptions(registry, find, lambda _: ViewSpec("universal")).subscribe(request)
 
 
 async def test_cursors_count_as_what_a_server_lists() -> None:

@@ -24,7 +24,7 @@ from tests.support.gateway_questions import Handshaking
 from truename.gateway import listening
 from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import DrainTracker, OutgoingAnswers
-from truename.gateway.faults import UpstreamError
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -9,11 +9,11 @@ import anyio
 import pytest
 
 from truename.gateway.calls.repeats import Repeats
-from truename.gateway.downstream.audience import Audience
+from truename.gateway.endpoint.audience import Audience
 from truename.gateway.mcp.connection import ClientConnection
 from truename.gateway.protocol.callers import PRINCIPAL_KEY
 from truename.gateway.rate_limited_log import RateLimitedLog
-from truename.gateway.upstream.backoff import Calm
+from truename.gateway.upstream.backoff import FlapDamping
 from truename.gateway.views.view import ViewSpec
 from truename.policy.principal import Principal
 
@@ -61,7 +61,7 @@ def test_subjects_without_end_take_no_room() -> None:
 
 def test_a_server_that_never_ceases_to_announce_is_asked_ever_less_often() -> None:
     clock = Clock()
-    calm = Calm(clock)
+    calm = FlapDamping(clock)
     asked = 0
     while clock.now < 300:
         clock.now += calm.delay()

@@ -15,8 +15,8 @@ from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
 from tests.support.gateway_shares import people
 from truename.config import Settings
-from truename.gateway.faults import UpstreamError
-from truename.gateway.questions.suspended_calls import SuspendedCalls
+from truename.gateway.elicitation.suspended_calls import SuspendedCalls
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

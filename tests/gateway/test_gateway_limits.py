@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from truename.config import ServerConfig, Settings
-from truename.gateway.faults import UpstreamError
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.upstream.upstream import Upstream
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.gateway.faults import Tail, printable
 from truename.gateway.protocol.lines import LineReader, TooLong
+from truename.gateway.upstream_errors import Tail, printable
 
 
 def _read(pieces: list[bytes], limit: int = 1_000_000) -> list[bytes | TooLong]:

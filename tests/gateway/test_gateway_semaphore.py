@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.gateway_asking import Person
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
-from truename.gateway.questions.semaphore import Permit, Semaphore
+from truename.gateway.elicitation.semaphore import Permit, Semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

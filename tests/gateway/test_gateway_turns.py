@@ -21,7 +21,7 @@ from tests.support.gateway_memory import in_memory
 from truename import Ledger
 from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
-from truename.gateway.downstream.endpoint import Endpoint
+from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.registry import Registry
 from truename.gateway.views.view import Asked, ViewSpec
 from truename.policy import Context

@@ -17,11 +17,11 @@ from mcp.shared.exceptions import MCPError
 from tests.support.gateway_memory import in_memory
 from truename.config import ServerConfig, Settings
 from truename.errors import TruenameError
-from truename.gateway.downstream.endpoint import Endpoint
-from truename.gateway.faults import UpstreamError
+from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.registry import Registry
 from truename.gateway.upstream.known import Known
 from truename.gateway.upstream.lists import Lists
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.view import Asked, ViewSpec
 from truename.ledger import Ledger
 from truename.naming import resolve

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from truename.gateway.downstream.intake import OpenRequests
 from truename.gateway.mcp.messages import notification
 from truename.gateway.mcp.pipe import serve_pipe
+from truename.gateway.stdio import OpenRequests
 
 if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request

@@ -17,12 +17,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from truename.config import ServerConfig, Settings
+from truename.gateway.elicitation.router import ElicitationRouter
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.outside import Outside
 from truename.gateway.upstream.session import Notification, ServerSession
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream.transports.http import open_http
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ async def _asked(upstreams: Upstreams, status: int, text: str, method: str = "to
     async with upstreams.app(server.app) as url, session_with(f"{url}/mcp", probe=False) as session:
         try:
             return await session.send(method, {"name": "get"}, deepest=190)
-        except (MCPError, TransportFault) as failed:
+        except (MCPError, TransportError) as failed:
             return failed
 
 
@@ -269,7 +269,7 @@ async def test_what_is_in_a_result_passes_as_the_bytes_that_came(upstreams: Upst
 async def test_a_result_that_two_readers_may_read_in_two_ways_is_refused(upstreams: Upstreams) -> None:
     text = '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"isError":false,"i\\u0073Error":true}}'
     found = await _asked(upstreams, 200, text)
-    assert isinstance(found, TransportFault)
+    assert isinstance(found, TransportError)
     assert "'isError' occurs twice" in found.detail
 
 
@@ -285,7 +285,7 @@ async def test_no_server_says_what_only_the_gateway_may_say(key: str, method: st
 async def test_a_result_that_is_nested_too_deeply_is_refused(method: str, upstreams: Upstreams) -> None:
     text = '{"jsonrpc":"2.0","id":@ID@,"result":{"content":' + "[" * 200 + "]" * 200 + "}}"
     found = await _asked(upstreams, 200, text, method)
-    assert isinstance(found, TransportFault)
+    assert isinstance(found, TransportError)
     assert found.kind == "too_deep"
 
 
@@ -296,7 +296,7 @@ async def test_an_error_for_another_request_is_not_taken_for_this_ones(
 ) -> None:
     text = '{"jsonrpc":"2.0","id":' + id + ',"error":{"code":-32602,"message":"stolen"}}'
     found = await _asked(upstreams, status, text)
-    assert isinstance(found, TransportFault | MCPError)
+    assert isinstance(found, TransportError | MCPError)
     assert "stolen" not in str(found)
 
 
@@ -335,7 +335,7 @@ async def test_a_question_without_an_end_holds_no_session_open(upstreams: Upstre
     ended: list[str] = []
 
     async def call(session: ServerSession) -> None:
-        with pytest.raises(TransportFault) as lost:
+        with pytest.raises(TransportError) as lost:
             await session.send("tools/call", {"name": "get"})
         ended.append(lost.value.kind)
 

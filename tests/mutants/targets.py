@@ -36,7 +36,7 @@ TARGETS: Final = (
         "addresses",
         (
             *("truename.auth.network.addresses", "truename.auth.authorization_server.clients"),
-            *("truename.config.access", "truename.config.field_types", "truename.gateway.questions.addresses"),
+            *("truename.config.access", "truename.config.field_types", "truename.gateway.elicitation.addresses"),
             *("truename.gateway.upstream.redirecting", "truename.gateway.http.origin_guard"),
         ),
         (
@@ -65,4 +65,4 @@ TARGETS: Final = (
         ),
     ),
 )
-SHORT: Final = ("truename.auth.inbound.static_tokens", "truename.gateway.questions.addresses")
+SHORT: Final = ("truename.auth.inbound.static_tokens", "truename.gateway.elicitation.addresses")

@@ -15,7 +15,7 @@ from truename.gateway.mcp.pipe import serve_pipe
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from truename.gateway.downstream.endpoint import Endpoint
+    from truename.gateway.endpoint.endpoint import Endpoint
 
 __all__ = ["in_memory"]
 

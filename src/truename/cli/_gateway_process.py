@@ -232,19 +232,22 @@ async def _serve(
     keys = [server.key for server in config.enabled]
     started = [key for key in keys if only in {None, key} and (servers is None or key in servers)]
     with Progress(started) as progress:
-        # Clients wait for the first answer; slow servers are added later, with notifications/tools/list_changed.
+        # Clients connect at once and wait for their first list; slow servers are added later, with
+        # notifications/tools/list_changed.
         async with (
-            Gateway(config, on_event=progress.on_event, wait=_START_WAIT, only=only, servers=servers) as gateway,
+            Gateway(
+                config, on_event=progress.on_event, wait=_START_WAIT, is_early=True, only=only, servers=servers
+            ) as gateway,
             background() as tasks,
         ):
             shutdown.gateway = gateway
             tasks.start_soon(reloads.keep_up, gateway)
             if bound is None:
-                await _report_start(gateway, path, None, report_form)
-                spare_collector()
+                tasks.start_soon(_report_joined, gateway, path, report_form)
                 await serve_stdio(gateway, path)
             else:
                 async with listening(gateway, bound=bound) as url:
+                    await gateway.joined()
                     if starting := _starting_servers(gateway):
                         say(f"Serving at {url}. {starting}")
                         await gateway.settle()
@@ -255,6 +258,12 @@ async def _serve(
                         say("Listening on all interfaces; other machines use this machine's name in the URL.")
                     spare_collector()
                     await anyio.sleep_forever()
+
+
+async def _report_joined(gateway: Gateway, path: str, report_form: ReportForm) -> None:
+    await gateway.joined()
+    await _report_start(gateway, path, None, report_form)
+    spare_collector()
 
 
 async def _report_start(gateway: Gateway, path: str, url: str | None, report_form: ReportForm) -> None:

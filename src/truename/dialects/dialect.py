@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -56,7 +57,8 @@ class NameContext(NamedTuple):
 
     ``room`` is the greatest length of a name (None: no limit). ``plain`` is the length up to which a legal name is
     shown as ``prefix + name + suffix``; -1 if none is. ``avoid`` are prefixes that a name must not begin with, ``once``
-    is the prefix that the client does not repeat, ``problem`` says why no name of this server is legal.
+    is the prefix that the client does not repeat, ``problem`` says why no name of this server is legal. ``accepts``
+    tells whether a name is legal by all rules; `problems` says why one is not.
     """
 
     prefix: str
@@ -67,6 +69,7 @@ class NameContext(NamedTuple):
     avoid: tuple[str, ...]
     once: str
     problem: str
+    accepts: Callable[[str], bool]
 
 
 def brackets(chars: frozenset[str]) -> str:
@@ -142,16 +145,29 @@ def name_context(dialect: Dialect, server: str) -> NameContext:
     plain = float("inf") if found and not problem else -1.0
     if plain > 0 and rules.over == "shrink" and dialect.max_length is not None:
         plain = dialect.max_length - len(prefix)
+    room = _room(dialect, probe.size - len(_PROBE))
+    legal = str.isprintable if dialect.chars is None else legal_pattern(dialect).fullmatch
+    avoid = tuple(change(server) + "_" for change in engine.avoid)
+    longest, reserved = sys.maxsize if room is None else room, dialect.reserved
+
+    def accepts(name: str) -> bool:
+        return 0 < len(name) <= longest and bool(legal(name)) and name not in reserved and not name.startswith(avoid)
+
     return NameContext(
         prefix=prefix,
         suffix=suffix,
-        room=_room(dialect, probe.size - len(_PROBE)),
+        room=room,
         plain=plain,
-        legal=str.isprintable if dialect.chars is None else legal_pattern(dialect).fullmatch,
-        avoid=tuple(change(server) + "_" for change in engine.avoid),
+        legal=legal,
+        avoid=avoid,
         once=own if rules.once else "",
         problem=problem,
+        accepts=_accept_none if problem else accepts,
     )
+
+
+def _accept_none(_: str) -> bool:
+    return False
 
 
 def breaks(dialect: Dialect, server: str, name: str) -> bool:
@@ -313,17 +329,7 @@ class Dialect:
         >>> [reason.code for reason in get("openai").check("get_weather" + chr(10))]
         ['control']
         """
-        context = name_context(self, server)
-        if (
-            (context.room is None or len(wire_name) <= context.room)
-            and wire_name
-            and context.legal(wire_name)
-            and wire_name not in self.reserved
-            and not (context.avoid and wire_name.startswith(context.avoid))
-            and not context.problem
-        ):
-            return ()
-        return problems(self, server, wire_name)
+        return () if name_context(self, server).accepts(wire_name) else problems(self, server, wire_name)
 
     def shown(self, server: str, wire_name: str) -> str | None:
         """Return the name that the model sees for a tool of this server; None if the client omits the tool.

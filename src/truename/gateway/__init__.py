@@ -1,13 +1,13 @@
 """A real MCP server in front of many: `Gateway`, served over stdio or HTTP."""
 
 from truename.gateway.background import background
-from truename.gateway.downstream.stdio_server import serve_stdio
 from truename.gateway.events import GatewayEvent, OnEvent
-from truename.gateway.faults import UpstreamError
 from truename.gateway.fetching import fetch_catalog
 from truename.gateway.gateway import Gateway
 from truename.gateway.http.app import listening, require_guard, reserve, serve_http, spare_collector
 from truename.gateway.report import Reloaded, Report, ServerReport
+from truename.gateway.stdio import serve_stdio
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.view import UnknownView
 
 __all__ = [

@@ -16,13 +16,13 @@ import anyio
 from msgspec import Raw
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
-from truename.gateway.faults import BrokenOff
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import read_strictly
 from truename.gateway.protocol.specification import INTERNAL_ERROR
 from truename.gateway.protocol.tracing import traceparent_now
+from truename.gateway.upstream_errors import BrokenOff
 from truename.policy.arguments import is_large, json_digest
 from truename.policy.call import CallEvent, OnCall, Outcome
 from truename.policy.principal import LOCAL

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.gateway.faults import UpstreamError
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,8 +14,8 @@ from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.call_records import ignore_call
-from truename.gateway.downstream.addressing import asked_by, choosing
-from truename.gateway.downstream.endpoint import Endpoint
+from truename.gateway.endpoint.addressing import asked_by, choosing
+from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
 from truename.gateway.protocol.tracing import is_traced
 from truename.gateway.registry import Registry
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from datetime import date
     from types import TracebackType
 
-    from anyio.abc import TaskGroup
+    from anyio.abc import TaskGroup, TaskStatus
 
     from truename.catalog import Catalog
     from truename.config import Config
@@ -54,9 +55,9 @@ __all__ = ["Gateway"]
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
-log: Final = logging.getLogger("truename.gateway")
-
 _PATIENCE: Final = 0.05
+
+log: Final = logging.getLogger("truename.gateway")
 
 
 class Gateway:
@@ -64,7 +65,9 @@ class Gateway:
 
     ``on_event`` is told the progress while servers start, and later what happens to them. ``ledger`` is one to use
     instead of the configuration's. ``wait`` bounds, in seconds, how long entering waits for servers that are slow to
-    start (None: until each is ready or has failed); they join when they are ready, and clients are told. ``only`` is
+    start (None: until each is ready or has failed); they join when they are ready, and clients are told. With
+    ``is_early`` entering waits for none of them: requests that depend on lists wait instead, as long as entering would,
+    and clients may connect meanwhile (`joined`). ``only`` is
     the key of the one server to start: the others' views are not there then, nor is the one of all. ``servers`` are
     those to start, where it is several: they are shown under the names that they have among all. ``today`` tells the
     day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and however
@@ -82,11 +85,13 @@ class Gateway:
         on_call: OnCall = ignore_call,
         ledger: Ledger | None = None,
         wait: float | None = None,
+        is_early: bool = False,
         only: str | None = None,
         servers: Collection[str] | None = None,
         today: Callable[[], date] = utc_today,
     ) -> None:
         self._wait = wait
+        self._is_early = is_early
         self._only = only
         self._servers = servers if only is None else (only,)
         self._today = today
@@ -121,7 +126,9 @@ class Gateway:
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())
             pool = await stack.enter_async_context(
-                running_pool(config, self._mark_dirty, self._on_event, wait=self._wait, may_rest=True)
+                running_pool(
+                    config, self._mark_dirty, self._on_event, wait=0.0 if self._is_early else self._wait, may_rest=True
+                )
             )
             approvals = self.config.state_location()
             self._pool = pool
@@ -147,11 +154,11 @@ class Gateway:
             await self._registry.begin()
             # What is there at the start is no news.
             self._registry.other_changes()
-            spec = fixed_view(self._read(None), self.config.settings)
-            await self._registry.prepare(spec, Context())
-            self._registry.view(spec)
-            self._audit.look()
             tasks = await stack.enter_async_context(background())
+            if self._is_early:
+                await tasks.start(self._join, pool)
+            else:
+                await self._make_main_view()
             tasks.start_soon(self._keep_fresh, tasks)
             stack.callback(self._close_endpoints)
             self._stack = stack.pop_all()
@@ -232,6 +239,24 @@ class Gateway:
     def unfinished(self) -> int:
         """How many requests run at servers or are being answered, and how many calls wait for their clients."""
         return self.registry.drain_tracker.running + (0 if self._pool is None else self._pool.suspended.count)
+
+    async def _join(self, pool: ServerPool, *, task_status: TaskStatus[None]) -> None:
+        async with self.registry.joining():
+            task_status.started()
+            with anyio.move_on_after(math.inf if self._wait is None else self._wait):
+                await pool.settled()
+        await self._make_main_view()
+
+    async def _make_main_view(self) -> None:
+        """Make the view of `main`, and raise what is wrong with its names."""
+        spec = fixed_view(self._read(None), self.config.settings)
+        await self.registry.prepare(spec, Context())
+        self.registry.view(spec)
+        self._audit.look()
+
+    async def joined(self) -> None:
+        """Wait until lists are answered, where the gateway was entered early."""
+        await self.registry.joined.wait()
 
     async def settle(self) -> None:
         """Wait until each server is ready or has failed for now, so that `table` has all that there is to show."""

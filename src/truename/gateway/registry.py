@@ -7,7 +7,7 @@ answer. One renewal runs at a time, from lists as they stood when it began; what
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +22,7 @@ from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
     from datetime import date
 
     from truename.config import Config, ServerConfig, Settings
@@ -61,6 +61,9 @@ class Registry(ShownTools):
     ) -> None:
         super().__init__(pool, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)
         self.stale = True
+        # Not set while servers are starting for whose lists requests wait.
+        self.joined = anyio.Event()
+        self.joined.set()
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
@@ -70,14 +73,31 @@ class Registry(ShownTools):
     async def begin(self) -> None:
         """Make all for the first time, after other processes that write. Raises what `rebuild` raises."""
         async with self._turn:
-            deadline = anyio.current_time() + _LEDGER_PATIENCE
-            while True:
-                try:
-                    return await self._renewed()
-                except LedgerError as error:
-                    if error.code != "busy" or anyio.current_time() > deadline:
-                        raise
-                await anyio.sleep(_LEDGER_PAUSE)
+            await self._begun()
+
+    async def _begun(self) -> None:
+        deadline = anyio.current_time() + _LEDGER_PATIENCE
+        while True:
+            try:
+                return await self._renewed()
+            except LedgerError as error:
+                if error.code != "busy" or anyio.current_time() > deadline:
+                    raise
+            await anyio.sleep(_LEDGER_PAUSE)
+
+    @asynccontextmanager
+    async def joining(self) -> AsyncIterator[None]:
+        """Have each request that depends on a list wait for the block's end, and for the lists that are made then.
+
+        None of what they have then is a change that clients are told. Raises what `rebuild` raises.
+        """
+        async with self._turn:
+            self.stale, self.joined = True, anyio.Event()
+            yield
+            await self._begun()
+            self.changes()
+            self.other_changes()
+            self.joined.set()
 
     async def renew(self) -> None:
         """Have the lists be those that the servers give now: made beside the loop, unless they are these already.

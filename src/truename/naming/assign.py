@@ -20,7 +20,7 @@ from truename.errors import DuplicateTool, InvalidName, InvalidToolId, NoLegalNa
 from truename.identity import ToolId, ToolRef, decode, digest_of, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from truename.catalog import Catalog, Tool
     from truename.naming.candidates import NameCandidate, NameGenerator
@@ -104,7 +104,7 @@ class Assignment:
     def run(self, fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> dict[ToolId, AssignedName]:
         """Assign a name to every tool. Raises an `ExceptionGroup` of `InvalidName`, `DuplicateTool`, `NoLegalName`."""
         catalog = self._generator.catalog
-        self._assign(catalog.keys(), fixed, held)
+        self._assign(catalog.values(), fixed, held)
         return {id: self._names[id] for id in catalog}
 
     def run_for(
@@ -114,23 +114,25 @@ class Assignment:
 
         `run` gives the same names, since it gives held names first.
         """
-        self._assign(ids, fixed, {id: name for id in ids if (name := held.get(id)) is not None})
+        tools = [self._generator.catalog[id] for id in ids]
+        self._assign(tools, fixed, {id: name for id in ids if (name := held.get(id)) is not None})
         return {id: self._names[id] for id in ids}
 
-    def _assign(self, ids: Collection[ToolId], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> None:
+    def _assign(self, tools: Iterable[Tool], fixed: Mapping[ToolId, str], held: Mapping[ToolId, str]) -> None:
         catalog = self._generator.catalog
         for id in sorted(fixed):
             self._fix(catalog, id, fixed[id])
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
-        candidates = {id: self._generator.candidates(catalog[id]) for id in ids if id not in self._names}
+        first_candidate = self._generator.first_candidate
+        first = {tool.id: first_candidate(tool) for tool in tools if tool.id not in self._names}
         if self._generator.style.spelling == "canonical":
-            self._identify(candidates)
+            self._identify(first)
         elif self._generator.style.on_clash == "error":
-            self._declare(candidates)
+            self._declare(first)
         else:
-            self._resolve(catalog, candidates)
+            self._resolve(catalog, first)
         if self._errors:
             message = f"{len(self._errors)} tools cannot be named"
             raise ExceptionGroup(message, self._errors)
@@ -159,17 +161,17 @@ class Assignment:
         prefix, number = ("", None) if self._memory is None else self._memory.parts(name)
         self._give(id, AssignedName(name, "held", prefix, how, number=number))
 
-    def _identify(self, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+    def _identify(self, first: Mapping[ToolId, NameCandidate]) -> None:
         # An id cannot mean another tool, so neither the other names nor the ledger are checked.
-        for id, (candidate,) in candidates.items():
+        for id, candidate in first.items():
             if self._generator.dialect.check(candidate.text, self._generator.server_name):
                 self._errors.append(self._no_legal_name(id, candidate.text))
             self._names[id] = AssignedName(candidate.text, "canonical", how=candidate.how)
 
-    def _declare(self, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+    def _declare(self, first: Mapping[ToolId, NameCandidate]) -> None:
         generator = self._generator
-        for id in sorted(candidates):
-            candidate = candidates[id][0]
+        for id in sorted(first):
+            candidate = first[id]
             holder = self._holder(fold(candidate.text), id)
             if generator.dialect.check(candidate.text, generator.server_name):
                 self._errors.append(self._no_legal_name(id, candidate.text))
@@ -180,21 +182,25 @@ class Assignment:
             else:
                 self._give(id, AssignedName(candidate.text, "declared", how=candidate.how))
 
-    def _resolve(self, catalog: Catalog, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> None:
+    def _resolve(self, catalog: Catalog, first: Mapping[ToolId, NameCandidate]) -> None:
         is_on_conflict = self._generator.style.prefix == "on-conflict"
-        clashing = self._clashing(catalog, candidates) if is_on_conflict else frozenset[ToolId]()
-        order = sorted(candidates, key=lambda id: (candidates[id][0].rank, id.sort_key))
+        clashing = self._clashing(catalog, first) if is_on_conflict else frozenset[ToolId]()
+        order = [id for _, _, id in sorted((one.rank, id.sort_key, id) for id, one in first.items())]
         obstacles: dict[ToolId, _Obstacle] = {}
         for id in order:
-            options = candidates[id]
+            candidate = first[id]
+            if id not in clashing and self._claim(id, candidate):
+                continue
+            options = self._generator.candidates(catalog[id])
+            count = len(options)
             if id in clashing:
-                bare = fold(options[0].text)
+                bare = fold(candidate.text)
                 # If server and tool share a word, the name with the server's part may equal the bare name again.
                 options = tuple(one for one in options if fold(one.text) != bare)
-            obstacle = self._claim_first(id, options, namespaced=len(options) < len(candidates[id]))
+            obstacle = self._claim_first(id, options, namespaced=len(options) < count)
             if obstacle is not None:
                 obstacles[id] = obstacle
-        left = sorted(id for id in order if id not in self._names)
+        left = sorted(obstacles)
         if not left:
             return
         families = {id.family for id in left}
@@ -205,11 +211,11 @@ class Assignment:
             self._disambiguate(catalog[id], bases.get(id.family), obstacles[id])
             bases.setdefault(id.family, id)
 
-    def _clashing(self, catalog: Catalog, candidates: Mapping[ToolId, tuple[NameCandidate, ...]]) -> frozenset[ToolId]:
+    def _clashing(self, catalog: Catalog, first: Mapping[ToolId, NameCandidate]) -> frozenset[ToolId]:
         """Return the tools whose plain name equals that of another server's tool."""
         groups: defaultdict[str, list[ToolId]] = defaultdict(list)
-        for id, options in candidates.items():
-            groups[fold(options[0].text)].append(id)
+        for id, candidate in first.items():
+            groups[fold(candidate.text)].append(id)
         clashing: set[ToolId] = set()
         for key, ids in groups.items():
             holder = self._holder(key, ids[0])
@@ -217,8 +223,8 @@ class Assignment:
             if not self._clash(catalog, [*ids, *present]):
                 continue
             # A tool whose own name this is does not lose it to tools whose names had to be adapted to it.
-            first = min(candidates[id][0].rank for id in ids)
-            best = [id for id in ids if candidates[id][0].rank == first]
+            lowest = min(first[id].rank for id in ids)
+            best = [id for id in ids if first[id].rank == lowest]
             clashing.update(ids if self._clash(catalog, [*best, *present]) else set(ids) - set(best))
             labels = ", ".join(repr(catalog[id].origin.server) for id in [*ids, *present])
             _log.info("name conflict: %r is a tool of %s", catalog[ids[0]].origin.name, labels)
@@ -227,6 +233,18 @@ class Assignment:
     @staticmethod
     def _clash(catalog: Catalog, ids: list[ToolId]) -> bool:
         return len({catalog[id].origin.server_id for id in ids}) > 1 and len({id.family for id in ids}) > 1
+
+    def _claim(self, id: ToolId, candidate: NameCandidate) -> bool:
+        """Give the tool its first candidate, if nobody has it and it is legal: the way of nearly all tools."""
+        text, generator = candidate.text, self._generator
+        key = fold(text)
+        if key in self._taken or not generator.is_legal(text):
+            return False
+        if self._memory is not None and (self._holder(key, id) is not None or self._memory.bars(text, id)):
+            return False
+        self._taken[key] = id
+        self._names[id] = AssignedName(text, "natural", candidate.prefix, candidate.how, None, candidate.shortened)
+        return True
 
     def _claim_first(self, id: ToolId, options: tuple[NameCandidate, ...], *, namespaced: bool) -> _Obstacle | None:
         """Give the tool its first candidate that is free and legal, and return None; else return what prevented it."""
@@ -264,7 +282,7 @@ class Assignment:
                 return
         found = next((one for one in self._with_digest(tool) if self._free(one.text, id)), None)
         if found is None:
-            self._errors.append(self._no_legal_name(id, generator.candidates(tool)[0].text))
+            self._errors.append(self._no_legal_name(id, generator.first_candidate(tool).text))
             self._names[id] = AssignedName("", "none")
             return
         kept = found.prefix if found.text.startswith(found.prefix) else ""

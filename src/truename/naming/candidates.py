@@ -10,6 +10,7 @@ from itertools import accumulate, count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import usable_aliases
+from truename.dialects.dialect import name_context
 from truename.identity import digest_of, fold
 from truename.naming.client_prefixes import has_client_affixes
 from truename.naming.words import (
@@ -266,6 +267,7 @@ class NameGenerator:
         self._word = next(word for n in count(1) if (word := f"{_FALLBACK}{n if n > 1 else ''}") not in taken)
         room = dialect.room(server_name)
         self.room = _ANY if room is None else room
+        self.is_legal = name_context(dialect, server_name).accepts
         self._snake = dialect.words == "snake"
         self._single_hyphens = dialect.words == "single-hyphens"
         self._parts: dict[tuple[str, str], tuple[ServerPart, ...]] = {}
@@ -280,6 +282,12 @@ class NameGenerator:
 
     def _legal_or_underscore(self, text: str) -> str:
         return "_" if self._illegal is not None and self._illegal.search(text) else text
+
+    def first_candidate(self, tool: Tool) -> NameCandidate:
+        """Return the first of a tool's candidates, which nearly all tools get."""
+        if self.style.spelling == "readable" and self.style.prefix != "always":
+            return self._bare(tool, self.room)
+        return self.candidates(tool)[0]
 
     def candidates(self, tool: Tool) -> tuple[NameCandidate, ...]:
         """Return the names that the style prefers for this tool, best first; never empty."""
@@ -313,7 +321,7 @@ class NameGenerator:
         server = self._servers[_server_of(tool)]
         for text in server.longer:
             yield from self._plain_forms(tool, server.with_text(text), self.room)
-        if next(self._plain_forms(tool, server, self.room), None) is None:
+        if not self._plain_forms(tool, server, self.room):
             yield from self._shorter_forms(tool, self.room)
 
     def tool_text(self, tool: Tool) -> str:
@@ -439,7 +447,7 @@ class NameGenerator:
 
     def _prefixed(self, tool: Tool) -> tuple[NameCandidate, ...]:
         """Return the forms with the full server part that fit; if none does, the best shorter form."""
-        plain = tuple(self._plain_forms(tool, self._servers[_server_of(tool)], self.room))
+        plain = self._plain_forms(tool, self._servers[_server_of(tool)], self.room)
         return plain or (next(self._shorter_forms(tool, self.room), None) or self._last_form(tool, self.room),)
 
     def _prefixed_forms(self, tool: Tool, room: int) -> Iterator[NameCandidate]:
@@ -459,25 +467,25 @@ class NameGenerator:
         name = self.with_filler(f"{prefix}{'_'.join(rest)}_{digest_of(str(tool.id), 4)}")
         return NameCandidate(name, prefix, _SHORTENED, "shortened, with a digest of its id", shortened=True)
 
-    def _plain_forms(self, tool: Tool, server: ServerPart, room: int) -> Iterator[NameCandidate]:
-        """Yield the names with this server part that fit: without the words that both share, and in full."""
+    def _plain_forms(self, tool: Tool, server: ServerPart, room: int) -> tuple[NameCandidate, ...]:
+        """Return the names with this server part that fit: without the words that both share, and in full."""
         text = self.tool_text(tool)
         prefix = f"{self.style.lead}{server.text}{self.separator}"
         short = self._without_shared_words(tool, server, text)
-        if short is not None and len(short.text) <= room:
-            yield short
+        found = () if short is None or len(short.text) > room else (short,)
         name = self.with_filler(prefix + text)
-        if len(name) <= room:
-            how = (
-                f"alias {server.alias} for {tool.id.integration}"
-                if server.alias
-                else f"the server's name, {server.text}"
-            )
-            rank = self._rank(tool, text) if short is None else _SHARED_WORD_OMITTED
-            yield NameCandidate(name, prefix, rank, how)
+        if len(name) > room:
+            return found
+        how = f"alias {server.alias} for {tool.id.integration}" if server.alias else f"the server's name, {server.text}"
+        rank = self._rank(tool, text) if short is None else _SHARED_WORD_OMITTED
+        return (*found, NameCandidate(name, prefix, rank, how))
 
     def _without_shared_words(self, tool: Tool, server: ServerPart, text: str) -> NameCandidate | None:
-        own = tuple(fold(text).split("_"))
+        folded = fold(text)
+        if not folded.replace("_", "").startswith(server.words):
+            # Hardly any tool's name begins with a word of its server.
+            return None
+        own = tuple(folded.split("_"))
         overlap = self._overlap(server, own)
         if overlap is None:
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from truename.errors import ApprovalRequired, NotAllowed, UnknownTool
-from truename.gateway.faults import UpstreamError
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.access_control import changed, is_current
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import ANSWERS_KEY, OutgoingAnswers
-from truename.gateway.faults import BrokenOff
 from truename.gateway.mcp.messages import is_answer
+from truename.gateway.upstream_errors import BrokenOff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

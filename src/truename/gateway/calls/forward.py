@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from truename.errors import InvalidCall
 from truename.gateway.calls.logins import finish_login, log_in, login_answer, renew_login
-from truename.gateway.faults import UpstreamError
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED, attributed_questions, own_answers, with_answers
+from truename.gateway.elicitation.owned import given, taken_back
+from truename.gateway.elicitation.router import Asker
+from truename.gateway.elicitation.url_elicitations import is_required, required, without_visits
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.writable import unwritable
-from truename.gateway.questions.asking import INPUT_REQUIRED, attributed_questions, own_answers, with_answers
-from truename.gateway.questions.elicitation import Asker
-from truename.gateway.questions.owned import given, taken_back
-from truename.gateway.questions.visits import is_required, required, without_visits
 from truename.gateway.upstream.logs import own_level, with_level
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping

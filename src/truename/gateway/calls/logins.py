@@ -13,12 +13,12 @@ import anyio
 
 from truename.config.credentials import Login
 from truename.errors import ConfigError, StoreError
-from truename.gateway.faults import UpstreamError, needs_login, printable
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.asking import INPUT_REQUIRED, askable, can_answer, put
 from truename.gateway.trust.forms import QUESTION
 from truename.gateway.trust.multi_round import ANSWERS, STATE
+from truename.gateway.upstream_errors import UpstreamError, needs_login, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

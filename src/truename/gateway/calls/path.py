@@ -16,7 +16,6 @@ from truename.gateway.calls.definition_guard import DefinitionGuard
 from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.forward import forward
 from truename.gateway.calls.repeats import Repeats
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
@@ -24,6 +23,7 @@ from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly,
 from truename.gateway.protocol.routing_headers import param_headers, param_mismatch
 from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PARAMS
 from truename.gateway.trust.approving import Approval, session_of
+from truename.gateway.upstream_errors import UpstreamError, printable
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.near_names import near_names_ready
 from truename.gateway.views.versions import Versions

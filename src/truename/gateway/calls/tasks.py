@@ -9,7 +9,6 @@ import anyio
 
 from truename.errors import TruenameError
 from truename.gateway.calls.forward import forward
-from truename.gateway.faults import UpstreamError
 from truename.gateway.mcp.requests import declared_by
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
@@ -23,6 +22,7 @@ from truename.gateway.protocol.specification import (
     REQUEST_TIMEOUT,
     TASKS_EXTENSION,
 )
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from truename.auth.authentication_setup import HttpAuthentication
     from truename.auth.inbound.authentication import AccessEvent, OnAccess
     from truename.config import Config
-    from truename.gateway.downstream.endpoint import Endpoint
+    from truename.gateway.endpoint.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
     from truename.policy.principal import Principal
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.gateway.downstream.addressing import address_of
+from truename.gateway.endpoint.addressing import address_of
 from truename.gateway.http.replay import Bounds, Replay
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from truename.gateway.downstream.endpoint import Endpoint
+    from truename.gateway.endpoint.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
 
 __all__ = ["ServedEndpoints"]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard
 
 import msgspec
 
-from truename.gateway.faults import printable
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import (
     as_json,
@@ -19,6 +18,7 @@ from truename.gateway.protocol.json_text import (
     whole,
 )
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,10 +29,10 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from truename.gateway.faults import printable
 from truename.gateway.protocol.callers import first_header
 from truename.gateway.protocol.envelopes import content_of
 from truename.gateway.protocol.errors import MCPError
+from truename.gateway.upstream_errors import printable
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.call_records import current_record
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.turns import in_thread
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping

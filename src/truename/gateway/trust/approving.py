@@ -15,12 +15,12 @@ import anyio
 import msgspec
 
 from truename.errors import ApprovalRequired, NotAllowed
-from truename.gateway.faults import printable
+from truename.gateway.elicitation.input_requests import askable, can_answer, put
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.asking import askable, can_answer, put
 from truename.gateway.trust.decisions import Taken
 from truename.gateway.trust.forms import QUESTION, answer_in, form_of
 from truename.gateway.trust.multi_round import ANSWERS, STATE, MultiRoundRequests, plain, unknown_state
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

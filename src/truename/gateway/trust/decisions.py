@@ -15,10 +15,10 @@ import anyio
 
 from truename.errors import ApprovalRequired, CallRepeated, NotAllowed, StoreError
 from truename.gateway.call_records import current_record
-from truename.gateway.faults import printable
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.trust.requests import Requests
+from truename.gateway.upstream_errors import printable
 from truename.identity.keys import CallId
 from truename.policy import Approvals, MemoryStore, SqlApprovalStore, subject_of
 from truename.policy.arguments import json_digest

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.conventions.characters import INVISIBLE
-from truename.gateway.faults import printable
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

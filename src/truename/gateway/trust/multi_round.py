@@ -12,10 +12,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.gateway.faults import UpstreamError
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
-from truename.gateway.questions.asking import INPUT_REQUIRED
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

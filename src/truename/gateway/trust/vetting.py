@@ -16,8 +16,8 @@ from truename import dialects
 from truename.cache import LRUCache
 from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
-from truename.gateway.faults import printable
 from truename.gateway.trust.answers import AnswerScreening
+from truename.gateway.upstream_errors import printable
 from truename.naming.spellings import plain_spellings
 from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
 from truename.trust.peers import PeerIndex

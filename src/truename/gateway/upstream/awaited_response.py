@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 
 if TYPE_CHECKING:
     from truename.gateway.protocol.envelopes import Envelope
@@ -23,26 +23,26 @@ class AwaitedResponse:
         self.report_progress = report_progress
         self.outcome: asyncio.Future[Envelope] | None = None
         self._untold = 0
-        self._held: Envelope | TransportFault | None = None
+        self._held: Envelope | TransportError | None = None
 
     def wait(self) -> asyncio.Future[Envelope]:
-        """Return the future of the response; a `TransportFault` is its exception."""
+        """Return the future of the response; a `TransportError` is its exception."""
         self.outcome = asyncio.get_running_loop().create_future()
         if not self._untold and self._held is not None:
             self._settle(self._held)
         return self.outcome
 
-    def resolve(self, outcome: Envelope | TransportFault) -> None:
+    def resolve(self, outcome: Envelope | TransportError) -> None:
         """Take the response, or why there is none; the first counts."""
         if self._untold or self.outcome is None:
             self._held = self._held or outcome
         else:
             self._settle(outcome)
 
-    def _settle(self, outcome: Envelope | TransportFault) -> None:
+    def _settle(self, outcome: Envelope | TransportError) -> None:
         if self.outcome is None or self.outcome.done():
             return
-        if isinstance(outcome, TransportFault):
+        if isinstance(outcome, TransportError):
             self.outcome.set_exception(outcome)
         else:
             self.outcome.set_result(outcome)
@@ -60,7 +60,7 @@ class AwaitedResponse:
     def lose(self) -> None:
         """Give up the response, unless it has come: the connection is gone."""
         self._untold = 0
-        self.resolve(self._held or TransportFault("lost"))
+        self.resolve(self._held or TransportError("lost"))
 
 
 def own_number(value: object) -> int:

@@ -14,9 +14,9 @@ from truename.gateway.background import background
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from truename.gateway.faults import UpstreamError
+    from truename.gateway.upstream_errors import UpstreamError
 
-__all__ = ["Backoff", "Calm"]
+__all__ = ["Backoff", "FlapDamping"]
 
 _FIRST: Final = 0.2
 _LONGEST: Final = 30.0
@@ -110,7 +110,7 @@ class Backoff:
                 await self._wanted.wait()
 
 
-class Calm:
+class FlapDamping:
     """How long a server's announcements of changes may wait: longer while they don't cease, so that it rules nobody."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.writable import DEEPEST
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.specification import INTERNAL_ERROR, LOG_LEVELS, REQUEST_TIMEOUT
 from truename.gateway.upstream.logs import relayed
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -54,7 +54,7 @@ class Follower:
         self._opening: list[tuple[str, anyio.Event]] = []
         self._said: set[str] = set()
         self._listens: anyio.Event | None = None
-        self._explain: Callable[[TransportFault], Exception] = _as_it_is
+        self._explain: Callable[[TransportError], Exception] = _as_it_is
         self._unwatched: dict[str, None] = {}
         self._unsaid: dict[str, None] = {}
         self._unsent = 0
@@ -62,7 +62,7 @@ class Follower:
     def begin(
         self,
         session: ServerSession,
-        explain: Callable[[TransportFault], Exception],
+        explain: Callable[[TransportError], Exception],
         listens: anyio.Event | None = None,
     ) -> None:
         """Take a new connection, before anybody hears of it; ``listens`` is set when it can tell what is not asked.
@@ -149,7 +149,7 @@ class Follower:
                     await opened.wait()
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, f"The server did not confirm the subscription to {uri!r}.") from error
-        except TransportFault as fault:
+        except TransportError as fault:
             raise MCPError(INTERNAL_ERROR, str(self._explain(fault))) from fault
         finally:
             self._opening = [one for one in self._opening if one[1] is not opened]
@@ -219,9 +219,9 @@ class Follower:
         try:
             with anyio.move_on_after(SUBSCRIBE_TIMEOUT):
                 await session.send(method, params)
-        except (MCPError, TransportFault):
+        except (MCPError, TransportError):
             return
 
 
-def _as_it_is(fault: TransportFault) -> Exception:
+def _as_it_is(fault: TransportError) -> Exception:
     return fault

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.background import background
-from truename.gateway.faults import printable
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

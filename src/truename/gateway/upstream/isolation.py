@@ -11,10 +11,10 @@ import anyio
 
 from truename.auth.outbound.tokens import TokenCaller
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError, needs_login
+from truename.gateway.elicitation.router import A_USER
 from truename.gateway.protocol.callers import admission_of, principal_of
-from truename.gateway.questions.elicitation import A_USER
 from truename.gateway.upstream.negotiating import HANDSHAKES
+from truename.gateway.upstream_errors import UpstreamError, needs_login
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.config import Settings
+    from truename.gateway.elicitation.router import Asker, User
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.questions.elicitation import Asker, User
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.upstream import Upstream
     from truename.policy.principal import Principal

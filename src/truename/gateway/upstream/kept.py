@@ -1,5 +1,7 @@
 """What lazy servers listed when they last ran: kept beside the ledger, so that it is shown before they are started.
 
+Of every server it is kept whether it gave instructions: for these alone a client's introduction waits at the start.
+
 A list is kept under a digest of the server's whole entry: another command, address, or account never has it. What is
 read back is checked as what a server says is; a file that is damaged, too large or another user's is none.
 """
@@ -17,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
-from truename.gateway.faults import printable
 from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,6 +116,24 @@ class ListCache:
             self._clear()
         except OSError as error:
             log.warning("the lists of server %r cannot be stored: %s", printable(server.key), error.strerror or error)
+
+    def has_instructed(self, server: ServerConfig) -> bool:
+        """Tell whether this server gave instructions when it last ran, lazy or not."""
+        return self._mark(server).exists()
+
+    def note_instructed(self, server: ServerConfig, *, is_so: bool) -> None:
+        """Keep whether this server gives instructions, for the next start."""
+        mark = self._mark(server)
+        with suppress(OSError):
+            if not is_so:
+                mark.unlink(missing_ok=True)
+            elif not mark.exists():
+                make_private(self._folder)
+                write_new(mark, b"")
+                self._clear()
+
+    def _mark(self, server: ServerConfig) -> Path:
+        return self._file(server).with_suffix(".instructions")
 
     def _clear(self) -> None:
         files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.faults import UpstreamError
     from truename.gateway.protocol.definitions import Definition
     from truename.gateway.upstream.kept import Remembered
     from truename.gateway.upstream.server_connection import ServerConnection
     from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream_errors import UpstreamError
 
 __all__ = ["Before", "Known", "KnownServer", "State"]
 

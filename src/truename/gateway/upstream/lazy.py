@@ -21,7 +21,10 @@ __all__ = ["Lazy"]
 
 
 class Lazy(Known):
-    """``kept`` has what lazy servers listed before; a connection that is somebody's own (``is_own``) never rests."""
+    """``kept`` has what lazy servers listed before, and which servers gave instructions.
+
+    A connection that is somebody's own (``is_own``) never rests.
+    """
 
     def __init__(self, config: ServerConfig, settings: Settings, *, is_own: bool) -> None:
         super().__init__(config, settings)
@@ -59,6 +62,13 @@ class Lazy(Known):
             self._backoff.hurry()
             await self.idle_shutdown.want(self.settings.startup_timeout)
 
+    @property
+    def may_instruct(self) -> bool:
+        """Whether it gives instructions, or gave some when it last ran."""
+        if self.session is not None or self._before is not None:
+            return bool(self.instructions)
+        return self.kept is not None and self.kept.has_instructed(self.config)
+
     def _recalled(self) -> Remembered | None:
         """Return what it listed when it last ran."""
         if self.is_lazy and self.kept is not None:
@@ -66,7 +76,10 @@ class Lazy(Known):
         return self._before
 
     def _keep(self, session: ServerSession) -> None:
-        if not self.is_lazy or self.kept is None:
+        if self.kept is None:
+            return
+        self.kept.note_instructed(self.config, is_so=bool(session.instructions))
+        if not self.is_lazy:
             return
         now = Remembered.of(self.tools or (), self.lists, session.offers, session.instructions)
         if now != self._before:

@@ -8,15 +8,15 @@ import anyio
 
 from truename.catalog.globs import Globs
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError, printable
-from truename.gateway.questions.semaphore import Semaphore
+from truename.gateway.elicitation.semaphore import Semaphore
 from truename.gateway.upstream.circuit_breaker import CircuitBreaker
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from truename.config import ServerConfig, Settings
-    from truename.gateway.questions.semaphore import Permit
+    from truename.gateway.elicitation.semaphore import Permit
     from truename.gateway.upstream.circuit_breaker import BreakerPermit
     from truename.gateway.upstream.server_connection import ServerConnection
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.events import EventKind, GatewayEvent, OnEvent
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream.announced import Announced
-from truename.gateway.upstream.backoff import Calm
+from truename.gateway.upstream.backoff import FlapDamping
 from truename.gateway.upstream.lazy import Lazy
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ class Listed(Lazy):
         self._changed = changed
         self._on_event = on_event
         self._announced = Announced()
-        self._calm = Calm()
+        self._damping = FlapDamping()
         self._log = RateLimitedLog()
 
     def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
@@ -50,7 +50,7 @@ class Listed(Lazy):
         announced = self._announced
         while True:
             await announced.changed()
-            await anyio.sleep(self._calm.delay())
+            await anyio.sleep(self._damping.delay())
             announced.follow()
             try:
                 with anyio.fail_after(self.settings.startup_timeout):

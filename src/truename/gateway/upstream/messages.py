@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.gateway.faults import printable
 from truename.gateway.protocol.envelopes import Envelope, read_envelope, read_object
 from truename.gateway.protocol.lines import TooLong, id_at_ends
-from truename.gateway.upstream.transport import Receiver, TransportFault
+from truename.gateway.upstream.transport import Receiver, TransportError
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from truename.gateway.rate_limited_log import RateLimitedLog
@@ -51,7 +51,7 @@ def receive(text: bytes | TooLong, receiver: Receiver, key: str, log: RateLimite
     if isinstance(found, Envelope):
         receiver.receive(found)
     elif found is not None:
-        receiver.fail(found.number, TransportFault("protocol", "a malformed response"))
+        receiver.fail(found.number, TransportError("protocol", "a malformed response"))
     elif text.strip():
         report_noise(key, text, noise, log)
 
@@ -61,7 +61,7 @@ def too_long(key: str, found: TooLong, receiver: Receiver, log: RateLimitedLog) 
     text = f"server {printable(key)!r} sent a message of {found.size:,} bytes, more than max_result allows"
     log.tell("too large", text, about="")
     if found.request_id is not None:
-        receiver.fail(found.request_id, TransportFault("too_large", f"{found.size:,} bytes"))
+        receiver.fail(found.request_id, TransportError("too_large", f"{found.size:,} bytes"))
 
 
 def report_noise(key: str, text: bytes, where: str, log: RateLimitedLog) -> None:

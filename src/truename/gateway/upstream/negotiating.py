@@ -8,9 +8,9 @@ from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import UNSUPPORTED_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from truename.gateway.faults import UpstreamError
     from truename.gateway.upstream.session import ServerSession
     from truename.gateway.upstream.transport import Transport
+    from truename.gateway.upstream_errors import UpstreamError
 
 __all__ = ["HANDSHAKES", "Handshake", "Negotiation"]
 
@@ -31,7 +31,7 @@ class Negotiation:
         self._probes = handshake == "last"
 
     async def agree(self, session: ServerSession, transport: Transport) -> None:
-        """Negotiate the version of a new connection. Raises `MCPError`, `TransportFault` or `InvalidGreeting`."""
+        """Negotiate the version of a new connection. Raises `MCPError`, `TransportError` or `InvalidGreeting`."""
         await session.negotiate(probe=self._probes and not transport.is_old)
 
     def agreed(self, session: ServerSession) -> None:

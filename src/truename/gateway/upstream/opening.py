@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from truename.gateway.faults import UpstreamError
 from truename.gateway.upstream.transports.http import open_http
 from truename.gateway.upstream.transports.sse import open_sse
 from truename.gateway.upstream.transports.stdio import open_stdio
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from truename.auth.network.addresses import AddressRefused, host_of
-from truename.gateway.faults import printable
 from truename.gateway.upstream.library import LibrarySender, SenderTransport
 from truename.gateway.upstream.web import RedirectRefused, sender_to
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.deadline import Deadline
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.definitions import SharedSchemas, ToolDefinition, unusable
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.routing_headers import mirrored_arguments, wrong_annotation
@@ -19,16 +18,17 @@ from truename.gateway.protocol.turns import in_slices
 from truename.gateway.protocol.writable import DEEPEST
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.lists import KINDS, Lists
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truename.config import Settings
+    from truename.gateway.elicitation.router import Asker
+    from truename.gateway.elicitation.semaphore import Permit
     from truename.gateway.protocol.definitions import Definition
     from truename.gateway.protocol.progress import ReportProgress
-    from truename.gateway.questions.elicitation import Asker
-    from truename.gateway.questions.semaphore import Permit
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.lists import Kind
     from truename.gateway.upstream.session import ServerSession
@@ -78,7 +78,7 @@ class ServerConnection:
             raise self.protocol_fault(
                 f"answers tools/list with error {error.code}: {printable(error.message, 200)}"
             ) from error
-        except TransportFault as fault:
+        except TransportError as fault:
             raise self.explain(fault, _SEE) from fault
         return await self._usable(tools)
 
@@ -97,11 +97,11 @@ class ServerConnection:
             # Of the time that a server has to start, tools get the most.
             with anyio.fail_after(self._others_timeout):
                 entries = await self._pages(kind.method, kind.field)
-        except (MCPError, TransportFault, UpstreamError, TimeoutError) as error:
+        except (MCPError, TransportError, UpstreamError, TimeoutError) as error:
             # Who has resources need not have templates.
             if isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND:
                 return ()
-            what = self.explain(error, _SEE) if isinstance(error, TransportFault) else error
+            what = self.explain(error, _SEE) if isinstance(error, TransportError) else error
             said = printable(str(what), 200) or "it took too long"
             text = f"server {printable(self._key)!r}: its {kind.words} cannot be listed: {said}"
             self._log.tell(("others", kind.words), text)
@@ -211,7 +211,7 @@ class ServerConnection:
                 problem=f"did not answer within {timeout:g} seconds, so the call was cancelled",
                 remedy=_UNSURE,
             ) from error
-        except TransportFault as fault:
+        except TransportError as fault:
             raise self.explain(fault, _UNSURE) from fault
 
     async def alive(self) -> bool:
@@ -219,7 +219,7 @@ class ServerConnection:
         try:
             with anyio.move_on_after(_HEALTH_TIMEOUT):
                 await self._ask()
-        except TransportFault:
+        except TransportError:
             return False
         return True
 
@@ -228,23 +228,23 @@ class ServerConnection:
         try:
             with anyio.fail_after(within):
                 await self._ask()
-        except (TransportFault, TimeoutError):
+        except (TransportError, TimeoutError):
             return False
         return True
 
     async def _ask(self) -> None:
-        """Ask what every server answers, and be it with an error. Raises `TransportFault`."""
+        """Ask what every server answers, and be it with an error. Raises `TransportError`."""
         with suppress(MCPError):
             await self._session.send("server/discover" if self.modern else "ping", {})
 
-    def explain_start(self, error: MCPError | TransportFault) -> UpstreamError:
+    def explain_start(self, error: MCPError | TransportError) -> UpstreamError:
         """Say why the server could not be greeted."""
-        if isinstance(error, TransportFault):
+        if isinstance(error, TransportError):
             return self.explain(error, _SEE)
         said = printable(error.message, 200)
         return self.protocol_fault(f"refuses the connection with error {error.code}: {said}")
 
-    def explain(self, fault: TransportFault, remedy: str = "Try again later.") -> UpstreamError:
+    def explain(self, fault: TransportError, remedy: str = "Try again later.") -> UpstreamError:
         """Say what went wrong with the connection."""
         if fault.kind == "lost" and not fault.detail and self.closed:
             return self._fault("lost", f"{self._transport.ending()} before it answered", remedy)

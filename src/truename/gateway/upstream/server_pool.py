@@ -15,8 +15,8 @@ from anyio.lowlevel import checkpoint
 
 from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
+from truename.gateway.elicitation.suspended_calls import SuspendedCalls
 from truename.gateway.events import ignore_event
-from truename.gateway.questions.suspended_calls import SuspendedCalls
 from truename.gateway.upstream.handshake import HandshakeConnection
 from truename.gateway.upstream.isolation import Isolation
 from truename.gateway.upstream.kept import ListCache
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
+    from truename.gateway.elicitation.router import Asker, User
     from truename.gateway.events import OnEvent
     from truename.gateway.protocol.operations import Operations
-    from truename.gateway.questions.elicitation import Asker, User
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.showing import LastChallenges

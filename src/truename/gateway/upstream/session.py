@@ -18,6 +18,8 @@ import msgspec
 
 from truename.gateway.background import background
 from truename.gateway.deadline import Deadline
+from truename.gateway.elicitation.input_requests import QUESTIONS
+from truename.gateway.elicitation.router import ServerRequest
 from truename.gateway.protocol.envelopes import (
     ABSENT,
     content_of,
@@ -45,20 +47,18 @@ from truename.gateway.protocol.specification import (
     is_modern,
 )
 from truename.gateway.protocol.tracing import is_traced, traced
-from truename.gateway.questions.asking import QUESTIONS
-from truename.gateway.questions.elicitation import ServerRequest
 from truename.gateway.upstream.awaited_response import AwaitedResponse, own_number
 from truename.gateway.upstream.subscriptions import LISTS, Subscriptions
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from anyio.abc import TaskGroup
 
+    from truename.gateway.elicitation.router import ElicitationRouter
     from truename.gateway.protocol.envelopes import Envelope
     from truename.gateway.protocol.progress import ReportProgress
-    from truename.gateway.questions.elicitation import ElicitationRouter
     from truename.gateway.upstream.transport import Transport
 
 __all__ = ["MOST_AT_ONCE", "InvalidGreeting", "Notification", "ServerSession"]
@@ -165,7 +165,7 @@ class ServerSession:
         """Agree on a protocol: the newest, or without the probe the handshake at once.
 
         Whoever does not answer the probe as a server of the stateless era would is greeted with the handshake. Raises
-        `MCPError`, `TransportFault` and `InvalidGreeting`.
+        `MCPError`, `TransportError` and `InvalidGreeting`.
         """
         version = MODERN_VERSIONS[-1]
         for attempt in range(2 if probe else 0):
@@ -179,7 +179,7 @@ class ServerSession:
                     continue
                 if refused is not None and not any(one in HANDSHAKE_VERSIONS for one in refused):
                     raise
-            except TransportFault:
+            except TransportError:
                 # Many servers of earlier versions refuse what is no handshake in a way of their own.
                 pass
             try:
@@ -288,7 +288,7 @@ class ServerSession:
     ) -> Awaitable[dict[str, Any]]:
         """Send one request as it is, but for what belongs to the connection, and await its result.
 
-        Raises `MCPError` and `TransportFault`.
+        Raises `MCPError` and `TransportError`.
 
         ``capabilities`` are those of the client on whose behalf it is sent; ``header_map`` says which arguments are
         mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and the `PAYLOAD` of a call's result is.
@@ -341,12 +341,12 @@ class ServerSession:
             found = await self._exchange(number, method, _request(number, method, body), lines, on_progress)
         # Brackets come in pairs.
         if deepest is not None and len(found.text) > 2 * deepest and depth_of(found.result, deepest) > deepest:
-            raise TransportFault("too_deep")
+            raise TransportError("too_deep")
         if method == "tools/call":
             try:
                 return result_of_call(found)
             except RepeatedKeyError as error:
-                raise TransportFault("protocol", f"a result in which {error}") from error
+                raise TransportError("protocol", f"a result in which {error}") from error
         content = content_of(found)
         # What a server says of its tools there is read, before it is left out of what clients are shown.
         return without_own_meta(content) if method != "tools/list" and may_have_own_meta(found) else content
@@ -364,9 +364,9 @@ class ServerSession:
     async def _exchange(
         self, number: int, method: str, message: bytes, lines: bytes, on_progress: ReportProgress | None
     ) -> Envelope:
-        """Send a request and wait for its response. Raises `MCPError` and `TransportFault`."""
+        """Send a request and wait for its response. Raises `MCPError` and `TransportError`."""
         if self._is_lost:
-            raise TransportFault("lost")
+            raise TransportError("lost")
         pending = self._pending[number] = AwaitedResponse(on_progress)
         try:
             if method == "initialize":
@@ -421,11 +421,11 @@ class ServerSession:
         else:
             self._hear(found, call)
 
-    def fail(self, number: int, fault: TransportFault) -> None:
+    def fail(self, number: int, fault: TransportError) -> None:
         """Take it that a request has no answer."""
         self._resolve(number, fault)
 
-    def _resolve(self, number: object, outcome: Envelope | TransportFault) -> None:
+    def _resolve(self, number: object, outcome: Envelope | TransportError) -> None:
         pending = self._pending.get(own_number(number))
         if pending is not None:
             pending.resolve(outcome)

@@ -14,7 +14,7 @@ from truename.gateway.background import background
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import SUBSCRIPTION_META_KEY
 from truename.gateway.upstream.awaited_response import own_number
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -61,7 +61,7 @@ class Subscriptions:
     """The subscriptions of one session.
 
     ``next_number`` returns the id of the next request. ``subscribe`` sends ``subscriptions/listen`` under an id and
-    returns at its result; it raises `MCPError` and `TransportFault`. ``offers`` says which lists the server has.
+    returns at its result; it raises `MCPError` and `TransportError`. ``offers`` says which lists the server has.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Subscriptions:
             await self._subscribe(number, wanted)
             # A result is the end in order, also where nothing came before it.
             stream.open({})
-        except (MCPError, TransportFault):
+        except (MCPError, TransportError):
             return
         finally:
             stream.end()

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from truename.gateway.faults import Tail, UpstreamError
+from truename.gateway.upstream_errors import Tail, UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from truename.gateway.protocol.envelopes import Envelope
 
-__all__ = ["OpenTransport", "Receiver", "Transport", "TransportFault"]
+__all__ = ["OpenTransport", "Receiver", "Transport", "TransportError"]
 
 
-class TransportFault(Exception):
+class TransportError(Exception):
     """A request was not answered, or not by what answers it. ``kind`` is one of the rows of `explained`.
 
     No server can make one: what it sends is a result or an `MCPError`.
@@ -40,7 +40,7 @@ class Receiver(Protocol):
         """Take what came on a request's own stream before its response; what is told of a call is told in order."""
         ...
 
-    def fail(self, number: int, fault: TransportFault) -> None:
+    def fail(self, number: int, fault: TransportError) -> None:
         """Take it that a request has no answer."""
         ...
 
@@ -85,7 +85,7 @@ class Transport:
     def request(self, number: int, message: bytes, headers: bytes) -> Awaitable[Envelope | None]:
         """Send a request, and await its response; None if that will come to the receiver.
 
-        Raises `TransportFault`, and `MCPError` for an answer without a message.
+        Raises `TransportError`, and `MCPError` for an answer without a message.
         """
         raise NotImplementedError
 

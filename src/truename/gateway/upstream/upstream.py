@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError, fault_within, needs_login, printable, unavailable, unset, unusable
+from truename.gateway.elicitation.router import ElicitationRouter
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.elicitation import ElicitationRouter
 from truename.gateway.upstream.announced import Announced
 from truename.gateway.upstream.following import Follower
 from truename.gateway.upstream.limits import PAUSE, Calls
@@ -22,17 +21,26 @@ from truename.gateway.upstream.opening import Opening
 from truename.gateway.upstream.replacing import limits_of
 from truename.gateway.upstream.server_connection import ServerConnection
 from truename.gateway.upstream.session import InvalidGreeting, Notification, ServerSession
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
+from truename.gateway.upstream_errors import (
+    UpstreamError,
+    fault_within,
+    needs_login,
+    printable,
+    unavailable,
+    unset,
+    unusable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from truename.config import ServerConfig, Settings
+    from truename.gateway.elicitation.router import Asker, User
+    from truename.gateway.elicitation.suspended_calls import SuspendedCalls
     from truename.gateway.events import OnEvent
     from truename.gateway.protocol.definitions import Definition
     from truename.gateway.protocol.progress import ReportProgress
-    from truename.gateway.questions.elicitation import Asker, User
-    from truename.gateway.questions.suspended_calls import SuspendedCalls
     from truename.gateway.upstream.handshake import HandshakeConnection
     from truename.gateway.upstream.isolation import Isolation
     from truename.gateway.upstream.known import Before
@@ -223,7 +231,7 @@ class Upstream(Listed):
             return transport.silent(self.key, error.args[0] if error.args else limit)
         except UpstreamError as error:
             return error
-        except (MCPError, TransportFault, InvalidGreeting) as error:
+        except (MCPError, TransportError, InvalidGreeting) as error:
             refusal = None if isinstance(error, InvalidGreeting) else connection.explain_start(error)
             self._greet_anew = self._negotiation.changes(error, transport, refusal)
             if refusal is not None:

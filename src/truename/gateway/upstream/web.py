@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from truename.auth.network.addresses import AddressRefused
 from truename.auth.outbound.refused import NoCredential
-from truename.gateway.faults import printable
 from truename.gateway.protocol.envelopes import ABSENT, Envelope, read_envelope, read_object
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, METHOD_NOT_FOUND
 from truename.gateway.upstream.addresses import REDIRECTS, ServerUrl, moved
 from truename.gateway.upstream.connections import Connections, HttpFailure, HttpOrigin, HttpResponse, Sender
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,33 +123,33 @@ def media_type(response: HttpResponse) -> bytes:
     return kind if kind in _KINDS else kind.partition(b";")[0].strip().lower()
 
 
-def misleading(response: HttpResponse, url: ServerUrl, verb: str) -> ServerUrl | TransportFault | None:
+def misleading(response: HttpResponse, url: ServerUrl, verb: str) -> ServerUrl | TransportError | None:
     """Return where a response leads within its origin, or what is wrong with one that leads elsewhere.
 
     A compressed response is wrong too; most responses are neither.
     """
     status = response.status
     if (encoding := response.header(b"content-encoding")) and encoding.lower() != b"identity":
-        return TransportFault("refused", "a compressed response, although none was requested")
+        return TransportError("refused", "a compressed response, although none was requested")
     if not 300 <= status < 400:
         return None
     place = response.header(b"location").decode("latin-1")
     if status not in REDIRECTS or not place:
-        return TransportFault("protocol", f"HTTP {status} instead of a response")
+        return TransportError("protocol", f"HTTP {status} instead of a response")
     there = moved(url, verb, status, place)
-    return there or TransportFault("redirected", f"HTTP {status}: redirect to {printable(place, 200)}")
+    return there or TransportError("redirected", f"HTTP {status}: redirect to {printable(place, 200)}")
 
 
-def failure(error: Exception) -> TransportFault:
+def failure(error: Exception) -> TransportError:
     """Return the fault that an exception of the network is, with the reason in a few words."""
     if isinstance(error, AddressRefused):
-        return TransportFault("address", reason(error))
+        return TransportError("address", reason(error))
     if isinstance(error, RedirectRefused):
-        return TransportFault("redirected", printable(str(error), 300))
+        return TransportError("redirected", printable(str(error), 300))
     if isinstance(error, NoCredential):
-        return TransportFault(error.kind, printable(str(error), 200))
+        return TransportError(error.kind, printable(str(error), 200))
     was_sent = not isinstance(error, HttpFailure) or error.was_sent
-    return TransportFault("lost" if was_sent else "unreachable", reason(error))
+    return TransportError("lost" if was_sent else "unreachable", reason(error))
 
 
 def reason(error: Exception) -> str:
@@ -164,18 +164,18 @@ def reason(error: Exception) -> str:
 def answer_in(
     body: bytes, status: int, phrase: bytes, kind: bytes, number: int | str, *, has_session: bool
 ) -> Envelope:
-    """Return the response that a whole body is. Raises `TransportFault`, `MCPError` and `NoMessage`."""
+    """Return the response that a whole body is. Raises `TransportError`, `MCPError` and `NoMessage`."""
     found = read_envelope(body) if body else None
     is_own = found is not None and found.is_response and found.id == number
     # Only who knows the session answers this very request.
     if status == HTTPStatus.NOT_FOUND and has_session and not is_own:
-        raise TransportFault("forgotten")
+        raise TransportError("forgotten")
     is_ok = 200 <= status < 300
     if found is None or not found.is_response or kind != b"application/json":
         raise _no_answer(body, status, phrase, kind, number)
     if found.id != number and (found.result is not ABSENT or found.id is not None):
         if is_ok or found.error is not ABSENT:
-            raise TransportFault("protocol", "the response to another request")
+            raise TransportError("protocol", "the response to another request")
         raise _meant(status)
     if is_ok or found.error is not ABSENT:
         return found
@@ -187,17 +187,17 @@ def _no_answer(body: bytes, status: int, phrase: bytes, kind: bytes, number: int
     content: Mapping[str, Any] = read_object(body) or {}
     is_message = kind == b"application/json" and "jsonrpc" in content
     if status >= 400 and status not in _MEANINGFUL and not is_message:
-        return TransportFault("refused", f"HTTP {status} {phrase.decode('latin-1')}".strip())
+        return TransportError("refused", f"HTTP {status} {phrase.decode('latin-1')}".strip())
     if is_message and isinstance(content.get("error"), dict):
-        return TransportFault("protocol", "a malformed error")
+        return TransportError("protocol", "a malformed error")
     if not 200 <= status < 300:
         return _meant(status)
     if kind != b"application/json":
-        return TransportFault("protocol", f"content of type {printable(kind.decode('latin-1'), 80) or 'nothing'}")
+        return TransportError("protocol", f"content of type {printable(kind.decode('latin-1'), 80) or 'nothing'}")
     if content.get("jsonrpc") != "2.0":
-        return TransportFault("protocol", "a body that is not a JSON-RPC object")
+        return TransportError("protocol", "a body that is not a JSON-RPC object")
     is_own = content.get("id") == number
-    return TransportFault("protocol", "a result that is not an object" if is_own else "the response to another request")
+    return TransportError("protocol", "a result that is not an object" if is_own else "the response to another request")
 
 
 def _meant(status: int) -> NoMessage:

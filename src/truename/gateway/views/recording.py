@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.errors import StoreError, TruenameError
-from truename.gateway.faults import UpstreamError
-from truename.gateway.questions.asking import INPUT_REQUIRED
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

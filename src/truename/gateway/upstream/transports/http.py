@@ -12,7 +12,7 @@ from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.upstream.connections import HttpFailure
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.messages import receive
-from truename.gateway.upstream.transport import Receiver, Transport, TransportFault
+from truename.gateway.upstream.transport import Receiver, Transport, TransportError
 from truename.gateway.upstream.transports.http_requests import EVENTS, HttpRequests, StreamPosition, pieces
 from truename.gateway.upstream.web import headers_for, media_type
 
@@ -113,7 +113,7 @@ class _HttpTransport(Transport):
             failures += 1
             try:
                 response = await self._requests.stream(self._lines, position)
-            except TransportFault:
+            except TransportError:
                 self.listens.set()
             else:
                 self.listens.set()

@@ -18,7 +18,7 @@ from truename.gateway.protocol.specification import SESSION_HEADER
 from truename.gateway.upstream.addresses import ServerUrl
 from truename.gateway.upstream.connections import HttpFailure, fields_of
 from truename.gateway.upstream.messages import read_message
-from truename.gateway.upstream.transport import TransportFault
+from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream.web import (
     EMPTY,
     FAILURES,
@@ -98,7 +98,7 @@ class HttpRequests:
         session = response.header(SESSION_HEADER.encode())
         try:
             found = await self._read(response, number, b"", receiver)
-        except (NoMessage, TransportFault):
+        except (NoMessage, TransportError):
             self.is_outdated = status in _OUTDATED
             raise
         if session and 200 <= status < 300:
@@ -107,7 +107,7 @@ class HttpRequests:
         return found
 
     async def ask(self, number: int, message: bytes, lines: bytes, receiver: Receiver, *, may_resume: bool) -> Envelope:
-        """Send a request and return its response. Raises `TransportFault`, and `MCPError` for what a status means.
+        """Send a request and return its response. Raises `TransportError`, and `MCPError` for what a status means.
 
         How long that may take is the caller's word alone: the server may wait for a person meanwhile.
         """
@@ -118,7 +118,7 @@ class HttpRequests:
         """Send a message that is not answered. Whether it arrived is not known."""
         try:
             response = await self._send(b"POST", self._posted, lines, message)
-        except TransportFault:
+        except TransportError:
             return
         await _spared(response)
 
@@ -128,12 +128,12 @@ class HttpRequests:
             return
         try:
             response = await self._send(b"DELETE", self._posted, lines, b"")
-        except TransportFault:
+        except TransportError:
             return
         await _spared(response)
 
     async def stream(self, lines: bytes, position: StreamPosition) -> HttpResponse:
-        """Open a stream of events, behind a position if there is one. Raises `TransportFault`."""
+        """Open a stream of events, behind a position if there is one. Raises `TransportError`."""
         if position.id is not None:
             lines += fields_of([(b"last-event-id", position.id)])
         return await self._send(b"GET", self._streamed, lines, b"")
@@ -145,7 +145,7 @@ class HttpRequests:
         self._cookies.keep(value for name, value in response.headers if name.lower() == b"set-cookie")
 
     async def _send(self, verb: bytes, fields: bytes, lines: bytes, body: bytes) -> HttpResponse:
-        """Send a request, to another place of its origin if the server says so. Raises `TransportFault`."""
+        """Send a request, to another place of its origin if the server says so. Raises `TransportError`."""
         url = self._url
         for _ in range(_MOST_MOVES + 1):
             cookie = b"" if self._cookies is None else self._cookies.header()
@@ -160,24 +160,24 @@ class HttpRequests:
             if found is None:
                 return response
             response.close()
-            if isinstance(found, TransportFault):
+            if isinstance(found, TransportError):
                 raise found
             url = found
-        raise TransportFault("redirected", f"more than {_MOST_MOVES} redirects")
+        raise TransportError("redirected", f"more than {_MOST_MOVES} redirects")
 
     async def _read(self, response: HttpResponse, number: int, lines: bytes | None, receiver: Receiver) -> Envelope:
         """Return the response to a request. ``lines`` are those to go on with, None if that is not possible."""
         is_left = False
         try:
             if response.status in EMPTY:
-                raise TransportFault("protocol", f"HTTP {response.status} instead of a response")
+                raise TransportError("protocol", f"HTTP {response.status} instead of a response")
             kind = media_type(response)
             if kind != EVENTS or not 200 <= response.status < 300:
                 body = response.whole()
                 if body is None:
                     body = await self._body(response)
                 elif len(body) > self.max_body:
-                    raise TransportFault("too_large", f"more than {self.max_body:,} bytes")
+                    raise TransportError("too_large", f"more than {self.max_body:,} bytes")
                 return answer_in(body, response.status, response.reason, kind, number, has_session=self.has_session)
             position = StreamPosition()
             found = await self._from_events(response, number, position, receiver)
@@ -197,9 +197,9 @@ class HttpRequests:
                 parts.append(chunk)
                 size += len(chunk)
                 if size > self.max_body:
-                    raise TransportFault("too_large", f"more than {self.max_body:,} bytes")
+                    raise TransportError("too_large", f"more than {self.max_body:,} bytes")
         except HttpFailure as error:
-            raise TransportFault("lost", reason(error)) from error
+            raise TransportError("lost", reason(error)) from error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _from_events(
@@ -210,16 +210,16 @@ class HttpRequests:
         async for chunk in pieces(response):
             for event in reader.feed(chunk):
                 if isinstance(event, TooLong):
-                    raise TransportFault("too_large", f"{event.size:,} bytes")
+                    raise TransportError("too_large", f"{event.size:,} bytes")
                 position.note(event)
                 if event.kind != b"message" or not event.text:
                     continue
                 found = read_message(event.text)
                 if found is None:
-                    raise TransportFault("protocol", "an event that is not a message")
+                    raise TransportError("protocol", "an event that is not a message")
                 if not isinstance(found, Envelope):
                     is_own = found.number == number
-                    raise TransportFault(
+                    raise TransportError(
                         "protocol", "a malformed response" if is_own else "the response to another request"
                     )
                 if not found.is_response:
@@ -227,7 +227,7 @@ class HttpRequests:
                 elif found.id == number or (found.id is None and not found.is_result):
                     return found
                 else:
-                    raise TransportFault("protocol", "the response to another request")
+                    raise TransportError("protocol", "the response to another request")
         return None
 
     async def _resumed(
@@ -240,7 +240,7 @@ class HttpRequests:
             failed += 1
             try:
                 response = await self.stream(lines, position)
-            except TransportFault:
+            except TransportError:
                 continue
             try:
                 if 200 <= response.status < 300 and media_type(response) == EVENTS:
@@ -249,7 +249,7 @@ class HttpRequests:
                         return found
             finally:
                 response.close()
-        raise TransportFault("lost", "its stream ended without a response")
+        raise TransportError("lost", "its stream ended without a response")
 
 
 async def pieces(response: HttpResponse) -> AsyncIterator[bytes]:

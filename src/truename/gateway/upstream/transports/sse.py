@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.background import background
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.upstream.addresses import ServerUrl
 from truename.gateway.upstream.connections import CONNECT, HttpFailure, HttpResponse, Sender, fields_of
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.messages import receive
-from truename.gateway.upstream.transport import Receiver, Transport, TransportFault
+from truename.gateway.upstream.transport import Receiver, Transport, TransportError
 from truename.gateway.upstream.transports.http_requests import EVENTS, USER_AGENT, pieces
 from truename.gateway.upstream.web import FAILURES, failure, headers_for, media_type, misleading
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ class _Way:
     async def send(
         self, verb: bytes, url: ServerUrl, headers: Mapping[str, str], body: bytes
     ) -> tuple[HttpResponse, ServerUrl]:
-        """Send a request; return the response and from where it came. Raises `TransportFault`."""
+        """Send a request; return the response and from where it came. Raises `TransportError`."""
         for _ in range(_MOST_MOVES + 1):
             own = {**self._own, **({"authorization": url.basic().decode()} if url.user else {}), **headers}
             try:
@@ -98,10 +98,10 @@ class _Way:
             if found is None:
                 return response, url
             response.close()
-            if isinstance(found, TransportFault):
+            if isinstance(found, TransportError):
                 raise found
             url = found
-        raise TransportFault("redirected", f"more than {_MOST_MOVES} redirects")
+        raise TransportError("redirected", f"more than {_MOST_MOVES} redirects")
 
 
 @asynccontextmanager
@@ -121,7 +121,7 @@ async def _opened(
         except TimeoutError as error:
             wrong = f"did not send within {limit:g} seconds its message endpoint"
             raise _problem(server, "timeout", wrong, _NO_STREAM) from error
-        except TransportFault as error:
+        except TransportError as error:
             if error.kind == "refused":
                 raise _problem(
                     server, "refused", f"did not open an event stream ({error.detail})", _NO_STREAM
@@ -223,11 +223,11 @@ class _SseTransport(Transport):
         if wrong is not None and number is not None:
             self._receiver.fail(number, wrong)
 
-    async def _post(self, message: bytes) -> TransportFault | None:
+    async def _post(self, message: bytes) -> TransportError | None:
         """Send a message; return what went wrong, if something did."""
         try:
             response, _ = await self._way.send(b"POST", self._address, _POSTED, message)
-        except TransportFault as fault:
+        except TransportError as fault:
             return fault
         try:
             with anyio.move_on_after(_SPARE_SECONDS):
@@ -240,6 +240,6 @@ class _SseTransport(Transport):
         if 200 <= response.status < 300:
             return None
         if response.status == HTTPStatus.NOT_FOUND:
-            return TransportFault("forgotten")
+            return TransportError("forgotten")
         status = f"HTTP {response.status} {response.reason.decode('latin-1')}".strip()
-        return TransportFault("refused", status)
+        return TransportError("refused", status)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
-from truename.gateway.faults import UpstreamError, printable
 from truename.gateway.protocol.lines import LineReader
 from truename.gateway.upstream.messages import receive
-from truename.gateway.upstream.transport import Receiver, Transport, TransportFault
+from truename.gateway.upstream.transport import Receiver, Transport, TransportError
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -180,13 +180,13 @@ class _Program(asyncio.SubprocessProtocol):
         return self.process.get_returncode() is not None
 
     async def write(self, line: bytes) -> None:
-        """Write a line when the program has taken those before it. Raises `TransportFault` once it takes none."""
+        """Write a line when the program has taken those before it. Raises `TransportError` once it takes none."""
         while self._taken is not None:
             await asyncio.shield(self._taken)
         if self.input.is_closing():
             with anyio.move_on_after(_EXIT_SECONDS):
                 await self.closed.wait()
-            raise TransportFault("lost")
+            raise TransportError("lost")
         self.input.write(line)
 
 
@@ -209,7 +209,7 @@ class _StdioTransport(Transport):
 
     async def notify(self, message: bytes, headers: bytes) -> None:  # noqa: ARG002 - a `Transport`
         """Write a message that is not answered."""
-        with suppress(TransportFault):
+        with suppress(TransportError):
             await self._program.write(message + b"\n")
 
     def ending(self) -> str:

@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 from typing import Final
 
-from truename.gateway.faults import printable
+from truename.gateway.upstream_errors import printable
 
 __all__ = ["wrong_address"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from truename.gateway.faults import UpstreamError
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
-from truename.gateway.questions.asking import INPUT_REQUIRED
 from truename.gateway.quota import Quota, share_of, whose
+from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from truename.config import Settings
-    from truename.gateway.questions.elicitation import Asker
+    from truename.gateway.elicitation.router import Asker
 
     Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 

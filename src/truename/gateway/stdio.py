@@ -22,14 +22,14 @@ from anyio.lowlevel import current_token
 
 from truename.gateway.background import background
 from truename.gateway.calls.draining import note_written, piped
-from truename.gateway.downstream.intake import OpenRequests
-from truename.gateway.mcp.messages import encode, error, parse
+from truename.gateway.mcp.messages import IN_USE, encode, error, is_answer, is_id, kind_of, parse
 from truename.gateway.mcp.pipe import serve_pipe
 from truename.gateway.protocol.entries import has_more_entries, too_many_entries
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.lines import LineReader, TooLong, id_at_ends
 from truename.gateway.protocol.specification import INVALID_REQUEST
 from truename.gateway.protocol.writable import unwritable
+from truename.policy.arguments import MAX_ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
     from truename.gateway.drain import OutgoingAnswers
     from truename.gateway.gateway import Gateway
+    from truename.gateway.mcp.requests import RequestId
 
-__all__ = ["serve_stdio"]
+__all__ = ["OpenRequests", "serve_stdio"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -50,6 +51,7 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _LAST_WORDS: Final = 2.0
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
+_TOO_MANY: Final = "This client has as many open requests as {name} allows ({most:,}); nothing was run. Try later."
 
 
 async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
@@ -59,23 +61,23 @@ async def serve_stdio(gateway: Gateway, path: str | None = None) -> None:
     """
     endpoint = gateway.endpoint(path)
     settings = gateway.config.settings
-    intake = OpenRequests(settings.max_requests, settings.max_incoming, settings.max_entries)
+    open_requests = OpenRequests(settings.max_requests, settings.max_incoming, settings.max_entries)
     with piped(gateway.registry.drain_tracker) as answers:
-        async with _client(settings.max_body, intake, answers) as (from_client, to_client):
+        async with _client(settings.max_body, open_requests, answers) as (from_client, to_client):
             await serve_pipe(from_client, to_client.send, endpoint.answer)
 
 
 @asynccontextmanager
 async def _client(
-    max_line: int, intake: OpenRequests, answers: OutgoingAnswers
+    max_line: int, open_requests: OpenRequests, answers: OutgoingAnswers
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Message], MemoryObjectSendStream[Message]]]:
     to_server, from_client = anyio.create_memory_object_stream[Message](0)
     to_client, from_server = anyio.create_memory_object_stream[Message](0)
     said_all = anyio.Event()
     with _diverted_output() as wire:
         async with background() as tasks, to_server, from_client, to_client, from_server:
-            tasks.start_soon(_read, to_server.clone(), to_client.clone(), max_line, intake)
-            tasks.start_soon(_write, from_server.clone(), wire, said_all, partial(_gone, intake, answers))
+            tasks.start_soon(_read, to_server.clone(), to_client.clone(), max_line, open_requests)
+            tasks.start_soon(_write, from_server.clone(), wire, said_all, partial(_gone, open_requests, answers))
             to_server.close()
             yield from_client, to_client
             to_client.close()
@@ -102,7 +104,7 @@ async def _read(
     to_server: MemoryObjectSendStream[Message],
     to_client: MemoryObjectSendStream[Message],
     max_line: int,
-    intake: OpenRequests,
+    open_requests: OpenRequests,
 ) -> None:
     sender, chunks = anyio.create_memory_object_stream[bytes](0)
     threading.Thread(target=_read_chunks, args=(sender, current_token()), daemon=True, name="stdin").start()
@@ -113,10 +115,10 @@ async def _read(
                 for line in reader.feed(chunk):
                     if isinstance(line, TooLong):
                         await _refuse(line, to_client)
-                    elif await has_more_entries(line, intake.most_entries):
-                        await _refuse_entries(line, intake.most_entries, to_client)
+                    elif await has_more_entries(line, open_requests.most_entries):
+                        await _refuse_entries(line, open_requests.most_entries, to_client)
                     elif line.strip():
-                        await _pass(line, intake, to_server, to_client)
+                        await _pass(line, open_requests, to_server, to_client)
 
 
 def _read_chunks(sender: MemoryObjectSendStream[bytes], token: Any) -> None:
@@ -137,12 +139,12 @@ def _chunk() -> bytes:
 
 async def _pass(
     line: bytes,
-    intake: OpenRequests,
+    open_requests: OpenRequests,
     to_server: MemoryObjectSendStream[Message],
     to_client: MemoryObjectSendStream[Message],
 ) -> None:
     message = _message(line)
-    refusal = _no_request(line) if message is None else intake.refusal(message, len(line))
+    refusal = _no_request(line) if message is None else open_requests.refusal(message, len(line))
     # A client that sends and does not read is not read either.
     if refusal is not None:
         await to_client.send(refusal)
@@ -186,8 +188,8 @@ async def _answer_wrong(id: int | None, text: str, to_client: MemoryObjectSendSt
         await to_client.send(error(id, INVALID_REQUEST, text))
 
 
-def _gone(intake: OpenRequests, answers: OutgoingAnswers, message: Message) -> None:
-    intake.gone(message)
+def _gone(open_requests: OpenRequests, answers: OutgoingAnswers, message: Message) -> None:
+    open_requests.gone(message)
     note_written(answers, message)
 
 
@@ -226,3 +228,52 @@ def _sent(wire: int, line: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+class OpenRequests:
+    """Notes requests from when they come until they are answered, or taken back by the client.
+
+    ``most_entries`` is how many keys and items one of them may have.
+
+    >>> requests = OpenRequests(most=1, most_bytes=100)
+    >>> ask = lambda id: requests.refusal({"jsonrpc": "2.0", "id": id, "method": "ping"}, 10)
+    >>> ask(1), ask(2)["error"]["message"][:49]
+    (None, 'This client has as many open requests as max_requ')
+    >>> requests.gone({"jsonrpc": "2.0", "id": 1, "result": {}}), ask(2)
+    (None, None)
+    """
+
+    def __init__(self, most: int, most_bytes: int, most_entries: int = MAX_ENTRIES) -> None:
+        self.most_entries = most_entries
+        self._most = most
+        self._most_bytes = most_bytes
+        self._open: dict[RequestId, int] = {}
+        self._bytes = 0
+
+    def refusal(self, message: Message, size: int) -> Message | None:
+        """Note what came, of this size; return the error that it is answered with where it cannot be taken."""
+        if message.get("method") == "notifications/cancelled":
+            # It is never answered then.
+            self._forget((message.get("params") or {}).get("requestId"))
+        if kind_of(message) != "request":
+            return None
+        id = message["id"]
+        if id in self._open:
+            # Under this id the client waits for another answer.
+            return error(None, INVALID_REQUEST, IN_USE)
+        if len(self._open) >= self._most:
+            return error(id, INVALID_REQUEST, _TOO_MANY.format(name="max_requests", most=self._most))
+        if self._open and self._bytes + size > self._most_bytes:
+            return error(id, INVALID_REQUEST, _TOO_MANY.format(name="max_incoming", most=self._most_bytes))
+        self._open[id] = size
+        self._bytes += size
+        return None
+
+    def gone(self, message: Message) -> None:
+        """Note what went out: an answer makes room."""
+        if is_answer(message):
+            self._forget(message["id"])
+
+    def _forget(self, id: object) -> None:
+        if is_id(id):
+            self._bytes -= self._open.pop(id, 0)

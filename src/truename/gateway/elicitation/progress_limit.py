@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from truename.gateway.protocol.progress import ReportProgress
 
-__all__ = ["MOST_UNTOLD", "Sparing"]
+__all__ = ["MOST_UNTOLD", "ProgressLimit"]
 
 MOST_UNTOLD: Final = 100
 
 
-class Sparing:
+class ProgressLimit:
     """Passes progress on, unless `MOST_UNTOLD` of it wait already to be read."""
 
     def __init__(self, tell: ReportProgress) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.elicitation.attribution import attributed, refusal, under_own_key, under_servers_key
 from truename.gateway.mcp.requests import declared_by
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.questions.attribution import attributed, refusal, under_own_key, under_servers_key
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

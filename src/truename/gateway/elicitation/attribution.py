@@ -8,9 +8,9 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions.characters import revealed
-from truename.gateway.faults import printable
+from truename.gateway.elicitation.addresses import wrong_address
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
-from truename.gateway.questions.addresses import wrong_address
+from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
+from truename.gateway.elicitation.attribution import attributed, refusal
+from truename.gateway.elicitation.input_requests import QUESTIONS, askable, can_answer, put
+from truename.gateway.elicitation.progress_limit import ProgressLimit
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import (
     INVALID_PARAMS,
@@ -19,9 +22,6 @@ from truename.gateway.protocol.specification import (
     REQUEST_TIMEOUT,
 )
 from truename.gateway.protocol.tasks import ASKED_FOR, related_to, renamed
-from truename.gateway.questions.asking import QUESTIONS, askable, can_answer, put
-from truename.gateway.questions.attribution import attributed, refusal
-from truename.gateway.questions.sparing import Sparing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
     from truename.gateway.deadline import Deadline
+    from truename.gateway.elicitation.semaphore import Permit
     from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.progress import ReportProgress
-    from truename.gateway.questions.semaphore import Permit
 
 __all__ = ["A_USER", "Asker", "ElicitationRouter", "ServerRequest", "User"]
 
@@ -98,7 +98,7 @@ class Asker:
         self.repeatable: bool | None = None
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
-        self._told: Sparing | None = None
+        self._told: ProgressLimit | None = None
 
     @property
     def may_be_asked(self) -> bool:
@@ -107,7 +107,7 @@ class Asker:
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the progress of the call on the stream that it has now; a client that does not read misses some."""
-        self._told = self._told or Sparing(self._report)
+        self._told = self._told or ProgressLimit(self._report)
         await self._told(progress, total, message)
 
     async def _report(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -132,7 +132,7 @@ class Asker:
         renamed_params = params if own == known else renamed(params or {}, own, known)
         try:
             with anyio.fail_after(self._limit):
-                report = Sparing(asked.report_progress) if wants_progress else None
+                report = ProgressLimit(asked.report_progress) if wants_progress else None
                 answer = await put(self.request, method, renamed_params, report)
                 return renamed(answer, known, own)
         except TimeoutError as error:

@@ -14,9 +14,8 @@ from truename.errors import TruenameError
 from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.path import CallPath
 from truename.gateway.calls.tasks import TaskRequests
-from truename.gateway.downstream.audience import Audience
-from truename.gateway.downstream.primitives import WORDS, Primitives
-from truename.gateway.faults import UpstreamError
+from truename.gateway.endpoint.audience import Audience
+from truename.gateway.endpoint.primitives import WORDS, Primitives
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.errors import MCPError
@@ -25,6 +24,7 @@ from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARA
 from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
 from truename.gateway.upstream.server_pool import own_version
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.instructions import instructions
 from truename.gateway.views.versions import Versions
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint"]
 
 _CONTEXT: Final = CONTEXT_HEADER.encode()
+_INTRODUCTIONS: Final = frozenset({"initialize", "server/discover"})
 
 
 class Endpoint:
@@ -134,15 +135,30 @@ class Endpoint:
             return
         with suppress(TruenameError, ContextRefused):
             spec, context = self._choose(request), self._context_of(request)
+            if request.method in _INTRODUCTIONS and not self._must_wait(spec):
+                return
             spec = replace(spec, kind="prompts") if request.method.startswith("prompts/") else spec
             if not self._registry.is_current(spec, context):
                 await self._registry.prepare(spec, context)
+
+    def _must_wait(self, spec: ViewSpec) -> bool:
+        """Tell whether an introduction waits for servers that are starting: for the instructions that one may give.
+
+        Without them a client connects at once.
+        """
+        registry = self._registry
+        if registry.joined.is_set():
+            return True
+        servers = registry.servers_in(spec).values()
+        return registry.settings.server_instructions > 0 and any(one.may_instruct for one in servers)
 
     async def _discovered(self, request: Request) -> dict[str, Any]:
         said = discovered(announced(self.offered))
         return self._introduced(request, self._tasks.announced(request, said))
 
     def _introduced(self, request: Request, said: dict[str, Any]) -> dict[str, Any]:
+        if not self._registry.joined.is_set():
+            return said
         try:
             shown = self._registry.access.limited(self._view(request), self._context_of(request))
         except (TruenameError, ExceptionGroup, ContextRefused):

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import ViewSpec
 
-__all__ = ["Subscribing"]
+__all__ = ["ResourceSubscriptions"]
 
 _WATCHED: Final = "truename.watched"
 # What one session may watch.
 _MOST: Final = 1_000
 
 
-class Subscribing:
+class ResourceSubscriptions:
     """Subscriptions of one endpoint's clients.
 
     ``find`` tells the server of a URI and its own name for it, ``spec_of`` the view of a request.

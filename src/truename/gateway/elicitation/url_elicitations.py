@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.gateway.faults import UpstreamError, printable
+from truename.gateway.elicitation.attribution import attributed, refusal, shown
+from truename.gateway.elicitation.input_requests import INPUT_REQUIRED, can_answer
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import URL_ELICITATION_REQUIRED
-from truename.gateway.questions.asking import INPUT_REQUIRED, can_answer
-from truename.gateway.questions.attribution import attributed, refusal, shown
+from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from truename.gateway.questions.elicitation import Asker
+    from truename.gateway.elicitation.router import Asker
 
 __all__ = ["is_required", "required", "without_visits"]
 

@@ -9,12 +9,12 @@ import msgspec
 
 from truename.errors import ResolutionError, TruenameError, excerpt
 from truename.gateway.calls.forward import forward
-from truename.gateway.downstream.subscribing import Subscribing
-from truename.gateway.faults import UpstreamError
+from truename.gateway.endpoint.resource_subscriptions import ResourceSubscriptions
 from truename.gateway.mcp.schema import METHODS
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.upstream.lists import KINDS
+from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
 from truename.gateway.views.resources import ResourcePlace, behind, is_behind
@@ -56,7 +56,7 @@ class Primitives:
         self._registry = registry
         self._spec_of = spec_of
         self._context_of = context_of
-        self.subscribing = Subscribing(registry, self.place, spec_of)
+        self.subscribing = ResourceSubscriptions(registry, self.place, spec_of)
         self._answers: Final[Mapping[str, Answer]] = {
             "prompts/list": self._prompts,
             "prompts/get": self._prompt,

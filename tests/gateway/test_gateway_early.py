@@ -1,0 +1,156 @@
+"""A gateway that clients reach while its servers are starting: they connect at once, and wait for what lists have."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from truename.config import Config, Settings
+from truename.errors import NoLegalName
+from truename.gateway import Gateway, listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+PATIENCE = 30.0
+WORDS = "Be brief."
+
+
+@asynccontextmanager
+async def early(lab: Lab, gate: Path, *words: str, wait: float | None = None, **settings: Any) -> AsyncIterator[str]:
+    """Give the address of a gateway whose server 'late' starts when the gate is there."""
+    servers = lab.normal("w", "get"), lab.script("late", "late", str(gate), *words)
+    config = Config(servers=servers, settings=Settings(startup_timeout=PATIENCE, **settings))
+    async with (
+        Gateway(config, on_event=lab.observe, wait=wait, is_early=True) as gateway,
+        listening(gateway) as address,
+    ):
+        yield address
+
+
+async def introduction(address: str, era: str, connect: Callable[..., Any], raw: Callable[[str], Any]) -> Any:
+    """Return the instructions that a client gets when it connects."""
+    if era == "legacy":
+        async with connect(address + "/mcp", era) as client:
+            return client.session.instructions
+    async with raw(address) as http:
+        return (await http.result("server/discover", {})).get("instructions")
+
+
+async def test_a_client_connects_before_servers_have_started_and_waits_for_its_list(
+    lab: Lab, era: str, connect: Callable[..., Any]
+) -> None:
+    gate = lab.folder / "gate"
+    listed: list[str] = []
+    async with early(lab, gate) as address, connect(address + "/mcp", era) as client:
+
+        async def list_tools() -> None:
+            listed.extend(tool.name for tool in (await client.list_tools()).tools)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(list_tools)
+            await lab.saw("ready", "w")
+            assert not listed
+            gate.touch()
+    assert listed == ["w_get", "late_arrive"]
+
+
+async def test_a_call_waits_for_the_server_that_is_starting(
+    lab: Lab, era: str, connect: Callable[..., Any], said: Callable[[Any], str]
+) -> None:
+    gate = lab.folder / "gate"
+    answers: list[str] = []
+    async with early(lab, gate) as address, connect(address + "/mcp", era) as client:
+
+        async def call() -> None:
+            answers.append(said(await client.call_tool("late_arrive", {})))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await lab.saw("ready", "w")
+            assert not answers
+            gate.touch()
+    assert answers == ["late:arrive"]
+
+
+async def test_lists_wait_no_longer_than_they_may(lab: Lab, era: str, connect: Callable[..., Any]) -> None:
+    gate = lab.folder / "never"
+    async with early(lab, gate, wait=0.0) as address, connect(address + "/mcp", era) as client:
+        await lab.saw("ready", "w")
+        assert "late_arrive" not in {tool.name for tool in (await client.list_tools()).tools}
+
+
+async def test_servers_that_join_in_time_are_no_news(lab: Lab, connect: Callable[..., Any]) -> None:
+    gate, heard = lab.folder / "gate", list[str]()
+
+    async def hear(message: Any) -> None:
+        heard.append(getattr(message, "method", ""))
+
+    async with early(lab, gate) as address, connect(address + "/mcp", "legacy", message_handler=hear) as client:
+        await lab.saw("ready", "w")
+        gate.touch()
+        await client.list_tools()
+        await client.call_tool("w_get", {})
+    assert not [method for method in heard if method.endswith("list_changed")]
+
+
+async def test_instructions_are_waited_for_where_a_server_gave_some_when_it_last_ran(
+    lab: Lab, era: str, connect: Callable[..., Any], raw: Callable[[str], Any]
+) -> None:
+    gate, state = lab.folder / "gate", str(lab.folder / "state.db")
+    async with early(lab, gate, WORDS, state=state) as address:
+        assert await introduction(address, era, connect, raw) is None
+        gate.touch()
+        await lab.saw("ready", "late")
+    gate.unlink()
+    found: list[Any] = []
+    async with early(lab, gate, WORDS, state=state) as address:
+
+        async def connect_again() -> None:
+            found.append(await introduction(address, era, connect, raw))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connect_again)
+            await lab.saw("ready", "w", times=2)
+            assert not found
+            gate.touch()
+    assert found == [f"## late\n\n{WORDS}"]
+
+
+async def test_instructions_that_are_not_shown_are_not_waited_for(
+    lab: Lab, era: str, connect: Callable[..., Any], raw: Callable[[str], Any]
+) -> None:
+    gate, state = lab.folder / "gate", str(lab.folder / "state.db")
+    gate.touch()
+    async with early(lab, gate, WORDS, state=state):
+        await lab.saw("ready", "late")
+    gate.unlink()
+    async with early(lab, gate, WORDS, state=state, server_instructions=0) as address:
+        assert await introduction(address, era, connect, raw) is None
+
+
+async def test_all_that_a_starting_server_may_have_is_announced(lab: Lab, connect: Callable[..., Any]) -> None:
+    async with early(lab, lab.folder / "never") as address, connect(address + "/mcp", "legacy") as client:
+        found = client.session.server_capabilities
+        assert found.prompts is not None
+        assert found.resources is not None
+
+
+async def test_names_that_cannot_be_end_the_gateway_when_its_servers_have_joined(lab: Lab) -> None:
+    gate = lab.folder / "gate"
+
+    async def serve() -> None:
+        async with early(lab, gate, style="server-prefix"):
+            gate.touch()
+            await anyio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await serve()
+    assert caught.group_contains(NoLegalName)

@@ -243,6 +243,8 @@ def test_serve_does_not_import_what_a_plain_configuration_does_not_need() -> Non
     loaded = set(done.stdout.split())
     assert {"truename.gateway.gateway", "truename.config.settings"} <= loaded
     unneeded = {
+        # What prints, before there is something to print.
+        "rich",
         # Clients' files, names that change, the rules about texts: for other commands, and for tools that are new.
         "truename.adapters",
         "truename.clients",

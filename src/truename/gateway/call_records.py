@@ -9,11 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-from msgspec import Raw
+import msgspec
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.faults import BrokenOff
@@ -67,8 +66,7 @@ def ignore_call(_: CallEvent) -> None:
     """Do nothing with a record: nobody listens."""
 
 
-@dataclass(kw_only=True, eq=False)
-class CallRecord:
+class CallRecord(msgspec.Struct, kw_only=True, eq=False):
     """What is known of a call that runs. The fields are those of `CallEvent`."""
 
     wire_name: str
@@ -90,16 +88,16 @@ class CallRecord:
     outcome: Outcome = "ok"
     code: str = ""
     findings: tuple[str, ...] = ()
-    _unread: Raw | None = None
-    began: float = field(default_factory=time.time)
-    _start: float = field(default_factory=time.perf_counter)
+    _unread: msgspec.Raw | None = None
+    began: float = msgspec.field(default_factory=time.time)
+    _start: float = msgspec.field(default_factory=time.perf_counter)
 
     @classmethod
     def of(cls, request: Request, serial: int) -> CallRecord:
         """Begin the record of a request."""
         params = request.params or {}
         record = cls(
-            wire_name=str(params.get("name"))[:_LONGEST],
+            wire_name="",
             call_id=f"request-{request.id}"[:_LONGEST],
             serial=serial,
             principal=principal_of(request),
@@ -116,7 +114,7 @@ class CallRecord:
         if arguments is not self.arguments:
             self.arguments_digest = ""
         self.arguments = arguments if isinstance(arguments, Mapping) else None
-        self._unread = arguments if isinstance(arguments, Raw) else None
+        self._unread = arguments if isinstance(arguments, msgspec.Raw) else None
 
     def read_arguments(self) -> None:
         """Read out the arguments of a call that was refused before anybody read them."""

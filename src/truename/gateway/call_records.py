@@ -113,7 +113,7 @@ class CallRecord(msgspec.Struct, kw_only=True, eq=False):
         self.wire_name = str(params.get("name"))
         if arguments is not self.arguments:
             self.arguments_digest = ""
-        self.arguments = arguments if isinstance(arguments, Mapping) else None
+        self.arguments = arguments if isinstance(arguments, dict) else None
         self._unread = arguments if isinstance(arguments, msgspec.Raw) else None
 
     def read_arguments(self) -> None:

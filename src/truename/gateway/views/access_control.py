@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from truename.policy import Call, Context, Decision, Exposure
     from truename.policy.principal import Principal
 
+    # The principal's key, the session, the client and the context.
+    _Who = tuple[str, str, str, Context]
+
 __all__ = ["AccessControl", "changed", "is_current"]
 
 # A header may say any platform and app, and each pair makes a list.
@@ -65,7 +68,7 @@ class AccessControl:
         self._limited: LRUCache[tuple[ViewSpec, Context], View] = LRUCache(_MOST_LISTS)
         self._shared: LRUCache[tuple[ViewSpec, Hashable], View] = LRUCache(_MOST_LISTS)
         self._visibility: dict[ViewSpec, VisibilityIndex] = {}
-        self._called: LRUCache[tuple[str, ToolId, Caller, str], tuple[Tool, Call]] = LRUCache(_MOST_CALLED)
+        self._called: LRUCache[tuple[str, ToolId, _Who, str], tuple[Tool, Call]] = LRUCache(_MOST_CALLED)
         self.recording = Recording(settings, self._exposure, news)
 
     def with_settings(
@@ -204,8 +207,8 @@ class AccessControl:
         self._check_shown(view, id, context, shown)
         if not self.reads_arguments:
             return None, None
-        caller = _caller(principal.key, session, view.spec.client or "", context)
-        call = self._call(view, id, params, number, caller=caller, endpoint="" if server is None else behind(server))
+        who = principal.key, session, view.spec.client or "", context
+        call = self._call(view, id, params, number, who=who, endpoint="" if server is None else behind(server))
         if is_large(call.arguments):
             call = await off_loop(digested, call)
             # Meanwhile a review may have begun.
@@ -213,13 +216,13 @@ class AccessControl:
         return call, self._approving.judge(call)
 
     def _call(
-        self, view: View, id: ToolId, params: Mapping[str, Any], number: object, *, caller: Caller, endpoint: str
+        self, view: View, id: ToolId, params: Mapping[str, Any], number: object, *, who: _Who, endpoint: str
     ) -> Call:
         """Return a call as the policy sees it; all but its id and its arguments is the same in many calls."""
         tool, name = view.table.catalog[id], str(params.get("name"))
         arguments = params.get("arguments")
         arguments, call_id = {} if arguments is None else arguments, f"request-{number}"
-        key = name, id, caller, endpoint
+        key = name, id, who, endpoint
         known = self._called.get(key)
         if known is not None and known[0] is tool and known[1].formerly == formerly(id, view.table.ledger):
             return known[1].again(call_id=call_id, arguments=arguments)
@@ -228,7 +231,7 @@ class AccessControl:
             call_id=call_id,
             arguments=arguments,
             names=view.table,
-            caller=caller,
+            caller=_caller(*who),
             endpoints={tool.origin.server_id: endpoint},
             digests=_digests,
             # What the client meant by the name was found before, from all that it said.

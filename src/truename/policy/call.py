@@ -223,7 +223,9 @@ class Call:
             _text({"call_id": call_id}, "call_id")
         other = object.__new__(Call)
         # `dataclasses.replace` would set and check every field anew, at ten times the cost.
-        vars(other).update(vars(self), call_id=call_id, arguments=read_arguments(arguments))
+        vars(other).update(
+            vars(self), call_id=call_id, arguments=read_arguments(arguments), annotations=dict(self.annotations)
+        )
         return other
 
     @property

@@ -49,6 +49,7 @@ _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
 )
 _INPUT_REQUIRED: Final = "input_required"
 _SESSION: Final = b"mcp-session-id"
+_KNOWN: Final = "truename.session-digest"
 _TRACE: Final = "traceparent"
 _LONGEST: Final = 1_000
 # Version 00 of the W3C's trace context, and what a later one begins with.
@@ -197,7 +198,14 @@ class CallRecord(msgspec.Struct, kw_only=True, eq=False):
 def _session(request: Request) -> str:
     """Return by what a session is known again, and cannot be taken over."""
     number = first_header(request.http, _SESSION)
-    return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
+    if number is None:
+        return ""
+    # The connection of a session is kept, and all its requests say the same number.
+    state = request.connection.state
+    known = state.get(_KNOWN)
+    if known is None or known[0] != number:
+        known = state[_KNOWN] = number, hashlib.sha256(number).hexdigest()[:16]
+    return str(known[1])
 
 
 def _trace(request: Request, params: Mapping[str, Any]) -> str:

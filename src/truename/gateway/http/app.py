@@ -284,6 +284,7 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
     if tls is None:
         yield
         return
+    tls.warn()
     if gateway.metrics is not None:
         gateway.metrics.certificate_expires = tls.expires
     with gateway.guarded(tls.prepare_reload):

@@ -41,13 +41,16 @@ class TlsTermination:
         self._certificate = certificate
         # Whoever can connect can fail, as often as they like.
         self._log = RateLimitedLog()
-        certificate.warn()
 
     @classmethod
     def of(cls, config: Config) -> Self | None:
         """Return what a configuration asks for, None if it asks for no TLS. Raises `ConfigError`."""
         certificate = ServerCertificate.of(config)
         return None if certificate is None else cls(certificate)
+
+    def warn(self) -> None:
+        """Log a warning if the certificate is not valid now."""
+        self._certificate.warn()
 
     def expires(self) -> float:
         """Return the Unix time at which the certificate expires."""

@@ -43,6 +43,8 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._on_failure = on_failure
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        # What was written and is not encrypted yet.
+        self._unsent = b""
         self._is_open = False
         self._is_closing = False
         self._is_paused = False
@@ -69,6 +71,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the protocol that the connection is gone."""
         self._is_closing = True
+        self._unsent = b""
         self._protocol.connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -90,23 +93,18 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         return self._is_closing
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data."""
+        """Send data, with what else is written in this turn of the event loop: a record costs more than its bytes."""
         if self._is_closing or not self._is_open:
             return
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[self._tls.write(rest) :]
-                if self._outgoing.pending >= _PIECE:
-                    self._flush()
-        except ssl.SSLError as error:
-            self._fail(error)
-        else:
-            self._flush()
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._unsent += data
+        if len(self._unsent) >= _RECORD:
+            self._send()
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the client has not taken yet."""
-        return self._tcp.get_write_buffer_size()
+        return len(self._unsent) + self._tcp.get_write_buffer_size()
 
     def pause_reading(self) -> None:
         """Give the protocol nothing more for now."""
@@ -123,6 +121,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Say that nothing more comes, and close the connection once all is sent."""
         if self._is_closing:
             return
+        self._send()
         self._is_closing = True
         if self._is_open:
             # It asks for the client's own close_notify at once.
@@ -134,6 +133,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def abort(self) -> None:
         """Close the connection at once."""
         self._is_closing = True
+        self._unsent = b""
         self._tcp.abort()
 
     # TLS
@@ -175,6 +175,19 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._protocol.data_received(data)
         self._flush()
 
+    def _send(self) -> None:
+        """Encrypt what was written, and give it to TCP."""
+        rest, self._unsent = memoryview(self._unsent), b""
+        try:
+            while rest:
+                rest = rest[self._tls.write(rest) :]
+                if self._outgoing.pending >= _PIECE:
+                    self._flush()
+        except ssl.SSLError as error:
+            self._fail(error)
+        else:
+            self._flush()
+
     def _flush(self) -> None:
         if self._outgoing.pending:
             self._tcp.write(self._outgoing.read())
@@ -183,6 +196,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Close the connection on which TLS failed, after the alert to the client."""
         peer = self._tcp.get_extra_info("peername")
         self._on_failure(str(peer[0]) if isinstance(peer, tuple) else "", error)
+        self._unsent = b""
         self._flush()
         if error.reason == _PLAIN_HTTP and not self._is_open:
             self._tcp.write(_SPEAK_TLS)

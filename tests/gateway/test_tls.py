@@ -80,10 +80,10 @@ async def ping(stream: ByteStream) -> None:
             said += await stream.receive()
 
 
-async def serial(address: str) -> int:
-    """Return the serial number of the certificate that a new connection is shown."""
+async def shown(address: str) -> bytes | None:
+    """Return the certificate that a new connection is shown."""
     async with await dial(address) as stream:
-        return int(stream.extra(TLSAttribute.peer_certificate)["serialNumber"], 16)  # type: ignore[call-overload]
+        return stream.extra(TLSAttribute.peer_certificate_binary)
 
 
 def refused(address: str, context: ssl.SSLContext) -> bool:
@@ -335,22 +335,22 @@ async def test_a_renewed_certificate_is_shown_to_new_connections_and_no_other_is
     async with lab.gateway(lab.normal("w", "get")) as gateway, listening(gateway) as address:
         async with await dial(address) as before:
             await ping(before)
-            first = await serial(address)
+            first = await shown(address)
             assert not await gateway.reload(gateway.config)
-            assert await serial(address) == first
+            assert await shown(address) == first
             own.write(authority.issue("next"))
             assert (await gateway.reload(gateway.config)).settings == ("tls_certificate",)
-            assert await serial(address) != first
+            assert await shown(address) != first
             await ping(before)
         own.certificate.write_text("-----BEGIN CERTIFICATE-----\nbroken")
-        second = await serial(address)
+        second = await shown(address)
         with pytest.raises(ConfigError, match="holds no certificate that can be read"):
             await gateway.reload(gateway.config)
         own.write(authority.issue("third"))
         own.key.write_bytes(authority.issue("other").key.read_bytes())
         with pytest.raises(ConfigError, match="does not belong to the certificate"):
             await gateway.reload(gateway.config)
-        assert await serial(address) == second
+        assert await shown(address) == second
 
 
 async def test_a_certificate_is_swapped_under_running_calls(lab: Lab, authority: Authority, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def _config(**settings: Any) -> Config:
-    return Config(settings=Settings(**{name: str(value) for name, value in settings.items()}))
+    texts: dict[str, Any] = {name: str(value) for name, value in settings.items()}
+    return Config(settings=Settings(**texts))
 
 
 def _error(**settings: Any) -> tuple[str, str]:

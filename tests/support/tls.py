@@ -97,9 +97,10 @@ class Authority:
 
 async def dial(address: str) -> ByteStream:
     """Connect to the address of a gateway, over TLS if it is https."""
-    tls = trusting() if address.startswith("https:") else None
     port = int(address.rpartition(":")[2])
-    return await anyio.connect_tcp("127.0.0.1", port, ssl_context=tls, tls_standard_compatible=False)
+    if not address.startswith("https:"):
+        return await anyio.connect_tcp("127.0.0.1", port)
+    return await anyio.connect_tcp("127.0.0.1", port, ssl_context=trusting(), tls_standard_compatible=False)
 
 
 def trusting() -> ssl.SSLContext:

@@ -81,6 +81,7 @@ class TlsTermination:
     def _report(self, address: str, error: ssl.SSLError) -> None:
         reason = error.reason or "unknown error"
         said = _REASONS.get(reason.partition(_ALERT)[2] or reason)
-        if said is None:
-            said = f"{reason.replace('_', ' ').lower()}."
-        self._log.tell(reason, f"A TLS connection of the client at {address} failed: {said}")
+        # Whoever sends garbage chooses among the others.
+        subject = reason if said else ""
+        said = said or f"{reason.replace('_', ' ').lower()}."
+        self._log.tell(subject, f"A TLS connection of the client at {address} failed: {said}")

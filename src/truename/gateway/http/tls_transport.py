@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TlsTransport"]
 
-# The longest record (RFC 8446, section 5.1): OpenSSL reads and writes no more at once.
+# The longest record (RFC 8446, section 5.1): OpenSSL reads no more at once.
 _RECORD: Final = 16 * 1024
-_PIECE: Final = 256 * 1024
+_PIECE: Final = 64 * 1024
+_NOBODY: Final = asyncio.Protocol()
 _PLAIN_HTTP: Final = "HTTP_REQUEST"
 _SPEAK_TLS: Final = (
     b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 46\r\n\r\n"
@@ -72,7 +73,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Tell the protocol that the connection is gone."""
         self._is_closing = True
         self._unsent = b""
-        self._protocol.connection_lost(exc)
+        # Each of them holds the other, and what TCP has not sent: the collector may come late.
+        protocol, self._protocol = self._protocol, _NOBODY
+        protocol.connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Tell the protocol that the client does not read."""
@@ -96,11 +99,13 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Send data, with what else is written in this turn of the event loop: a record costs more than its bytes."""
         if self._is_closing or not self._is_open:
             return
-        if not self._unsent:
-            asyncio.get_running_loop().call_soon(self._send)
-        self._unsent += data
-        if len(self._unsent) >= _RECORD:
+        if len(data) + len(self._unsent) < _RECORD:
+            if not self._unsent:
+                asyncio.get_running_loop().call_soon(self._send)
+            self._unsent += data
+        else:
             self._send()
+            self._encrypt(data)
 
     def get_write_buffer_size(self) -> int:
         """Return how many bytes the client has not taken yet."""
@@ -176,17 +181,21 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._flush()
 
     def _send(self) -> None:
-        """Encrypt what was written, and give it to TCP."""
-        rest, self._unsent = memoryview(self._unsent), b""
+        """Send what was written and waits."""
+        data, self._unsent = self._unsent, b""
+        if data:
+            self._encrypt(data)
+
+    def _encrypt(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypt data, and give it to TCP piece by piece."""
+        rest = memoryview(data)
         try:
             while rest:
-                rest = rest[self._tls.write(rest) :]
-                if self._outgoing.pending >= _PIECE:
-                    self._flush()
+                # The buffer between OpenSSL and TCP never shrinks.
+                rest = rest[self._tls.write(rest[:_PIECE]) :]
+                self._flush()
         except ssl.SSLError as error:
             self._fail(error)
-        else:
-            self._flush()
 
     def _flush(self) -> None:
         if self._outgoing.pending:

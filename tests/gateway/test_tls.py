@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import socket
 import ssl
-import weakref
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,7 +24,6 @@ from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import listening
 from truename.gateway.http.connection_limits import ConnectionLimits
-from truename.gateway.http.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -289,25 +286,6 @@ async def test_the_end_of_a_connection_is_said_on_both_sides(lab: Lab, counted: 
             with anyio.fail_after(PATIENCE):
                 await stream.unwrap()
         await number(counted[0], 0)
-
-
-async def test_a_connection_that_is_gone_does_not_wait_for_the_collector(
-    lab: Lab, counted: list[ConnectionLimits]
-) -> None:
-    async with lab.serving(lab.normal("w", "get")) as address:
-        gc.collect()
-        gc.disable()
-        try:
-            async with await dial(address) as stream:
-                await ping(stream)
-                found = [weakref.ref(one) for one in gc.get_objects() if isinstance(one, TlsTransport)]
-                assert len(found) == 1
-            await number(counted[0], 0)
-            with anyio.fail_after(PATIENCE):
-                while found[0]() is not None:
-                    await anyio.sleep(0.005)
-        finally:
-            gc.enable()
 
 
 @pytest.mark.parametrize("is_reset", [False, True])

@@ -146,4 +146,5 @@ def files_of(config: Config) -> tuple[Path, ...]:
         return ()
     beside = () if path.suffix.lower() == ".toml" else (path.with_name(SETTINGS_FILE),)
     secrets = () if config.settings.env_file is None else (Path(config.settings.env_file),)
-    return (path, *beside, *secrets, *config.files)
+    named = (config.settings.tls_certificate, config.settings.tls_key)
+    return (path, *beside, *secrets, *config.files, *(Path(one) for one in named if one is not None))

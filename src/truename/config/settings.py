@@ -339,6 +339,18 @@ class Settings:
         live=True,
     )
     # Clients
+    tls_certificate: str | None = setting(
+        None,
+        PATH,
+        "File of the certificate for TLS towards clients, with those that issued it (PEM). It is read again when it is "
+        "renewed.",
+    )
+    tls_key: str | None = setting(
+        None, PATH, "File of the certificate's private key (PEM). Default: the key is in the file of the certificate."
+    )
+    tls_key_password: str | None = setting(
+        None, TEXT, "Password of an encrypted private key; write a reference.", live=True, secret=True
+    )
     max_body: int = setting(4 * _MIB, COUNT, "Size of the longest request over HTTP.", unit="bytes")
     max_incoming: int = setting(
         256 * _MIB, COUNT, "Size of all requests over HTTP that are being answered.", unit="bytes"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-__all__ = ["FileWatch", "Inode", "Look", "forget_look", "inode_of", "running_loop", "watch"]
+__all__ = ["FileVersion", "FileWatch", "Inode", "forget_look", "inode_of", "running_loop", "watch"]
 
 Inode = tuple[int, int]
 _GONE: Final[Inode] = (-1, -1)
@@ -25,7 +25,7 @@ _WATCHES: Final[weakref.WeakValueDictionary[tuple[str, Inode], FileWatch]] = wea
 _LOCK: Final = threading.Lock()
 
 
-class Look(NamedTuple):
+class FileVersion(NamedTuple):
     """A number that any commit changes, and the inode of the file that has the database's name now."""
 
     version: int
@@ -53,12 +53,12 @@ class FileWatch:
         self._file = file
         self._lock = threading.Lock()
         self._turn = _Turn()
-        self._seen = Look(-1, _GONE)
+        self._seen = FileVersion(-1, _GONE)
         address = f"{Path(file).as_uri()}?mode=ro"
         self._data = sqlite3.connect(address, timeout=patience, isolation_level=None, check_same_thread=False, uri=True)
         weakref.finalize(self, self._data.close)
 
-    def look(self, *, anew: bool = False) -> Look:
+    def look(self, *, anew: bool = False) -> FileVersion:
         """Return what is there now; without ``anew``, within a turn of the loop what the first look of it found.
 
         All that runs in a turn was begun by what happened before its first look, so nobody there can know of a later
@@ -70,7 +70,7 @@ class FileWatch:
         with self._lock:
             inode = inode_of(self._file)
             (version,) = self._data.execute("PRAGMA data_version").fetchone()
-            self._seen = seen = Look(version, inode)
+            self._seen = seen = FileVersion(version, inode)
             if loop is not None:
                 self._turn.begin(loop)
         return seen

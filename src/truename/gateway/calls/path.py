@@ -182,7 +182,6 @@ class CallPath:
         registry.access.check_known(view, id, call.context, name)
         self._repeats.over(call.request, view.spec)
         params = self._with_checked_headers(call, id)
-        upstream, own_name = registry.origin(view, id)
         return ResolvedCall(
             request=call.request,
             principal=call.principal,
@@ -192,8 +191,8 @@ class CallPath:
             params=params,
             session=session_of(call.request),
             tool=tool,
-            upstream=upstream,
-            own_name=own_name,
+            upstream=registry.pool[tool.origin.server],
+            own_name=tool.origin.name,
         )
 
     def _with_checked_headers(self, call: CallContext, id: ToolId) -> Mapping[str, Any]:
@@ -217,7 +216,7 @@ class CallPath:
         """Have the policy decide, where there is one. Raises `NotAllowed` and `InvalidCall`."""
         judged, decision = await self._registry.access.judge(
             call.view,
-            call.tool.id,
+            call.tool,
             call.context,
             call.params,
             call.request.id,

@@ -188,7 +188,7 @@ class AccessControl:
     async def judge(
         self,
         view: View,
-        id: ToolId,
+        tool: Tool,
         context: Context,
         params: Mapping[str, Any],
         number: object,
@@ -204,27 +204,26 @@ class AccessControl:
         ``shown`` is what the context sees of the view.
         Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
-        self._check_shown(view, id, context, shown)
+        self._check_shown(view, tool.id, context, shown)
         if not self.reads_arguments:
             return None, None
         who = principal.key, session, view.spec.client or "", context
-        call = self._call(view, id, params, number, who=who, endpoint="" if server is None else behind(server))
+        call = self._call(view, tool, params, number, who=who, endpoint="" if server is None else behind(server))
         if is_large(call.arguments):
             call = await off_loop(digested, call)
             # Meanwhile a review may have begun.
-            self._check_shown(view, id, context)
+            self._check_shown(view, tool.id, context)
         return call, self._approving.judge(call)
 
     def _call(
-        self, view: View, id: ToolId, params: Mapping[str, Any], number: object, *, who: _Who, endpoint: str
+        self, view: View, tool: Tool, params: Mapping[str, Any], number: object, *, who: _Who, endpoint: str
     ) -> Call:
         """Return a call as the policy sees it; all but its id and its arguments is the same in many calls."""
-        tool, name = view.table.catalog[id], str(params.get("name"))
-        arguments = params.get("arguments")
+        name, arguments = str(params.get("name")), params.get("arguments")
         arguments, call_id = {} if arguments is None else arguments, f"request-{number}"
-        key = name, id, who, endpoint
+        key = name, tool.id, who, endpoint
         known = self._called.get(key)
-        if known is not None and known[0] is tool and known[1].formerly == formerly(id, view.table.ledger):
+        if known is not None and known[0] is tool and known[1].formerly == formerly(tool.id, view.table.ledger):
             return known[1].again(call_id=call_id, arguments=arguments)
         call = bound_call(
             name=name,

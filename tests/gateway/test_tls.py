@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
+import sys
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -37,6 +39,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("over_tls")]
 
 PING = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 GARBAGE = (b"\x00" * 100, b"\xff" * 100, b"\x16\x03\x01\xff\xff" + b"x" * 70_000, b"\x15\x03\x01\x00\x02\x02\x28")
+LINGER = "hh" if sys.platform == "win32" else "ii"
 HALF_SENT = "truename.gateway.http.web_server.HALF_SENT_SECONDS"
 
 
@@ -295,7 +298,7 @@ async def test_a_client_that_goes_without_a_word_leaves_nothing(
     def go(address: str, sent: bytes) -> None:
         with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=PATIENCE) as plain:
             if is_reset:
-                plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(LINGER, 1, 0))
             if sent:
                 plain.sendall(sent)
                 return

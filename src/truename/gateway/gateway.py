@@ -245,7 +245,8 @@ class Gateway:
             task_status.started()
             with anyio.move_on_after(math.inf if self._wait is None else self._wait):
                 await pool.settled()
-        await self._make_main_view()
+        if self.registry.joined.is_set():
+            await self._make_main_view()
 
     async def _make_main_view(self) -> None:
         """Make the view of `main`, and raise what is wrong with its names."""

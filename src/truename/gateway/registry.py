@@ -43,6 +43,8 @@ _LEDGER_PAUSE: Final = 0.02
 # To make a view of so few takes some milliseconds.
 _FEW: Final = 200
 _TRIES: Final = 3
+# Codes of errors of the ledger that end by themselves, or when an operator makes room.
+_PASSING: Final = frozenset({"busy", "unusable", "readonly"})
 
 
 class Registry(ShownTools):
@@ -64,6 +66,8 @@ class Registry(ShownTools):
         # Not set while servers are starting for whose lists requests wait.
         self.joined = anyio.Event()
         self.joined.set()
+        # Why lists could not be made for the first time.
+        self._unmade: LedgerError | None = None
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
@@ -73,10 +77,10 @@ class Registry(ShownTools):
     async def begin(self) -> None:
         """Make all for the first time, after other processes that write. Raises what `rebuild` raises."""
         async with self._turn:
-            await self._begun()
+            await self._begun(_LEDGER_PATIENCE)
 
-    async def _begun(self) -> None:
-        deadline = anyio.current_time() + _LEDGER_PATIENCE
+    async def _begun(self, patience: float) -> None:
+        deadline = anyio.current_time() + patience
         while True:
             try:
                 return await self._renewed()
@@ -89,15 +93,28 @@ class Registry(ShownTools):
     async def joining(self) -> AsyncIterator[None]:
         """Have each request that depends on a list wait for the block's end, and for the lists that are made then.
 
-        None of what they have then is a change that clients are told. Raises what `rebuild` raises.
+        None of what they have then is a change that clients are told. While the state cannot be written there are no
+        lists: requests that depend on one are refused with the reason, and each tries again to make them.
+
+        Raises what `rebuild` raises, except for a state that is ``busy`` or ``unusable``.
         """
         async with self._turn:
             self.stale, self.joined = True, anyio.Event()
             yield
-            await self._begun()
-            self.changes()
-            self.other_changes()
-            self.joined.set()
+            await self._join(_LEDGER_PATIENCE)
+
+    async def _join(self, patience: float) -> None:
+        try:
+            await self._begun(patience)
+        except LedgerError as error:
+            if error.code not in _PASSING:
+                raise
+            self._unmade = error
+            self._tell(error)
+            return
+        self.changes()
+        self.other_changes()
+        self.joined.set()
 
     async def renew(self) -> None:
         """Have the lists be those that the servers give now: made beside the loop, unless they are these already.
@@ -106,6 +123,9 @@ class Registry(ShownTools):
         """
         async with self._turn:
             with self._telling():
+                if not self.joined.is_set():
+                    await self._join(0.0)
+                    return
                 self._look()
                 is_whole = self.stale
                 if is_whole or self._is_behind():
@@ -140,6 +160,9 @@ class Registry(ShownTools):
 
     def _swapped(self) -> None:
         self._swaps += 1
+        if self._unmade is not None:
+            self._unmade = None
+            self.joined.set()
         self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
@@ -155,7 +178,7 @@ class Registry(ShownTools):
             self._look_once()
             if not self.stale:
                 return
-        elif not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
+        elif self.joined.is_set() and not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
             return
         await self.renew()
 
@@ -188,7 +211,12 @@ class Registry(ShownTools):
                 self._tell(error)
 
     def catch_up(self) -> None:
-        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
+        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop.
+
+        Raises `LedgerError` while no lists could be made.
+        """
+        if self._unmade is not None:
+            raise self._unmade
         if not self._turn.locked():
             self._look_once()
             if self.stale:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -118,6 +119,7 @@ class SqlApprovalStore:
         self._readonly = readonly
         self._data: Database | None = None
         self._known: _KnownRecords | None = None
+        self._reading = threading.Lock()
         self.read()
 
     def _open(self) -> Database:
@@ -140,11 +142,13 @@ class SqlApprovalStore:
         data = self._open()
         if not data.is_begun:
             return MemoryRecords()
-        # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
-        known = None if data.has_news() else self._known
-        if known is None:
-            known = self._known = _KnownRecords(data)
-        return known
+        # Two threads may ask at once, and only one of them hears of the news.
+        with self._reading:
+            # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
+            known = None if data.has_news() else self._known
+            if known is None:
+                known = self._known = _KnownRecords(data)
+            return known
 
     @contextmanager
     def change(self) -> Iterator[ApprovalRecords]:

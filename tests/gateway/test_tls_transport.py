@@ -6,12 +6,13 @@ import asyncio
 import gc
 import ssl
 import weakref
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.tls import trusting
-from truename.gateway.http.tls_transport import TlsTransport
+from truename.gateway.http.tls_transport import NO_DATA, TlsTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,9 +72,9 @@ class Pair:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         files = authority.issue()
         context.load_cert_chain(files.certificate, files.key)
-        self.failures: list[ssl.SSLError] = []
+        self.failures: list[str] = []
         self.tcp = Tcp()
-        self.transport = TlsTransport(context, http, lambda _, error: self.failures.append(error))
+        self.transport = TlsTransport(context, http, lambda _, reason: self.failures.append(reason))
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.client = trusting().wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
         self.transport.connection_made(self.tcp)
@@ -187,3 +188,34 @@ async def test_a_connection_that_is_gone_lets_its_protocol_go(authority: Authori
         assert pair.tcp.written == []
     finally:
         gc.enable()
+
+
+async def test_much_that_comes_at_once_is_decrypted_over_many_turns_of_the_loop(authority: Authority) -> None:
+    http = Http()
+    pair = Pair(authority, http)
+    sent = b"".join(number.to_bytes(4, "big") * 2_000 for number in range(100))
+    for begin in range(0, len(sent), 1_000):
+        pair.client.write(sent[begin : begin + 1_000])
+    pair.pass_on()
+    amounts = [0]
+    while sum(map(len, http.came)) < len(sent):
+        await asyncio.sleep(0)
+        amounts.append(sum(map(len, http.came)))
+    assert b"".join(http.came) == sent
+    # A record may begin in one piece and end in the next.
+    assert max(after - before for before, after in pairwise(amounts)) <= 2 * 16_384
+    assert (pair.tcp.events[0], pair.tcp.events[-1], pair.failures) == ("pause", "resume", [])
+
+
+async def test_a_connection_on_which_no_data_comes_ends_after_so_many_bytes(authority: Authority) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    files, failures, tcp = authority.issue(), list[str](), Tcp()
+    context.load_cert_chain(files.certificate, files.key)
+    transport = TlsTransport(context, Http(), lambda _, reason: failures.append(reason))
+    transport.connection_made(tcp)
+    # OpenSSL waits for the rest of a hello of up to 131,396 bytes.
+    hello = b"\x01" + (131_396).to_bytes(3, "big") + bytes(131_392)
+    for begin in range(0, len(hello), 16_000):
+        part = hello[begin : begin + 16_000]
+        transport.data_received(b"\x16\x03\x01" + len(part).to_bytes(2, "big") + part)
+    assert (failures, tcp.events[-1]) == ([NO_DATA], "abort")

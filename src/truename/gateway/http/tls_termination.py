@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from truename.gateway.http.tls_certificate import ServerCertificate
-from truename.gateway.http.tls_transport import TlsTransport
+from truename.gateway.http.tls_transport import NO_DATA, TlsTransport
 from truename.gateway.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
     from collections.abc import Callable
     from typing import Self
 
@@ -30,6 +29,7 @@ _REASONS: Final = {
     "UNKNOWN_CA": _UNTRUSTED,
     "BAD_CERTIFICATE": _UNTRUSTED,
     "CERTIFICATE_UNKNOWN": _UNTRUSTED,
+    NO_DATA: "it sends records without data. The connection was closed.",
     "CERTIFICATE_EXPIRED": "it says that the certificate expired. Renew it, or check the clocks.",
 }
 
@@ -78,10 +78,8 @@ class TlsTermination:
 
         return take
 
-    def _report(self, address: str, error: ssl.SSLError) -> None:
-        reason = error.reason or "unknown error"
+    def _report(self, address: str, reason: str) -> None:
         said = _REASONS.get(reason.partition(_ALERT)[2] or reason)
-        # Whoever sends garbage chooses among the others.
-        subject = reason if said else ""
-        said = said or f"{reason.replace('_', ' ').lower()}."
-        self._log.tell(subject, f"A TLS connection of the client at {address} failed: {said}")
+        if said is None:
+            said = f"{reason.replace('_', ' ').lower()}."
+        self._log.tell(reason, f"A TLS connection of the client at {address} failed: {said}")

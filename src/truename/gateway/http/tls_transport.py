@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TlsTransport"]
+__all__ = ["NO_DATA", "TlsTransport"]
+
+NO_DATA: Final = "NO_DATA"
+"""The reason where a client sends records without data on and on."""
 
 # The longest record (RFC 8446, section 5.1): OpenSSL reads no more at once.
 _RECORD: Final = 16 * 1024
 _PIECE: Final = 64 * 1024
+# So much is decrypted in one turn of the event loop: a record without data may have 27 bytes, and takes as long as one
+# with a request.
+_TURN: Final = 16 * 1024
+# So many bytes may come without any data for HTTP: a handshake, and key updates. No client needs more.
+_MOST_WITHOUT_DATA: Final = 128 * 1024
 _NOBODY: Final = asyncio.Protocol()
 _PLAIN_HTTP: Final = "HTTP_REQUEST"
 _SPEAK_TLS: Final = (
@@ -31,12 +39,13 @@ _SPEAK_TLS: Final = (
 class TlsTransport(asyncio.Transport, asyncio.Protocol):
     """One connection of a client over TLS; ``protocol`` is told of it before the handshake.
 
-    ``on_failure`` is called with the address of the client and the error of OpenSSL if TLS fails. What is written
-    before the end of the handshake is dropped. The client's close_notify is not waited for (RFC 8446, section 6.1).
+    ``on_failure`` is called with the address of the client and OpenSSL's reason, or `NO_DATA`, if TLS fails. What is
+    written before the end of the handshake is dropped. The client's close_notify is not waited for (RFC 8446, section
+    6.1).
     """
 
     def __init__(
-        self, context: ssl.SSLContext, protocol: asyncio.Protocol, on_failure: Callable[[str, ssl.SSLError], None]
+        self, context: ssl.SSLContext, protocol: asyncio.Protocol, on_failure: Callable[[str, str], None]
     ) -> None:
         super().__init__()
         self._context = context
@@ -44,11 +53,14 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._on_failure = on_failure
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        # What was written and is not encrypted yet.
+        # What came and is not decrypted yet, and what was written and is not encrypted yet.
+        self._received = bytearray()
         self._unsent = b""
+        self._without_data = 0
         self._is_open = False
         self._is_closing = False
         self._is_paused = False
+        self._is_reading_on = False
 
     # What TCP calls
 
@@ -59,12 +71,15 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._protocol.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, for the handshake or the protocol."""
+        """Take what came, for the handshake or the protocol: a piece now, the rest in the next turns of the loop."""
         if self._is_closing:
             return
-        self._incoming.write(data)
-        if self._is_open or self._shake_hands():
-            self._read()
+        if not (self._received or self._is_paused) and len(data) <= _TURN:
+            self._decrypt(data)
+            return
+        self._received += data
+        self._tcp.pause_reading()
+        self._read_soon()
 
     def eof_received(self) -> None:
         """Have TCP close the connection, as without TLS; HTTP knows by itself whether a request came whole."""
@@ -72,6 +87,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the protocol that the connection is gone."""
         self._is_closing = True
+        self._received.clear()
         self._unsent = b""
         # Each of them holds the other, and what TCP has not sent: the collector may come late.
         protocol, self._protocol = self._protocol, _NOBODY
@@ -120,7 +136,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         """Go on, first with what has come already."""
         if self._is_paused:
             self._is_paused = False
-            asyncio.get_running_loop().call_soon(self._read_on)
+            self._read_soon()
 
     def close(self) -> None:
         """Say that nothing more comes, and close the connection once all is sent."""
@@ -156,12 +172,32 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._is_open = True
         return self._is_open
 
+    def _read_soon(self) -> None:
+        if not self._is_reading_on:
+            self._is_reading_on = True
+            asyncio.get_running_loop().call_soon(self._read_on)
+
     def _read_on(self) -> None:
+        """Go on with what came, unless the protocol has enough, and then with TCP."""
+        self._is_reading_on = False
         if self._is_paused or self._is_closing:
             return
-        self._read()
-        if not self._is_paused and not self._is_closing:
+        piece = bytes(self._received[:_TURN])
+        del self._received[:_TURN]
+        self._decrypt(piece)
+        if self._received:
+            self._read_soon()
+        elif not self._is_paused and not self._is_closing:
             self._tcp.resume_reading()
+
+    def _decrypt(self, piece: bytes) -> None:
+        self._incoming.write(piece)
+        self._without_data += len(piece)
+        if self._is_open or self._shake_hands():
+            self._read()
+        if self._without_data > _MOST_WITHOUT_DATA and not self._is_closing:
+            self._on_failure(self._address(), NO_DATA)
+            self.abort()
 
     def _read(self) -> None:
         """Give the protocol what came, until it has enough."""
@@ -177,6 +213,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             if not data:
                 self.close()
                 return
+            self._without_data = 0
             self._protocol.data_received(data)
         self._flush()
 
@@ -197,14 +234,17 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         except ssl.SSLError as error:
             self._fail(error)
 
+    def _address(self) -> str:
+        peer = self._tcp.get_extra_info("peername")
+        return str(peer[0]) if isinstance(peer, tuple) else ""
+
     def _flush(self) -> None:
         if self._outgoing.pending:
             self._tcp.write(self._outgoing.read())
 
     def _fail(self, error: ssl.SSLError) -> None:
         """Close the connection on which TLS failed, after the alert to the client."""
-        peer = self._tcp.get_extra_info("peername")
-        self._on_failure(str(peer[0]) if isinstance(peer, tuple) else "", error)
+        self._on_failure(self._address(), error.reason or "unknown error")
         self._unsent = b""
         self._flush()
         if error.reason == _PLAIN_HTTP and not self._is_open:

@@ -283,7 +283,11 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._half_sent = None
         if self._waiting():
             self._give_up_answers()
-            self.transport.close()
+            if self.transport.get_write_buffer_size():
+                # Closing would wait for a client that does not read.
+                self.transport.abort()
+            else:
+                self.transport.close()
 
 
 class _Config(uvicorn.Config):

@@ -12,6 +12,7 @@ import pytest
 from truename.config import Config, Settings
 from truename.errors import NoLegalName
 from truename.gateway import Gateway, listening, registry
+from truename.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -164,6 +165,23 @@ async def test_no_list_is_answered_before_it_is_made(lab: Lab, raw: Callable[[st
     assert len(counts) > 1
     assert len(set(counts)) == 1
     assert counts[0] > 1_000
+
+
+async def test_names_are_those_of_a_start_that_waits_whichever_view_is_asked_for_first(
+    lab: Lab, raw: Callable[[str], Any]
+) -> None:
+    path, config = "/mcp/for/claude-code", Config(servers=(lab.normal("files", "read_file", "read-file"),))
+    names: list[list[dict[str, str]]] = []
+    for is_early in (False, True):
+        async with (
+            Gateway(config, is_early=is_early, ledger=Ledger.memory()) as gateway,
+            listening(gateway) as address,
+            raw(address) as http,
+        ):
+            listed = [(await http.result("tools/list", {}, path=one))["tools"] for one in (path, "/mcp")]
+            names.append([{tool["canonical_name"]: tool["name"] for tool in tools} for tools in listed])
+    assert names[0] == names[1]
+    assert names[0][0]["files@1/read_file@1"] == names[0][1]["files@1/read_file@1"]
 
 
 async def test_while_the_state_is_locked_requests_are_refused_with_the_reason_and_later_answered(

@@ -18,8 +18,10 @@ from truename.gateway.background import LoopTurn
 from truename.gateway.heap import Heap, growing
 from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import ShownTools, standing
+from truename.gateway.views.choice import UNIVERSAL
 from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
+from truename.policy import Context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import View, ViewSpec
     from truename.ledger import Ledger
-    from truename.policy import Context
     from truename.storage import StateLocation
     from truename.trust import PinStore
 
@@ -66,7 +67,8 @@ class Registry(ShownTools):
         # Not set while servers are starting for whose lists requests wait.
         self.joined = anyio.Event()
         self.joined.set()
-        # Why lists could not be made for the first time.
+        # The view that is made first, and why it, or the lists, could not be made.
+        self._first = UNIVERSAL
         self._unmade: LedgerError | None = None
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
@@ -90,30 +92,37 @@ class Registry(ShownTools):
             await anyio.sleep(_LEDGER_PAUSE)
 
     @asynccontextmanager
-    async def joining(self) -> AsyncIterator[None]:
+    async def joining(self, spec: ViewSpec) -> AsyncIterator[None]:
         """Have each request that depends on a list wait for the block's end, and for the lists that are made then.
 
-        None of what they have then is a change that clients are told. While the state cannot be written there are no
-        lists: requests that depend on one are refused with the reason, and each tries again to make them.
+        The view ``spec`` is the first to be made. None of what they have then is a change that clients are told. While
+        the state cannot be written there are no lists: requests that depend on one are refused with the reason, and
+        each tries again to make them.
 
-        Raises what `rebuild` raises, except for a state that is ``busy`` or ``unusable``.
+        Raises what `rebuild` and `view` raise, except for a state that is ``busy`` or ``unusable``.
         """
         async with self._turn:
-            self.stale, self.joined = True, anyio.Event()
+            self.stale, self.joined, self._first = True, anyio.Event(), spec
             yield
             await self._join(_LEDGER_PATIENCE)
 
     async def _join(self, patience: float) -> None:
         try:
             await self._begun(patience)
+            await self._make(self._first, Context())
+            self.view(self._first)
         except LedgerError as error:
             if error.code not in _PASSING:
                 raise
-            self._unmade = error
+            self.stale, self._unmade = True, error
             self._tell(error)
             return
         self.changes()
         self.other_changes()
+        self._end_joining()
+
+    def _end_joining(self) -> None:
+        self._unmade = None
         self.joined.set()
 
     async def renew(self) -> None:
@@ -160,9 +169,6 @@ class Registry(ShownTools):
 
     def _swapped(self) -> None:
         self._swaps += 1
-        if self._unmade is not None:
-            self._unmade = None
-            self.joined.set()
         self._heap.keep(self.views, len(self.catalog))
 
     def _is_behind(self) -> bool:
@@ -268,16 +274,20 @@ class Registry(ShownTools):
                 break
             async with self._making:
                 if not self.is_ready(spec, context):
-                    made = self.beside()
-                    with suppress(TruenameError, ExceptionGroup), growing():
-                        await beside_loop(partial(made.make_ready, spec, context))
-                    self.take_views(made)
-                    self._heap.keep(self.views, len(self.catalog))
+                    await self._make(spec, context)
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
             with anyio.move_on_after(_LEDGER_PATIENCE):
                 while self.ledger.is_locked():
                     await anyio.sleep(_LEDGER_PAUSE)
+
+    async def _make(self, spec: ViewSpec, context: Context) -> None:
+        """Make a view beside the loop; where it cannot be, `view` raises why."""
+        made = self.beside()
+        with suppress(TruenameError, ExceptionGroup), growing():
+            await beside_loop(partial(made.make_ready, spec, context))
+        self.take_views(made)
+        self._heap.keep(self.views, len(self.catalog))
 
     async def check(self, config: Config) -> None:
         """Raise `LedgerError`, or a group of naming errors, for a configuration under which names cannot stay."""
@@ -298,6 +308,7 @@ class Registry(ShownTools):
             swapped()
             self.take_under(made)
             self._swapped()
+            self._end_joining()
             self.note_changes(before, now)
 
     async def _made_under(

@@ -182,6 +182,7 @@ class CallPath:
         registry.access.check_known(view, id, call.context, name)
         self._repeats.over(call.request, view.spec)
         params = self._with_checked_headers(call, id)
+        upstream, own_name = registry.origin(view, id)
         return ResolvedCall(
             request=call.request,
             principal=call.principal,
@@ -191,8 +192,8 @@ class CallPath:
             params=params,
             session=session_of(call.request),
             tool=tool,
-            upstream=registry.pool[tool.origin.server],
-            own_name=tool.origin.name,
+            upstream=upstream,
+            own_name=own_name,
         )
 
     def _with_checked_headers(self, call: CallContext, id: ToolId) -> Mapping[str, Any]:

@@ -453,14 +453,15 @@ class PolicyError(TruenameError, PermissionError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NotAllowed(PolicyError):
-    """A call that a rule forbids; ``rule`` names the rule."""
+    """A call that a rule forbids; ``rule`` names the rule, ``remedy`` says what to do."""
 
     rule: str = ""
     code: str = "unsupported"
+    remedy: str = "Use another tool."
 
     def __str__(self) -> str:
         why = f": {self.decision}" if self.decision else ""
-        return f"{self.id} is not allowed here (rule {self.rule}{why}); nothing was run. Use another tool."
+        return f"{self.id} is not allowed here (rule {self.rule}{why}); nothing was run. {self.remedy}"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -236,6 +236,37 @@ def test_help_does_not_import_what_only_commands_need() -> None:
     }
 
 
+def test_serve_does_not_import_what_a_plain_configuration_does_not_need() -> None:
+    code = "import sys, truename.cli.serve, truename.gateway; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    loaded = set(done.stdout.split())
+    assert {"truename.gateway.gateway", "truename.config.settings"} <= loaded
+    unneeded = {
+        # What prints, before there is something to print.
+        "rich",
+        # Clients' files, names that change, the rules about texts: for other commands, and for tools that are new.
+        "truename.adapters",
+        "truename.clients",
+        "truename.conventions.rules",
+        "truename.editing",
+        "truename.lint",
+        "truename.migration",
+        "truename.trust.screening",
+        # Servers behind a proxy, with cookies or an authorization server; sign-in; metrics; secrets in a keyring.
+        "http.cookiejar",
+        "httpx2",
+        "joserfc",
+        "keyring",
+        "mcp",
+        "prometheus_client",
+        "pydantic",
+        "urllib.request",
+        "yaml",
+    }
+    assert loaded & unneeded == set()
+
+
 def test_a_pipe_gets_no_colours_and_no_broken_lines(dump: Path) -> None:
     environ = {"COLUMNS": "", "FORCE_COLOR": ""}
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 CANARY: Final = "canary-1234567890-1234567890-1234567890"
 TABLES: Final = (Settings, Access, Asking, Audit, Issuer, KnownToken, SignIn, Telemetry, Trust)
 SECRETS: Final = {"token", "access.tokens.n.hash", "access.oauth.n.client_secret", "access.sign_in.client_secret"} | {
-    "audit.key"
+    "audit.key",
+    "tls_key_password",
 }
 
 
@@ -118,7 +119,7 @@ def test_no_error_shows_a_secret(key: str, value: Any) -> None:
 
 
 VALUES: Final[tuple[Any, ...]] = (
-    Settings(token=CANARY),
+    Settings(token=CANARY, tls_key_password=CANARY),
     KnownToken(name="n", hash=CANARY),
     Issuer(issuer="https://a.example", client_secret=CANARY),
     SignIn(client_id="c", allow=("*",), client_secret=CANARY),

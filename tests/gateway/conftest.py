@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters
 
+from tests.support.tls import Authority
 from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, GatewayEvent, listening
 
@@ -48,6 +49,8 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.events: list[GatewayEvent] = []
+        # Settings of each gateway: the certificate, in tests over TLS.
+        self.tls: dict[str, str] = {}
         self._happened = anyio.Event()
 
     def script(self, key: str, script: str, *args: str, **more: Any) -> ServerConfig:
@@ -80,7 +83,7 @@ class Lab:
     async def gateway(
         self, *servers: ServerConfig, ledger: Ledger | None = None, **settings: Any
     ) -> AsyncIterator[Gateway]:
-        config = Config(servers=servers, settings=Settings(**{"startup_timeout": 20.0, **settings}))
+        config = Config(servers=servers, settings=Settings(**{"startup_timeout": 20.0, **self.tls, **settings}))
         async with Gateway(config, on_event=self.observe, ledger=ledger) as gateway:
             yield gateway
 
@@ -115,6 +118,25 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def over_tls(lab: Lab, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the gateways of a test serve over TLS, and its clients trust them."""
+    lab.tls = authority.issue().settings
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+
+
+@pytest.fixture(params=["http", "https"])
+def schemes(request: pytest.FixtureRequest) -> None:
+    """Run a test without and with TLS towards clients."""
+    if request.param == "https":
+        request.getfixturevalue("over_tls")
 
 
 def alive(pid: int) -> bool:

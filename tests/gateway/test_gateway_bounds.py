@@ -16,6 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.gateway.conftest import ERAS
 from tests.support.gateway_bounds import JSON, _answer, _call, _headers
+from tests.support.tls import dial
 from truename.config import Settings
 from truename.gateway.elicitation.progress_limit import ProgressLimit
 from truename.gateway.endpoint.resource_subscriptions import ResourceSubscriptions
@@ -228,13 +229,14 @@ async def test_progress_for_somebody_who_does_not_read_is_dropped() -> None:
     assert told == [*range(100), 1000]
 
 
+@pytest.mark.usefixtures("schemes")
 @pytest.mark.parametrize(
     "headers", [{"x-long": "x" * 1_000_000}, {f"x-{number}": "x" * 100 for number in range(9_000)}]
 )
 async def test_heads_of_requests_are_bounded(lab: Lab, headers: dict[str, str]) -> None:
     async with lab.serving(lab.normal("w", "echo")) as address:
         port = int(address.rpartition(":")[2])
-        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        async with await dial(address) as stream:
             lines = [f"{name}: {value}" for name, value in {"host": f"127.0.0.1:{port}", **headers}.items()]
             with contextlib.suppress(anyio.BrokenResourceError):
                 await stream.send("\r\n".join(["GET /healthz HTTP/1.1", *lines, "", ""]).encode())

@@ -85,6 +85,7 @@ async def test_draining_ends_with_its_time(lab: Lab) -> None:
         assert await gateway.drain()
 
 
+@pytest.mark.usefixtures("schemes")
 @pytest.mark.parametrize("order", ["back first", "answered first"])
 async def test_who_comes_back_for_a_broken_stream_is_waited_for(lab: Lab, tmp_path: Path, order: str) -> None:
     journal, drained = tmp_path / "ran", list[bool]()
@@ -114,6 +115,7 @@ async def test_who_comes_back_for_a_broken_stream_is_waited_for(lab: Lab, tmp_pa
     assert drained == [True]
 
 
+@pytest.mark.usefixtures("schemes")
 @pytest.mark.parametrize("what", ["tool", "prompt"])
 async def test_who_is_broken_off_is_told_so(
     lab: Lab, connect: Callable[..., Any], era: str, tmp_path: Path, upstreams: Upstreams, *, what: str

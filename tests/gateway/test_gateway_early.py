@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,7 +11,8 @@ import pytest
 
 from truename.config import Config, Settings
 from truename.errors import NoLegalName
-from truename.gateway import Gateway, listening
+from truename.gateway import Gateway, listening, registry
+from truename.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -141,6 +143,65 @@ async def test_all_that_a_starting_server_may_have_is_announced(lab: Lab, connec
         found = client.session.server_capabilities
         assert found.prompts is not None
         assert found.resources is not None
+
+
+async def test_no_list_is_answered_before_it_is_made(lab: Lab, raw: Callable[[str], Any]) -> None:
+    config = Config(servers=(lab.script("many", "many", "4000"),), settings=Settings(tool_search="off"))
+    counts: list[int] = []
+
+    async def list_tools(http: Any) -> None:
+        counts.append(len((await http.result("tools/list", {}))["tools"]))
+
+    async with (
+        Gateway(config, on_event=lab.observe, is_early=True) as gateway,
+        listening(gateway) as address,
+        raw(address) as http,
+        anyio.create_task_group() as tasks,
+    ):
+        while not gateway.registry.joined.is_set():
+            tasks.start_soon(list_tools, http)
+            with anyio.move_on_after(0.02):
+                await gateway.joined()
+    assert len(counts) > 1
+    assert len(set(counts)) == 1
+    assert counts[0] > 1_000
+
+
+async def test_names_are_those_of_a_start_that_waits_whichever_view_is_asked_for_first(
+    lab: Lab, raw: Callable[[str], Any]
+) -> None:
+    path, config = "/mcp/for/claude-code", Config(servers=(lab.normal("files", "read_file", "read-file"),))
+    names: list[list[dict[str, str]]] = []
+    for is_early in (False, True):
+        async with (
+            Gateway(config, is_early=is_early, ledger=Ledger.memory()) as gateway,
+            listening(gateway) as address,
+            raw(address) as http,
+        ):
+            listed = [(await http.result("tools/list", {}, path=one))["tools"] for one in (path, "/mcp")]
+            names.append([{tool["canonical_name"]: tool["name"] for tool in tools} for tools in listed])
+    assert names[0] == names[1]
+    assert names[0][0]["files@1/read_file@1"] == names[0][1]["files@1/read_file@1"]
+
+
+async def test_while_the_state_is_locked_requests_are_refused_with_the_reason_and_later_answered(
+    lab: Lab, raw: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_LEDGER_PATIENCE", 0.1)
+    gate, state = lab.folder / "gate", lab.folder / "state.db"
+    async with early(lab, gate, state=str(state)) as address, raw(address) as http:
+        with closing(sqlite3.connect(state, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            gate.touch()
+            refused = (await http.post("tools/list", {})).json()
+            called = await http.result("tools/call", {"name": "late_arrive", "arguments": {}})
+            other.execute("ROLLBACK")
+        assert "another process is writing" in refused["error"]["message"]
+        assert called["isError"]
+        assert "another process is writing" in called["content"][0]["text"]
+        assert len((await http.result("tools/list", {}))["tools"]) == 2
+        called = await http.result("tools/call", {"name": "late_arrive", "arguments": {}})
+        assert called["content"][0]["text"] == "late:arrive"
 
 
 async def test_names_that_cannot_be_end_the_gateway_when_its_servers_have_joined(lab: Lab) -> None:

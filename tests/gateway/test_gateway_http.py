@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from mcp import MCPError
 
+from tests.support.tls import dial
 from truename.errors import ConfigError
 from truename.gateway import listening
 from truename.gateway.http.origin_guard import OriginGuard
@@ -156,6 +157,7 @@ async def test_subscriptions_are_counted_over_all_paths(lab: Lab, connect: Calla
                 pytest.fail("it is listened to")
 
 
+@pytest.mark.usefixtures("schemes")
 @pytest.mark.parametrize(
     "sent",
     [
@@ -171,9 +173,8 @@ async def test_requests_that_are_never_finished_are_not_waited_for(
 ) -> None:
     monkeypatch.setattr("truename.gateway.http.web_server.HALF_SENT_SECONDS", 0.2)
     async with lab.serving(lab.normal("w", "get")) as address:
-        port = int(address.rpartition(":")[2])
         with anyio.fail_after(4):
-            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            async with await dial(address) as stream:
                 await stream.send(sent)
                 with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
                     while await stream.receive():

@@ -125,7 +125,7 @@ FIXED = {
     *("state", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
     *("max_incoming", "max_requests", "max_unread", "principal_share", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
-    "allow_addresses",
+    *("allow_addresses", "tls_certificate", "tls_key"),
 }
 # Declared field by field.
 TABLES = {"access", "approvals", "audit", "telemetry", "trust"}

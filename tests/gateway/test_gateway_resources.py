@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,15 +16,21 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.shelf import Shelf
-from truename import Ledger
+from truename import Catalog, Ledger
+from truename.config import ServerConfig, Settings
 from truename.errors import LedgerError
 from truename.gateway import listening
 from truename.gateway.protocol.templates import Template
+from truename.gateway.rate_limited_log import RateLimitedLog
+from truename.gateway.upstream.known import KnownServer
 from truename.gateway.upstream.lists import Lists
+from truename.gateway.views.naming import Namer
+from truename.gateway.views.others import Others
 from truename.gateway.views.resources import ResourcePlace, Resources, behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
 
@@ -274,3 +283,26 @@ def test_a_template_fits_whatever_is_made_of_it(parts: list[tuple[str, str]], en
 )
 def test_a_template_does_not_fit_what_lacks_its_literals(template: str, uri: str) -> None:
     assert not Template(template).fits(uri)
+
+
+def test_two_gateways_on_one_ledger_agree_whose_a_uri_is(tmp_path: Path) -> None:
+    rounds, together = 150, Barrier(2)
+
+    def gateway(listing: str, other: str) -> list[str]:
+        with closing(Ledger.open(tmp_path / "state.db")) as ledger:
+            log = RateLimitedLog()
+            namer, leads = Namer(ledger, Settings(), log), list[str]()
+            for number in range(rounds):
+                uri, servers = f"x://{number}", sorted((listing, other))
+                others = Others(servers, ledger, log, Catalog(()))
+                known = {key: KnownServer(ServerConfig(key=key), (), _lists()) for key in servers}
+                known[listing] = known[listing]._replace(lists=_lists(uri))
+                together.wait(PATIENCE)
+                others.take(known, namer)
+                ((server, _),) = others.resources.view(None).places(uri)
+                leads.append(server)
+            return leads
+
+    with ThreadPoolExecutor(2) as threads:
+        one, two = threads.submit(gateway, "a", "b"), threads.submit(gateway, "b", "a")
+        assert one.result() == two.result()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("streams_at_once")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("streams_at_once", "schemes")]
 
 
 def _ran(journal: Path) -> list[str]:

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.support.gateway_bounds import HELLO, JSON, _call
 from tests.support.gateway_shares import people
+from tests.support.tls import trusting
 from truename.auth.authentication_setup import http_authentication
 from truename.config import Config, Settings
 from truename.gateway.gateway import Gateway
@@ -211,14 +212,18 @@ async def test_one_users_paths_keep_no_other_out(lab: Lab) -> None:
 
 @contextlib.contextmanager
 def _sockets(address: str, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
-    host, _, port = address.removeprefix("http://").rpartition(":")
+    scheme, _, place = address.partition("://")
+    host, _, port = place.rpartition(":")
     with contextlib.ExitStack() as stack:
         found = []
         for _ in range(count):
             one = stack.enter_context(socket.socket())
             # What the system keeps for a client that does not read is none of the gateway's.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            one.settimeout(60)
             one.connect((host, int(port)))
+            if scheme == "https":
+                one = stack.enter_context(trusting().wrap_socket(one, server_hostname=host))
             one.sendall(sent)
             found.append(one)
         yield found
@@ -231,6 +236,7 @@ HALF = [
 ]
 
 
+@pytest.mark.usefixtures("schemes")
 @pytest.mark.parametrize("sent", HALF)
 @pytest.mark.parametrize("asks", [False, True])
 async def test_requests_that_are_half_sent_keep_nobody_out(lab: Lab, sent: bytes, asks: bool) -> None:
@@ -254,6 +260,7 @@ def _modern() -> dict[str, str]:
     return {**JSON, "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "w_echo"}
 
 
+@pytest.mark.usefixtures("schemes")
 async def test_one_users_large_requests_keep_no_other_out(lab: Lab) -> None:
     access, headers = people("ann", "eve")
     size = 10_000
@@ -275,6 +282,7 @@ async def test_one_users_large_requests_keep_no_other_out(lab: Lab) -> None:
             assert await anyio.to_thread.run_sync(flood) == [503, 200]
 
 
+@pytest.mark.usefixtures("schemes")
 async def test_answers_that_nobody_reads_are_bounded_in_sum_and_whoever_does_not_read_is_named(
     lab: Lab, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +301,9 @@ async def test_answers_that_nobody_reads_are_bounded_in_sum_and_whoever_does_not
     head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\n{head}content-length: {len(body)}\r\n\r\n"
     sent = head.replace("w_echo", "w_big").encode() + body.encode()
     async with lab.serving(lab.normal("w", "big"), access=access, max_unread=most) as address:
-        with _sockets(address, 8, sent) as clients:
+        with contextlib.ExitStack() as stack:
+            # In a thread: a handshake needs both sides.
+            clients = await anyio.to_thread.run_sync(stack.enter_context, _sockets(address, 8, sent))
             with anyio.fail_after(60):
                 while not any("does not read" in one.message for one in caplog.records):
                     await anyio.sleep(0.01)

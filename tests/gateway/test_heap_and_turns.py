@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.from_thread
 import pytest
 
+from truename.gateway.calls.draining import Answering
+from truename.gateway.drain import ANSWERS_KEY, DrainTracker
 from truename.gateway.heap import Heap, growing, still
 from truename.gateway.protocol.turns import beside_loop, go_on, in_slices
 
@@ -139,3 +141,12 @@ async def test_work_that_nobody_waits_for_ends_where_it_asks() -> None:
         go.set()
     assert not after
     go_on()
+
+
+def test_a_request_that_was_answered_is_let_go_of_without_a_collection() -> None:
+    scope: dict[str, Any] = {}
+    with still():
+        with Answering(scope, DrainTracker(), "truename"):
+            answers = weakref.ref(scope.pop(ANSWERS_KEY))
+
+        assert answers() is None

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx2
 import pytest
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
+from anyio.streams.tls import TLSStream
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tests.fuzz.house import Hostile, upstream
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.streams import BOTH, reader
+from tests.support.tls import trusting
 from truename.gateway.http.sessions import Session
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
     from tests.gateway.streams import Reader
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("schemes")]
 
 PING: Final = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 SAID: Final = {
@@ -78,8 +80,8 @@ def call(name: str, id: int | str = 7, **params: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def dialled(address: str, *, unread: int | None = None) -> AsyncIterator[SocketStream]:
-    """Connect; ``unread`` is how many bytes may wait on this side."""
+async def dialled(address: str, *, unread: int | None = None) -> AsyncIterator[ByteStream]:
+    """Connect, over TLS to an https address; ``unread`` is how many bytes may wait on this side."""
     plain = socket.socket()
     if unread is not None:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, unread)
@@ -89,11 +91,16 @@ async def dialled(address: str, *, unread: int | None = None) -> AsyncIterator[S
             plain.connect(("127.0.0.1", int(address.rpartition(":")[2])))
         except BlockingIOError:
             await anyio.wait_writable(plain)
-    async with await SocketStream.from_socket(plain) as stream:
+    stream: ByteStream = await SocketStream.from_socket(plain)
+    if address.startswith("https:"):
+        stream = await TLSStream.wrap(
+            stream, hostname="localhost", ssl_context=trusting(), standard_compatible=False, server_side=False
+        )
+    async with stream:
         yield stream
 
 
-async def until(stream: SocketStream, wanted: bytes, most: int = 65_536) -> bytes:
+async def until(stream: ByteStream, wanted: bytes, most: int = 65_536) -> bytes:
     said = b""
     with anyio.fail_after(PATIENCE):
         while wanted not in said:
@@ -101,7 +108,7 @@ async def until(stream: SocketStream, wanted: bytes, most: int = 65_536) -> byte
     return said
 
 
-async def rest(stream: SocketStream) -> bytes:
+async def rest(stream: ByteStream) -> bytes:
     said = b""
     with anyio.fail_after(PATIENCE):
         while True:
@@ -111,7 +118,7 @@ async def rest(stream: SocketStream) -> bytes:
                 return said
 
 
-def connection(stream: SocketStream) -> HttpToolsProtocol:
+def connection(stream: ByteStream) -> HttpToolsProtocol:
     """Return the gateway's side of a connection."""
     own = stream.extra(SocketAttribute.local_address)
     (found,) = [one for one in gc.get_objects() if isinstance(one, HttpToolsProtocol) and one.client == own]
@@ -308,7 +315,7 @@ async def test_empty_lines_keep_no_connection_open(lab: Lab, monkeypatch: pytest
     monkeypatch.setattr(IDLE, 0.3)
     async with lab.serving(lab.normal("w", "get")) as address, dialled(address) as stream:
         await stream.send(PING)
-        await until(stream, b"200 OK")
+        await until(stream, b'"ok"}')
         await stream.send(b"\r\n")
         assert await rest(stream) == b""
 

@@ -16,12 +16,14 @@ import anyio
 import httpx2
 import pytest
 
+from tests.support.tls import dial
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("schemes")]
 
 RECORD: Final = Path("tests/data/gateway_answers.jsonl")
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -218,8 +220,7 @@ async def test_raw_requests_are_answered_as_on_record(lab: Lab) -> None:
 
 
 async def _exchange(address: str, request: bytes) -> bytes:
-    url = httpx2.URL(address)
-    async with await anyio.connect_tcp(url.host, url.port or 80) as stream:
+    async with await dial(address) as stream:
         with suppress(anyio.BrokenResourceError):
             await stream.send(request)
         answer = b""

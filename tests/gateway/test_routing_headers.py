@@ -80,7 +80,8 @@ def test_schemas_and_calls_are_judged_alike(part: int) -> None:
         found = param_mismatch(shape, given, mirrored.items())
         assert (found is None) is (expected is None), (seed, shape, given, mirrored, found, expected)
         judged += bool(mirrored)
-    assert judged > 100
+    # About 130, with a spread of 11.
+    assert judged > 50
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,26 @@ def test_a_call_says_all_that_policy_asks_about() -> None:
     assert made.copied().annotations is not made.annotations
 
 
+def test_another_call_of_a_tool_differs_in_its_id_and_its_arguments_alone() -> None:
+    first, given = call_of(GOOD, NAMES, ADA), {"q": ["y"]}
+    other = first.again(call_id="c2", arguments=given)
+
+    assert other == call_of({**GOOD, "call_id": "c2", "arguments": given}, NAMES, ADA)
+    assert other.arguments["q"] is not given["q"]
+    assert (first.call_id, first.arguments) == ("c1", {"q": "x"})
+    assert other.annotations is not first.annotations
+
+
+@pytest.mark.parametrize(("call_id", "arguments"), [("", {}), ("c" * 20_000, {}), ("c2", None), ("c2", {"a": 1e999})])
+def test_another_call_of_a_tool_is_read_as_strictly(call_id: str, arguments: object) -> None:
+    with pytest.raises(InvalidCall) as told:
+        call_of(GOOD, NAMES, ADA).again(call_id=call_id, arguments=arguments)
+    with pytest.raises(InvalidCall) as alike:
+        bound_call(name="docs_search", call_id=call_id, arguments=arguments, names=NAMES)
+
+    assert told.value == alike.value
+
+
 @pytest.mark.parametrize("name", ["docs_search", "docs/search", "docs@1/search@v1", "docs%401~search", "Docs_Search"])
 def test_every_name_of_a_tool_makes_the_same_call(name: str) -> None:
     made = call_of({**GOOD, "name": name}, NAMES, ADA)

@@ -74,6 +74,48 @@ def test_others_changes_are_seen_at_once(place: StateLocation) -> None:
     assert (seen, one.status(search_of("docs", "c3")).state) == ("approved", "undecided")
 
 
+def test_what_was_asked_before_is_asked_again_after_any_decision(place: StateLocation) -> None:
+    one, other = Approvals.open(place), Approvals.open(place)
+
+    def state() -> str:
+        return one.status(search_of("docs", "asked")).state
+
+    states = [state(), state()]
+    kept = other.approve(search_of("docs", "c1"), "always")
+    states += [state(), state()]
+    one.revoke(kept.key)
+    states.append(state())
+    other.reject(search_of("docs", "c2"), "always")
+    states.append(state())
+
+    assert states == ["undecided", "undecided", "approved", "approved", "undecided", "rejected"]
+
+
+def test_a_call_that_runs_elsewhere_is_known_to_who_found_none_before(place: StateLocation) -> None:
+    one, other = Approvals.open(place), Approvals.open(place)
+    assert one.status(search_of("docs", "c1")).state == "undecided"
+    other.begin(search_of("docs", "c1"))
+
+    with pytest.raises(CallRepeated):
+        one.status(search_of("mail", "c1"))
+
+
+def test_what_is_asked_in_a_change_that_fails_is_not_kept(place: StateLocation) -> None:
+    store = SqlApprovalStore(place)
+    approvals = Approvals(store)
+    grant = approvals.approve(search_of("docs", "c1"), "always")
+
+    def fail() -> None:
+        with store.change() as book:
+            book.drop(grant.key)
+            assert approvals.status(search_of("docs", "c2")).state == "undecided"
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert approvals.status(search_of("docs", "c2")).state == "approved"
+
+
 def test_a_change_that_fails_leaves_everything_as_it_was(place: StateLocation) -> None:
     for store in (SqlApprovalStore(place), MemoryStore()):
         approvals = Approvals(store)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.text_examples import declared
+from truename.conventions.characters import LOOKS_LIKE, masked_words, skeleton, unmasked
 from truename.conventions.convention import Convention
-from truename.conventions.rules.characters import CHECKS, LOOKS_LIKE, masked_words, skeleton, unmasked
+from truename.conventions.rules.characters import CHECKS
 from truename.conventions.rules.check import LintContext
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from tests.policy.text_examples import declared
 from truename.conventions.convention import Convention
+from truename.conventions.likeness import likeness
 from truename.conventions.rules.check import LintContext
-from truename.conventions.rules.shadowing import CHECKS, likeness
+from truename.conventions.rules.shadowing import CHECKS
 
 if TYPE_CHECKING:
     from truename.conventions.declarations import Declaration

@@ -209,7 +209,7 @@ class GatewayPlace:
         return out.decode()
 
     @asynccontextmanager
-    async def served(self, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def served(self, *options: str, is_heard: bool = False) -> AsyncIterator[asyncio.subprocess.Process]:
         with (self.folder / "log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "truename", "serve", str(self.config), *options),
@@ -217,7 +217,7 @@ class GatewayPlace:
                 env=self.env,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=log,
+                stderr=asyncio.subprocess.PIPE if is_heard else log,
                 limit=2**26,
             )
         try:
@@ -233,6 +233,21 @@ class GatewayPlace:
                 except TimeoutError:
                     process.kill()
                     await process.wait()
+
+    @asynccontextmanager
+    async def over_stdio(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Serve a client over pipes; the first start knows the instructions once its servers have joined."""
+        async with self.served("--for", "claude-code", is_heard=True) as process:
+            assert process.stderr is not None
+            said = b""
+            while b"Serving over" not in said:
+                if not (line := await asyncio.wait_for(process.stderr.readline(), 60)):
+                    raise RuntimeError(said.decode())
+                said += line
+            # Nobody else reads it, and a full pipe would stop the gateway.
+            reading = asyncio.create_task(process.stderr.read())
+            yield process
+        await reading
 
     @asynccontextmanager
     async def over_http(self) -> AsyncIterator[int]:

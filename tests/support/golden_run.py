@@ -60,7 +60,7 @@ async def played(gateway: str, requests: Sequence[Step], src: Path, folder: Path
             servers.change()
             noted.clear()
         if gateway == "piped":
-            async with place.served("--for", "claude-code") as process:
+            async with place.over_stdio() as process:
                 player: LinePlayer | HttpPlayer = LinePlayer(place, noted, process)
                 answers = [await player.play(step) for step in requests]
         else:

@@ -184,3 +184,17 @@ def test_requests_are_one_to_one_with_calls(calls: list[tuple[str, int]]) -> Non
         keys = {(who, x): ask(book, call(principal=who, x=x), most=99).key for who, x in calls}
         assert len(set(keys.values())) == len(keys)
         assert {one.key for one in book.all()} == set(keys.values())
+
+
+def test_a_request_ends_with_the_approval_that_answered_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, approvals = Clock(), Approvals()
+    clock.now += 0.7
+    monkeypatch.setattr("time.time", clock)
+    with ApprovalQueue(now=clock) as book:
+        one = ask(book, call(x=1))
+        grant = decided(one, "call", approvals, book, approved=True, lasts=60.0, grant_lasts=3.0)
+        assert grant.until == approval_queue.stamp(1_003)
+        clock.now = 1_002.9
+        assert ask(book, call(x=1)).key == one.key
+        clock.now = 1_003.0
+        assert ask(book, call(x=1)).key != one.key

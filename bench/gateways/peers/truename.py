@@ -43,6 +43,8 @@ def _all_on(place: Place) -> dict[str, Any]:
 def _launch(place: Place, settings: Any) -> Launch:
     large = {"max_body": 4 * place.setup.largest} if place.setup.largest >= LARGE else {}
     ours = {"state": str(place.folder / "state.db"), **large, **settings(place)}
+    if place.setup.tls_to_clients:
+        ours |= {"tls_certificate": str(place.certificate.certificate), "tls_key": str(place.certificate.key)}
     config = {"mcpServers": {one.key: one.entry() for one in place.servers}, "truename": ours}
     command = ("-m", "truename", "serve", place.write("mcp.json", config), "--http", f"127.0.0.1:{place.port}")
     paths = os.pathsep.join(filter(None, (_SOURCE, os.environ.get("PYTHONPATH", ""))))
@@ -51,28 +53,24 @@ def _launch(place: Place, settings: Any) -> Launch:
     return Launch((sys.executable, *command), env)
 
 
-_LACKS: Final = {"tls to clients": "`truename serve` ends no TLS: a reverse proxy in front of it does"}
-
 PEERS: Final = (
     Peer(
         "truename-off",
         "Truename, all off",
         "pins in memory; no policy, audit log, metrics or traces",
         partial(_launch, settings=_all_off),
-        lacks=_LACKS,
     ),
     Peer(
         "truename",
         "Truename, defaults",
         "as installed: pins in the state database",
         partial(_launch, settings=_defaults),
-        lacks=_LACKS,
     ),
     Peer(
         "truename-on",
         "Truename, all on",
         "a policy of three rules, pins, audit log, metrics, traces of every call",
         partial(_launch, settings=_all_on),
-        lacks={**_LACKS, "messages over 4 MiB": "it refuses larger arguments where a policy decides on a call"},
+        lacks={"messages over 4 MiB": "it refuses larger arguments where a policy decides on a call"},
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.audit.redaction import Redaction
+    from truename.catalog import Origin
     from truename.config.audit import Audit
+    from truename.identity import ToolId
     from truename.policy.call import CallEvent
 
 __all__ = ["KINDS", "CommandAudit", "begin_fields", "call_record", "record_fields"]
@@ -41,6 +44,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
 """The kinds of records, each with its meaning."""
 
 _LONGEST: Final = 2_000
+_ALIKE: Final = 4_096
 
 
 def record_fields(**fields: object) -> dict[str, object]:
@@ -77,24 +81,13 @@ def call_record(event: CallEvent, redaction: Redaction) -> dict[str, object]:
 
     ``name`` is the name that the caller used, and untrusted text; ``tool`` is the identity.
     """
-    origin = event.origin
-    body = record_fields(
-        who=event.principal.key,
-        agent=event.agent,
-        client=event.client,
-        oauth_client=event.principal.client,
-        session=event.session,
-        view=event.view,
-        tool=event.id and str(event.id),
-        server=origin and origin.server_id,
-        upstream_name=origin and origin.name,
-        digest=event.digest,
+    principal = event.principal.key, event.principal.client
+    decision = event.decision, event.rule, event.grant
+    said = event.agent, event.client, event.session, event.view, event.digest
+    body = _alike(principal, said, event.id, event.origin, decision) | record_fields(
         name=event.wire_name,
         call=event.call_id,
         serial=event.serial or None,
-        decision=event.decision,
-        rule=event.rule,
-        grant=event.grant,
         outcome=event.outcome,
         code=event.code,
         findings=", ".join(event.findings),
@@ -104,6 +97,35 @@ def call_record(event: CallEvent, redaction: Redaction) -> dict[str, object]:
     )
     kept = redaction.of(event.arguments)
     return body if kept is None else {**body, "arguments": kept}
+
+
+@lru_cache(maxsize=_ALIKE)
+def _alike(
+    principal: tuple[str, str],
+    said: tuple[str, str, str, str, str],
+    id: ToolId | None,
+    origin: Origin | None,
+    decision: tuple[str, str, str],
+) -> dict[str, object]:
+    """Return the fields that are the same in many calls."""
+    who, oauth_client = principal
+    agent, client, session, view, digest = said
+    outcome, rule, grant = decision
+    return record_fields(
+        who=who,
+        agent=agent,
+        client=client,
+        oauth_client=oauth_client,
+        session=session,
+        view=view,
+        tool=id and str(id),
+        server=origin and origin.server_id,
+        upstream_name=origin and origin.name,
+        digest=digest,
+        decision=outcome,
+        rule=rule,
+        grant=grant,
+    )
 
 
 _UNDONE: Final = "Nothing was done, because audit.required is set and the record cannot be written."

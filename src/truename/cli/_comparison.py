@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename import dialects
-from truename.clients.doctor.prediction import Prediction, Roster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from truename.catalog import Catalog
-    from truename.clients.doctor.prediction import Key
-    from truename.clients.doctor.prediction import ToolFate as Predicted
+    from truename.clients.prediction import Key
+    from truename.clients.prediction import ToolFate as Predicted
     from truename.dialects import Dialect
     from truename.identity import ToolId
 
@@ -61,6 +60,8 @@ def client_outcomes(
     catalog: Catalog, clients: Iterable[Dialect] | None = None
 ) -> Mapping[ToolId, Sequence[ClientOutcome]]:
     """Return for each tool how these clients would treat it under its own name, the worst first."""
+    from truename.clients.prediction import Prediction, Roster  # noqa: PLC0415 - costs 30 ms, and most commands compare nothing
+
     ids: dict[Key, ToolId] = {(tool.origin.server_id, tool.origin.name): id for id, tool in catalog.items()}
     servers: defaultdict[str, list[str]] = defaultdict(list)
     for server, name in ids:

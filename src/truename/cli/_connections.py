@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from truename import dialects
 from truename.cli._errors import UsageError, leaves
+from truename.cli._gateway_names import checked_url
 from truename.cli._questions import answer, is_agreed, is_terminal
 from truename.cli._rendering import say, show_hanging, styled
 from truename.cli._sources import configuration
@@ -25,7 +26,6 @@ from truename.config.interpolate import read_env_file
 from truename.errors import ConfigError, UnknownDialect, excerpt
 
 __all__ = [
-    "DEFAULT_URL",
     "ChangeFiles",
     "GatewayConfig",
     "GatewayUrl",
@@ -35,6 +35,7 @@ __all__ = [
     "confirm",
     "find_client",
     "gateway_address",
+    "gateway_url",
     "plain_notes",
     "read_gateway_config",
     "reload_advice",
@@ -44,7 +45,14 @@ __all__ = [
 GatewayConfig = Annotated[
     str | None, Parameter(name="--config", help="The gateway's configuration; default: as for `truename serve`.")
 ]
-GatewayUrl = Annotated[str, Parameter(name="--url", help="The URL of the gateway.")]
+GatewayUrl = Annotated[
+    str | None,
+    Parameter(
+        name="--url",
+        help="The URL of the gateway; default: http://127.0.0.1:8750, or with tls_certificate access.public_url or "
+        "https://127.0.0.1:8750.",
+    ),
+]
 ToolsDump = Annotated[
     str | None, Parameter(name="--catalog", help="A dump of the servers' tools, if the gateway is not running.")
 ]
@@ -57,7 +65,7 @@ PreviewFiles = Annotated[
 ]
 ChangeFiles = Annotated[bool, Parameter(name="--yes", show_default=False, help="Don't ask.")]
 
-DEFAULT_URL: Final = "http://127.0.0.1:8750"
+_DEFAULT_PLACE: Final = "127.0.0.1:8750"
 _UNSET: Final = re.compile(r"the environment variable (\w+) is not set")
 _MARKS: Final = {"info": "note"}
 
@@ -142,6 +150,18 @@ def read_gateway_config(source: str | None) -> Config:
         if not unset:
             raise
         return configuration(source, environ | {name: f"${{{name}}}" for name in unset})
+
+
+def gateway_url(config: Config, url: str | None) -> str:
+    """Return the gateway's base URL: the one of the option, else the one that its settings lead to.
+
+    Raises `UsageError`.
+    """
+    settings = config.settings
+    if url is not None or settings.tls_certificate is None:
+        return checked_url(url or f"http://{_DEFAULT_PLACE}")
+    # The certificate is hardly for an address of this machine.
+    return settings.access.public_url or f"https://{_DEFAULT_PLACE}"
 
 
 def gateway_address(config: Config, url: str) -> GatewayAddress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -62,12 +63,21 @@ def checked_url(url: str) -> str:
 
 
 def is_running(url: str) -> bool:
-    """Return whether a gateway answers at this URL within two seconds; proxies are not used."""
+    """Return whether a gateway answers at this URL within two seconds; proxies are not used.
+
+    Raises `UsageError` for one whose certificate is not trusted here.
+    """
     opener = build_opener(ProxyHandler({}), _Stay())
     try:
         with opener.open(Request(f"{url}/healthz"), timeout=_PATIENCE) as answer:  # noqa: S310 - checked_url saw it
             found = json.loads(answer.read(_ENOUGH))
-    except (URLError, OSError, ValueError):
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", None)
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            raise UsageError(
+                fact=f"the certificate at {url} is not trusted: {reason.verify_message}",
+                advice="Set the environment variable SSL_CERT_FILE to the file of the authority that issued it.",
+            ) from error
         return False
     return isinstance(found, dict) and found.get("status") == "ok"
 

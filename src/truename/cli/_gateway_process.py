@@ -26,8 +26,6 @@ from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._progress import Progress
 from truename.cli._reload import Reloads
 from truename.cli._rendering import print_json, say, say_json, show, show_hanging, styled
-from truename.clients import Machine, find
-from truename.clients.selection import OWN_SCOPES
 from truename.config import verify
 from truename.config.addresses import MAIN, path_of, servers_in
 from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector
@@ -306,6 +304,9 @@ async def _report_start(gateway: Gateway, path: str, url: str | None, report_for
 
 def _of_installed(catalog: Catalog) -> list[str]:
     """Return the losses of the clients on this machine without Truename, as sentences."""
+    from truename.clients import Machine, find  # noqa: PLC0415 - costs 30 ms, after the gateway listens
+    from truename.clients.selection import OWN_SCOPES  # noqa: PLC0415 - as above
+
     found = find(Machine.here())
     names = dict.fromkeys(one.file.dialect for one in found if one.file.scope in OWN_SCOPES)
     return losses(catalog, map(dialects.get, names))

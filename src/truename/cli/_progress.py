@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
-
-from rich.padding import Padding
-from rich.table import Table
 
 from truename.cli._errors import split
 from truename.cli._rendering import output, printable, styled
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
     from typing import Self
+
+    from rich.console import Console
+    from rich.status import Status
 
 __all__ = ["Progress", "busy"]
 
@@ -66,19 +68,25 @@ class Progress:
         self.waiting = list(servers)
         self.failed: list[str] = []
         self._width = max((len(printable(key)) for key in self.waiting), default=0)
+        self._status: Status | None = None
+
+    @cached_property
+    def _console(self) -> Console:
         # One console for both: only the console that draws the moving line removes it before it prints another line.
-        self._console = output(error=True)
-        self._status = self._console.status(styled(self._awaited()))
+        return output(error=True)
 
     def __enter__(self) -> Self:
-        if self.waiting and self._console.is_terminal:
+        # A gateway that nobody looks at answers before it needs a console.
+        if self.waiting and sys.stderr.isatty():
+            self._status = self._console.status(styled(self._awaited()))
             self._status.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._status.stop()
+        if self._status is not None:
+            self._status.stop()
 
     def on_event(self, event: ServerEvent) -> None:
         """Print an event of the gateway."""
@@ -91,6 +99,8 @@ class Progress:
             fact, advice = split(event.text)
             self._settled(event, f"{event.kind:6}", "red", fact.removeprefix(f"Server {printable(event.server)!r} "))
             if advice:
+                from rich.padding import Padding  # noqa: PLC0415 - rich costs 25 ms, before the first event needs it
+
                 self._console.print(Padding(styled(advice), (0, 0, 0, self._width + 12), expand=False))
             if event.kind == "failed" and event.server not in self.failed:
                 self.failed.append(event.server)
@@ -98,6 +108,8 @@ class Progress:
             self._settled(event, "changed", "", _tools(event))
 
     def _settled(self, event: ServerEvent, word: str, style: str, what: str) -> None:
+        from rich.table import Table  # noqa: PLC0415 - as above
+
         if event.server in self.waiting:
             self.waiting.remove(event.server)
         if event.kind == "ready" and event.server in self.failed:
@@ -108,9 +120,10 @@ class Progress:
         line.add_column(overflow="fold")
         line.add_row(styled(f"  {printable(event.server)}"), styled(word, style), styled(what))
         self._console.print(line)
-        self._status.update(styled(self._awaited()))
-        if not self.waiting:
-            self._status.stop()
+        if self._status is not None:
+            self._status.update(styled(self._awaited()))
+            if not self.waiting:
+                self._status.stop()
 
     def _awaited(self) -> str:
         return f"starting: {', '.join(printable(key) for key in self.waiting)}"

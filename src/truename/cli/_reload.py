@@ -13,7 +13,6 @@ from truename.cli._errors import errors_of, report, warn, warnings_of
 from truename.cli._rendering import say, say_json
 from truename.config.files import SETTINGS_FILE
 from truename.config.watch import Reread, Watch
-from truename.editing import Document
 from truename.errors import ConfigError, TruenameError
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def line_of(error: Exception) -> int | None:
     """Return the line of the key that an error names; None if unknown, or if the error has its line already."""
     if not isinstance(error, ConfigError) or not error.key or error.key.startswith("line "):
         return None
+    from truename.editing import Document  # noqa: PLC0415 - the parsers, which only a configuration with errors needs
+
     path = Path(error.file)
     try:
         document = Document.read(path, "toml" if path.suffix.lower() == ".toml" else "jsonc")
@@ -145,4 +146,5 @@ def files_of(config: Config) -> tuple[Path, ...]:
         return ()
     beside = () if path.suffix.lower() == ".toml" else (path.with_name(SETTINGS_FILE),)
     secrets = () if config.settings.env_file is None else (Path(config.settings.env_file),)
-    return (path, *beside, *secrets, *config.files)
+    named = (config.settings.tls_certificate, config.settings.tls_key)
+    return (path, *beside, *secrets, *config.files, *(Path(one) for one in named if one is not None))

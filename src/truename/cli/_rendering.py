@@ -9,16 +9,14 @@ import sys
 from datetime import UTC, datetime
 from difflib import unified_diff
 from functools import reduce
-from typing import TYPE_CHECKING, Final
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from rich.console import Console
+    from rich.text import Text
 
 __all__ = [
     "Cell",
@@ -41,7 +39,7 @@ __all__ = [
     "utc_time",
 ]
 
-Cell = Text | str
+Cell: TypeAlias = "Text | str"
 _UNWRAPPED: Final = 1_000
 _WIDE: Final = 100
 _GAP: Final = 3
@@ -74,7 +72,13 @@ def printable(text: str) -> str:
 
 def styled(text: str, style: str = "") -> Text:
     """Return a text in one style, never interpreted as markup."""
+    from rich.text import Text  # noqa: PLC0415 - rich costs 25 ms, and what answers in JSON prints no text
+
     return Text(printable(text), style=style, overflow="fold")
+
+
+def _text(cell: Cell) -> Text:
+    return styled(cell) if isinstance(cell, str) else cell
 
 
 def output(*, error: bool = False) -> Console:
@@ -82,6 +86,8 @@ def output(*, error: bool = False) -> Console:
 
     ``COLUMNS`` sets the width of both; ``NO_COLOR`` is honoured, and only a terminal gets colours.
     """
+    from rich.console import Console  # noqa: PLC0415 - as in `styled`
+
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else _UNWRAPPED
     return Console(file=stream, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
@@ -98,7 +104,9 @@ def show(*parts: Cell, error: bool = False) -> None:
 
     The terminal wraps long lines itself, so that a copied path or command contains no line end.
     """
-    line = Text.assemble(*(part if isinstance(part, Text) else styled(part) for part in parts))
+    from rich.text import Text  # noqa: PLC0415 - as in `styled`
+
+    line = Text.assemble(*map(_text, parts))
     line.rstrip()
     output(error=error).print(line, soft_wrap=True)
 
@@ -122,8 +130,11 @@ def print_table(
 
     ``whole`` is the column that people copy from; it is not folded if the others fit into the rest.
     """
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - as in `styled`
+    from rich.table import Table  # noqa: PLC0415 - as in `styled`
+
     console = output(error=error)
-    cells = [[cell if isinstance(cell, Text) else styled(cell) for cell in row] for row in rows]
+    cells = [list(map(_text, row)) for row in rows]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for heading, width in zip(headings, _widths(headings, cells, whole, console.width), strict=True):
         table.add_column(heading, overflow="fold", width=width)
@@ -184,6 +195,8 @@ def shortened(text: str, most: int) -> str:
 
 def show_hanging(rows: Iterable[Sequence[Text]], *, indent: int = 0, error: bool = False) -> None:
     """Print rows of equally many parts; only the last part is wrapped, indented below itself."""
+    from rich.table import Table  # noqa: PLC0415 - as in `styled`
+
     console = output(error=error)
     grid = Table.grid(padding=(0, 2))
     for number, row in enumerate(rows):

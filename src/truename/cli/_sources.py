@@ -14,7 +14,6 @@ from truename.audit import with_recorded_revision
 from truename.cli._errors import UsageError
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import say, show_hanging, styled
-from truename.clients.doctor.file_findings import masked
 from truename.config import load, parse
 from truename.config.consent import ConsentStore
 from truename.config.files import SETTINGS_FILE, ConfigFiles, decode
@@ -122,6 +121,8 @@ def _does(entry: Mapping[str, object]) -> str:
 
 
 def _starts(entry: Mapping[str, object]) -> str:
+    from truename.clients.doctor.file_findings import masked  # noqa: PLC0415 - costs 70 ms that only a disclosure needs
+
     arguments = entry.get("args")
     words = [entry["command"], *(arguments if isinstance(arguments, list) else ())]
     variables = entry.get("env")

@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Final, Literal, cast
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
 from truename.cli._connections import (
-    DEFAULT_URL,
     ChangeFiles,
     GatewayConfig,
     GatewayUrl,
@@ -18,13 +18,14 @@ from truename.cli._connections import (
     confirm,
     find_client,
     gateway_address,
+    gateway_url,
     plain_notes,
     read_gateway_config,
     reload_advice,
     show_notes,
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._gateway_names import ask_names, checked_url, is_running, new_names
+from truename.cli._gateway_names import ask_names, is_running, new_names
 from truename.cli._options import JsonOutput
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
@@ -82,7 +83,7 @@ def connect(
     /,
     *,
     source: GatewayConfig = None,
-    url: GatewayUrl = DEFAULT_URL,
+    url: GatewayUrl = None,
     each: Each = False,
     one: One = False,
     every: All = False,
@@ -106,8 +107,8 @@ def connect(
     if len(chosen) > 1:
         raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Pass at most one of them.")
     client = find_client(client)
-    url = checked_url(url)
     config = read_gateway_config(source)
+    url = gateway_url(config, url)
     # The key is a prefix of every tool's name, so a short one leaves the most room.
     key = _SHORT if config.settings.server_name == Settings().server_name else config.settings.server_name
     machine = Machine.here(project)
@@ -143,7 +144,10 @@ def connect(
             # The client's lists now have the predicted names: asking for them makes the gateway record them.
             with busy("Recording the names at the gateway"):
                 ask_names(url, plan.upstreams, config.settings.token, dialect=dialect)
-    host = url.partition("://")[2].partition("/")[0]
+    scheme, _, place = url.partition("://")
+    host = place.partition("/")[0]
+    if scheme == "https" and urlsplit(url).port is None:
+        host += ":443"
     start = None if reached or alone else shlex.join(["truename", "serve", str(config.path), "--http", host])
     if as_json:
         print_json(_document(plan, replace(request, stdio=alone), backups, url=url, reached=reached, start=start))

@@ -11,7 +11,7 @@ from truename.catalog import Catalog
 from truename.cli._comparison import ClientOutcome, client_outcomes
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, show, styled
-from truename.clients.doctor.prediction import Key
+from truename.clients.prediction import Key
 from truename.identity import ToolId
 from truename.naming import NameTable, project, resolve
 

@@ -18,7 +18,7 @@ from truename.cli._rendering import print_json, print_table, say, show, shown_ti
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
 from truename.conventions import Finding
-from truename.conventions.rules.characters import INVISIBLE
+from truename.conventions.characters import INVISIBLE
 from truename.errors import InvalidToolId, excerpt
 from truename.files.user import whoami
 from truename.identity import ToolId

@@ -5,18 +5,18 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from truename.cli._connections import (
-    DEFAULT_URL,
     GatewayConfig,
     GatewayUrl,
     ProjectDirectory,
     ToolsDump,
     find_client,
     gateway_address,
+    gateway_url,
     read_gateway_config,
     show_notes,
 )
 from truename.cli._errors import EXIT_FINDINGS
-from truename.cli._gateway_names import checked_url, known_tools, new_names
+from truename.cli._gateway_names import known_tools, new_names
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
@@ -44,7 +44,7 @@ def from_client(
     /,
     *,
     source: GatewayConfig = None,
-    url: GatewayUrl = DEFAULT_URL,
+    url: GatewayUrl = None,
     catalog: ToolsDump = None,
     project: ProjectDirectory = None,
     as_json: JsonOutput = False,
@@ -56,7 +56,7 @@ def from_client(
     """
     client = find_client(client)
     config = read_gateway_config(source)
-    address = gateway_address(config, checked_url(url))
+    address = gateway_address(config, gateway_url(config, url))
     machine = Machine.here(project)
     mine = [found for found in find(machine) if found.file.client == client]
     choice = select_servers([found for found in mine if found.servers], address, machine)

@@ -23,12 +23,13 @@ from truename.cli._workspace import (
     with_options,
     with_recorded_settings,
 )
-from truename.config import Config
+from truename.config import Config, Settings
 from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
 from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
 from truename.files.private import make_private
+from truename.files.user import at_home
 from truename.ledger import open_ledger
 
 __all__ = ["serve"]
@@ -48,6 +49,17 @@ Token = Annotated[
         env_var="TRUENAME_TOKEN",
         help="The bearer token that HTTP clients must send; required to listen on other interfaces than loopback.",
     ),
+]
+Certificate = Annotated[
+    str | None,
+    Parameter(
+        name="--tls-cert",
+        help="Over HTTP: serve over TLS, with the certificate in this PEM file, followed by those that issued it.",
+    ),
+]
+Key = Annotated[
+    str | None,
+    Parameter(name="--tls-key", help="The certificate's private key (PEM); default: in the certificate's file."),
 ]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client to present names for.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: start and show only this server.")]
@@ -91,6 +103,8 @@ def serve(
     names: Names = None,
     making: NamingOptions = _AS_IT_IS,
     token: Token = None,
+    tls_cert: Certificate = None,
+    tls_key: Key = None,
     client: Client = None,
     only: Only = None,
     server: Servers = (),
@@ -109,6 +123,11 @@ def serve(
             advice="Over HTTP use the paths /mcp/for/CLIENT, /mcp/in/CONTEXT, /mcp/search, /mcp/only/SERVER and "
             "/mcp/servers/SERVER,SERVER.",
         )
+    if address is None and (tls_cert, tls_key) != (None, None):
+        raise UsageError(
+            fact="--tls-cert and --tls-key are for HTTP",
+            advice="Add --http HOST:PORT, or leave them out: nothing crosses a network over stdio.",
+        )
     if only is not None and server:
         raise UsageError(fact="--only and --server exclude each other", advice="Use --server alone for several.")
     if token is not None:
@@ -124,6 +143,7 @@ def serve(
             state=making.state or settings.state,
             token=token or settings.token,
         )
+        settings = _with_tls(settings, tls_cert, tls_key)
         config = replace(config, settings=settings)
         _agree(config, source, making)
         return config, path
@@ -144,6 +164,14 @@ def serve(
         as_json=as_json,
         verbose=verbose,
     )
+
+
+def _with_tls(settings: Settings, certificate: str | None, key: str | None) -> Settings:
+    """Return the settings with the files of these options; a certificate comes with its own key."""
+    named = [None if path is None else str(at_home(path).absolute()) for path in (certificate, key)]
+    if certificate is not None:
+        return replace(settings, tls_certificate=named[0], tls_key=named[1])
+    return settings if key is None else replace(settings, tls_key=named[1])
 
 
 def _again(before: Config, source: str | None) -> Config:

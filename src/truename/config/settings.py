@@ -42,7 +42,6 @@ from truename.conventions.convention import CONVENTION
 from truename.errors import InvalidToolId, MigrationError, UnknownDialect, excerpt
 from truename.identity import ToolId
 from truename.ledger import MAX_CLAIMS
-from truename.migration.protocol_versions import version_parts
 from truename.naming import DEFAULT_SERVER_NAME, STYLES
 from truename.policy import Context, Exposure
 from truename.policy.presentation import Presentation
@@ -121,6 +120,8 @@ def _read_protocol(fields: Fields, name: str) -> str | None:
     text = fields.text(name)
     if text is None:
         return None
+    from truename.migration.protocol_versions import version_parts  # noqa: PLC0415 - the package costs 40 ms
+
     try:
         version_parts(text)
     except MigrationError as error:
@@ -338,6 +339,18 @@ class Settings:
         live=True,
     )
     # Clients
+    tls_certificate: str | None = setting(
+        None,
+        PATH,
+        "File of the certificate for TLS towards clients, with those that issued it (PEM). It is read again when it is "
+        "renewed.",
+    )
+    tls_key: str | None = setting(
+        None, PATH, "File of the certificate's private key (PEM). Default: the key is in the file of the certificate."
+    )
+    tls_key_password: str | None = setting(
+        None, TEXT, "Password of an encrypted private key; write a reference.", live=True, secret=True
+    )
     max_body: int = setting(4 * _MIB, COUNT, "Size of the longest request over HTTP.", unit="bytes")
     max_incoming: int = setting(
         256 * _MIB, COUNT, "Size of all requests over HTTP that are being answered.", unit="bytes"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from truename.catalog.globs import Globs
 from truename.conventions.convention import Convention
-from truename.conventions.rules import CHECKS, LintContext
 from truename.errors import excerpt
 from truename.identity import fold
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from truename.conventions.convention import Suppression
     from truename.conventions.declarations import Declaration
     from truename.conventions.findings import Finding, Rule
-    from truename.conventions.rules import Check
+    from truename.conventions.rules import Check, LintContext
 
 __all__ = ["Linted", "Suppressed", "lint"]
 
@@ -105,11 +104,14 @@ def lint(
     >>> [finding.rule.name for finding in found.findings]
     ['illegal_name', 'folded_collision']
     """
+    from truename.conventions.rules import CHECKS, LintContext  # noqa: PLC0415 - 45 ms, and a gateway may lint nothing
+
     convention = Convention() if convention is None else convention
     given = tuple(sorted(declarations, key=_place))
     context = LintContext(given, convention, tuple(sorted(peers, key=_place)))
     graded = one_to_one((one for check in CHECKS.values() for one in _graded(check, context)), context)
-    return _suppress(sorted(graded, key=_order), given, convention)
+    known = {word for check in CHECKS.values() for word in _words(check.rule)}
+    return _suppress(sorted(graded, key=_order), given, convention, known)
 
 
 def _place(declaration: Declaration) -> tuple[object, ...]:
@@ -144,7 +146,9 @@ def _graded(check: Check, context: LintContext) -> Iterator[Finding]:
         yield replace(finding, rule=replace(finding.rule, severity=severity)) if is_set else finding
 
 
-def _suppress(findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention) -> Linted:
+def _suppress(
+    findings: Iterable[Finding], declarations: Iterable[Declaration], convention: Convention, known: Set[str]
+) -> Linted:
     suppressions = _SuppressionIndex(declarations, convention)
     kept: list[Finding] = []
     suppressed: list[Suppressed] = []
@@ -154,7 +158,6 @@ def _suppress(findings: Iterable[Finding], declarations: Iterable[Declaration], 
             kept.append(finding)
         else:
             suppressed.append(match)
-    known = {word for check in CHECKS.values() for word in _words(check.rule)}
     return Linted(
         findings=tuple(kept),
         suppressed=tuple(suppressed),

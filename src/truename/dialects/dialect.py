@@ -78,30 +78,41 @@ def brackets(chars: frozenset[str]) -> str:
     >>> brackets(frozenset("-_.") | frozenset("abcdefghijklmnopqrstuvwxyz"))
     '[a-z_.-]'
     """
-    left, text = set(chars), ""
-    for label, members in _RANGES:
-        if left.issuperset(members):
-            left.difference_update(members)
-            text += label
-    return f"[{text}{''.join(sorted(left, key=lambda char: (char == '-', char != '_', char)))}]"
+    ranges, others = _grouped(chars)
+    return f"[{ranges}{''.join(sorted(others, key=lambda char: (char == '-', char != '_', char)))}]"
 
 
 def _class(chars: frozenset[str]) -> str:
-    return f"[{''.join(re.escape(char) for char in sorted(chars))}]"
+    ranges, others = _grouped(chars)
+    return f"[{ranges}{''.join(map(re.escape, sorted(others)))}]"
 
 
-@lru_cache(maxsize=512)
+def _grouped(chars: frozenset[str]) -> tuple[str, set[str]]:
+    """Return the ranges that a set of characters contains wholly, and the characters outside them."""
+    others, ranges = set(chars), ""
+    for label, members in _RANGES:
+        if others.issuperset(members):
+            others.difference_update(members)
+            ranges += label
+    return ranges, others
+
+
 def legal_pattern(dialect: Dialect) -> re.Pattern[str]:
     """Compile the pattern of the dialect's legal names, for a full match; it does not limit the length."""
     if dialect.chars is None or dialect.first is None or dialect.last is None:
         message = f"{dialect.name} accepts any printable text"
         raise ValueError(message)
-    first, some, last = _class(dialect.first), _class(dialect.chars), _class(dialect.last)
-    if dialect.words == "snake":
-        word = _class(dialect.chars - {"_"})
-        return re.compile(f"{first}{word}*(?:_{word}+)*")
-    alone = "(?!.*--)" if dialect.words == "single-hyphens" else ""
-    return re.compile(f"{alone}{first}(?:{some}*{last})?")
+    return _pattern(dialect.first, dialect.chars, dialect.last, dialect.words)
+
+
+# Few rules differ: most clients have those of one provider.
+@lru_cache(maxsize=512)
+def _pattern(first: frozenset[str], chars: frozenset[str], last: frozenset[str], words: str) -> re.Pattern[str]:
+    if words == "snake":
+        word = _class(chars - {"_"})
+        return re.compile(f"{_class(first)}{word}*(?:_{word}+)*")
+    alone = "(?!.*--)" if words == "single-hyphens" else ""
+    return re.compile(f"{alone}{_class(first)}(?:{_class(chars)}*{_class(last)})?")
 
 
 def _room(dialect: Dialect, overhead: int) -> int | None:

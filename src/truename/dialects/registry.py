@@ -40,6 +40,7 @@ def _frozen(value: object) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
+@cache
 def _charset(spec: str) -> frozenset[str]:
     """Return the characters of a specification such as ``a-zA-Z_-``; a hyphen between two characters is a range."""
     pattern = re.compile(f"[{spec}]")

@@ -14,7 +14,6 @@ from truename.editing.json import JSON
 from truename.editing.merge import ABSENT, is_same_value, value_at
 from truename.editing.syntax import InvalidSyntax, KeyPath, Language, ParsedText, apply_splices, line_and_column
 from truename.editing.toml import TOML
-from truename.editing.yaml import YAML
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_BYTES", "Document", "Quirk", "apply_edits", "cannot_edit", "edit", "find_edits"]
 
-_LANGUAGES: Final[Mapping[str, Language]] = MappingProxyType({"json": JSON, "jsonc": JSON, "toml": TOML, "yaml": YAML})
+_LANGUAGES: Final[Mapping[str, Language]] = MappingProxyType({"json": JSON, "jsonc": JSON, "toml": TOML})
 # The parsers of TOML and YAML run in Python: above this size they take up to a minute. JSON is parsed in C.
 MAX_BYTES: Final[Mapping[str, int]] = MappingProxyType(
     {"json": 1 << 24, "jsonc": 1 << 24, "toml": 1 << 21, "yaml": 1 << 21}
@@ -93,8 +92,7 @@ class Document:
 
     @classmethod
     def _parsed(cls, raw: bytes, path: Path, format_: str, *, exists: bool) -> Document:
-        language = _LANGUAGES.get(format_)
-        if language is None:
+        if format_ not in MAX_BYTES:
             _refuse(path, "", f"the format {excerpt(format_)} is not supported", "Change the file by hand.")
         if len(raw) > MAX_BYTES[format_]:
             _refuse(path, "", f"it is larger than {MAX_BYTES[format_]:,} bytes", "Give a configuration file.")
@@ -104,7 +102,7 @@ class Document:
             _refuse(path, "", f"it is not UTF-8 (byte {error.start})", "Save it as UTF-8.", error)
         text = text.removeprefix(_BOM)
         try:
-            reading = language.read(text)
+            reading = _language(format_).read(text)
         except InvalidSyntax as error:
             where = "" if error.offset is None else "line {}, column {}".format(*line_and_column(text, error.offset))
             _refuse(path, where, error.problem, "Fix the file there." if where else "Fix the file.", error)
@@ -119,7 +117,7 @@ class Document:
 
     def position(self, where: KeyPath) -> tuple[int, int]:
         """Return line and column (from 1) of a key or item; for a missing one, those of its nearest parent."""
-        return line_and_column(self.text, _LANGUAGES[self.format].offset(self._reading, self._existing(where)))
+        return line_and_column(self.text, _language(self.format).offset(self._reading, self._existing(where)))
 
     def first_missing(self, where: KeyPath) -> KeyPath:
         """Return the shortest missing part of the path: `with_value` creates it, and `without` would remove it."""
@@ -166,7 +164,7 @@ class Document:
         raise cannot_edit(self.path, f"it is {kind}, which cannot hold {excerpt(str(step))}", key=_key(there))
 
     def _edited(self, where: KeyPath, wanted: object, verb: str, *value: object) -> Document:
-        language = _LANGUAGES[self.format]
+        language = _language(self.format)
         proposals: Iterator[Sequence[Splice]] = getattr(language, verb)(self._reading, where, *value)
         try:
             for splices in proposals:
@@ -190,6 +188,14 @@ def cannot_edit(path: Path, problem: str, remedy: str = "", *, key: str = "") ->
     """Return the error for a file that is left unchanged."""
     remedy = remedy or "Nothing was changed; make the change by hand."
     return ConfigError(code="left_alone", file=str(path), key=key, problem=problem, remedy=remedy)
+
+
+def _language(format_: str) -> Language:
+    if format_ == "yaml":
+        from truename.editing.yaml import YAML  # noqa: PLC0415 - PyYAML costs 15 ms, and few clients have YAML files
+
+        return YAML
+    return _LANGUAGES[format_]
 
 
 def _quirks(text: str, marks: Sequence[Mark]) -> Iterator[Quirk]:

@@ -9,11 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-from msgspec import Raw
+import msgspec
 
 from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
 from truename.gateway.protocol.callers import first_header, principal_of
@@ -50,6 +49,7 @@ _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
 )
 _INPUT_REQUIRED: Final = "input_required"
 _SESSION: Final = b"mcp-session-id"
+_KNOWN: Final = "truename.session-digest"
 _TRACE: Final = "traceparent"
 _LONGEST: Final = 1_000
 # Version 00 of the W3C's trace context, and what a later one begins with.
@@ -67,8 +67,7 @@ def ignore_call(_: CallEvent) -> None:
     """Do nothing with a record: nobody listens."""
 
 
-@dataclass(kw_only=True, eq=False)
-class CallRecord:
+class CallRecord(msgspec.Struct, kw_only=True, eq=False):
     """What is known of a call that runs. The fields are those of `CallEvent`."""
 
     wire_name: str
@@ -90,16 +89,16 @@ class CallRecord:
     outcome: Outcome = "ok"
     code: str = ""
     findings: tuple[str, ...] = ()
-    _unread: Raw | None = None
-    began: float = field(default_factory=time.time)
-    _start: float = field(default_factory=time.perf_counter)
+    _unread: msgspec.Raw | None = None
+    began: float = msgspec.field(default_factory=time.time)
+    _start: float = msgspec.field(default_factory=time.perf_counter)
 
     @classmethod
     def of(cls, request: Request, serial: int) -> CallRecord:
         """Begin the record of a request."""
         params = request.params or {}
         record = cls(
-            wire_name=str(params.get("name"))[:_LONGEST],
+            wire_name="",
             call_id=f"request-{request.id}"[:_LONGEST],
             serial=serial,
             principal=principal_of(request),
@@ -115,8 +114,8 @@ class CallRecord:
         self.wire_name = str(params.get("name"))
         if arguments is not self.arguments:
             self.arguments_digest = ""
-        self.arguments = arguments if isinstance(arguments, Mapping) else None
-        self._unread = arguments if isinstance(arguments, Raw) else None
+        self.arguments = arguments if isinstance(arguments, dict) else None
+        self._unread = arguments if isinstance(arguments, msgspec.Raw) else None
 
     def read_arguments(self) -> None:
         """Read out the arguments of a call that was refused before anybody read them."""
@@ -199,7 +198,14 @@ class CallRecord:
 def _session(request: Request) -> str:
     """Return by what a session is known again, and cannot be taken over."""
     number = first_header(request.http, _SESSION)
-    return "" if number is None else hashlib.sha256(number).hexdigest()[:16]
+    if number is None:
+        return ""
+    # The connection of a session is kept, and all its requests say the same number.
+    state = request.connection.state
+    known = state.get(_KNOWN)
+    if known is None or known[0] != number:
+        known = state[_KNOWN] = number, hashlib.sha256(number).hexdigest()[:16]
+    return str(known[1])
 
 
 def _trace(request: Request, params: Mapping[str, Any]) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from truename.gateway.reloading import Guard
     from truename.gateway.report import Reloaded
     from truename.gateway.upstream.server_pool import ServerPool
+    from truename.gateway.views.view import ViewSpec
     from truename.naming import NameTable
     from truename.policy.call import OnCall
     from truename.policy.principal import Principal
@@ -154,11 +155,15 @@ class Gateway:
             await self._registry.begin()
             # What is there at the start is no news.
             self._registry.other_changes()
+            # The first of all views, whichever clients ask for: the names of the others follow those that it shows.
+            spec = fixed_view(self._read(None), self.config.settings)
             tasks = await stack.enter_async_context(background())
             if self._is_early:
-                await tasks.start(self._join, pool)
+                await tasks.start(self._join, pool, spec)
             else:
-                await self._make_main_view()
+                await self._registry.prepare(spec, Context())
+                self._registry.view(spec)
+                self._audit.look()
             tasks.start_soon(self._keep_fresh, tasks)
             stack.callback(self._close_endpoints)
             self._stack = stack.pop_all()
@@ -240,18 +245,11 @@ class Gateway:
         """How many requests run at servers or are being answered, and how many calls wait for their clients."""
         return self.registry.drain_tracker.running + (0 if self._pool is None else self._pool.suspended.count)
 
-    async def _join(self, pool: ServerPool, *, task_status: TaskStatus[None]) -> None:
-        async with self.registry.joining():
+    async def _join(self, pool: ServerPool, spec: ViewSpec, *, task_status: TaskStatus[None]) -> None:
+        async with self.registry.joining(spec):
             task_status.started()
             with anyio.move_on_after(math.inf if self._wait is None else self._wait):
                 await pool.settled()
-        await self._make_main_view()
-
-    async def _make_main_view(self) -> None:
-        """Make the view of `main`, and raise what is wrong with its names."""
-        spec = fixed_view(self._read(None), self.config.settings)
-        await self.registry.prepare(spec, Context())
-        self.registry.view(spec)
         self._audit.look()
 
     async def joined(self) -> None:

@@ -18,8 +18,10 @@ from truename.gateway.background import LoopTurn
 from truename.gateway.heap import Heap, growing
 from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import ShownTools, standing
+from truename.gateway.views.choice import UNIVERSAL
 from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
+from truename.policy import Context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import View, ViewSpec
     from truename.ledger import Ledger
-    from truename.policy import Context
     from truename.storage import StateLocation
     from truename.trust import PinStore
 
@@ -43,6 +44,8 @@ _LEDGER_PAUSE: Final = 0.02
 # To make a view of so few takes some milliseconds.
 _FEW: Final = 200
 _TRIES: Final = 3
+# Codes of errors of the ledger that end by themselves, or when an operator makes room.
+_PASSING: Final = frozenset({"busy", "unusable", "readonly"})
 
 
 class Registry(ShownTools):
@@ -64,6 +67,9 @@ class Registry(ShownTools):
         # Not set while servers are starting for whose lists requests wait.
         self.joined = anyio.Event()
         self.joined.set()
+        # The view that is made first, and why it, or the lists, could not be made.
+        self._first = UNIVERSAL
+        self._unmade: LedgerError | None = None
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
         self._swaps = 0
@@ -73,10 +79,10 @@ class Registry(ShownTools):
     async def begin(self) -> None:
         """Make all for the first time, after other processes that write. Raises what `rebuild` raises."""
         async with self._turn:
-            await self._begun()
+            await self._begun(_LEDGER_PATIENCE)
 
-    async def _begun(self) -> None:
-        deadline = anyio.current_time() + _LEDGER_PATIENCE
+    async def _begun(self, patience: float) -> None:
+        deadline = anyio.current_time() + patience
         while True:
             try:
                 return await self._renewed()
@@ -86,18 +92,38 @@ class Registry(ShownTools):
             await anyio.sleep(_LEDGER_PAUSE)
 
     @asynccontextmanager
-    async def joining(self) -> AsyncIterator[None]:
+    async def joining(self, spec: ViewSpec) -> AsyncIterator[None]:
         """Have each request that depends on a list wait for the block's end, and for the lists that are made then.
 
-        None of what they have then is a change that clients are told. Raises what `rebuild` raises.
+        The view ``spec`` is the first to be made. None of what they have then is a change that clients are told. While
+        the state cannot be written there are no lists: requests that depend on one are refused with the reason, and
+        each tries again to make them.
+
+        Raises what `rebuild` and `view` raise, except for a state that is ``busy`` or ``unusable``.
         """
         async with self._turn:
-            self.stale, self.joined = True, anyio.Event()
+            self.stale, self.joined, self._first = True, anyio.Event(), spec
             yield
-            await self._begun()
-            self.changes()
-            self.other_changes()
-            self.joined.set()
+            await self._join(_LEDGER_PATIENCE)
+
+    async def _join(self, patience: float) -> None:
+        try:
+            await self._begun(patience)
+            await self._make(self._first, Context())
+            self.view(self._first)
+        except LedgerError as error:
+            if error.code not in _PASSING:
+                raise
+            self.stale, self._unmade = True, error
+            self._tell(error)
+            return
+        self.changes()
+        self.other_changes()
+        self._end_joining()
+
+    def _end_joining(self) -> None:
+        self._unmade = None
+        self.joined.set()
 
     async def renew(self) -> None:
         """Have the lists be those that the servers give now: made beside the loop, unless they are these already.
@@ -106,6 +132,9 @@ class Registry(ShownTools):
         """
         async with self._turn:
             with self._telling():
+                if not self.joined.is_set():
+                    await self._join(0.0)
+                    return
                 self._look()
                 is_whole = self.stale
                 if is_whole or self._is_behind():
@@ -155,7 +184,7 @@ class Registry(ShownTools):
             self._look_once()
             if not self.stale:
                 return
-        elif not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
+        elif self.joined.is_set() and not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
             return
         await self.renew()
 
@@ -188,7 +217,12 @@ class Registry(ShownTools):
                 self._tell(error)
 
     def catch_up(self) -> None:
-        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop."""
+        """See what others wrote, as `caught_up` does, and make the lists anew at once; it holds the loop.
+
+        Raises `LedgerError` while no lists could be made.
+        """
+        if self._unmade is not None:
+            raise self._unmade
         if not self._turn.locked():
             self._look_once()
             if self.stale:
@@ -240,16 +274,20 @@ class Registry(ShownTools):
                 break
             async with self._making:
                 if not self.is_ready(spec, context):
-                    made = self.beside()
-                    with suppress(TruenameError, ExceptionGroup), growing():
-                        await beside_loop(partial(made.make_ready, spec, context))
-                    self.take_views(made)
-                    self._heap.keep(self.views, len(self.catalog))
+                    await self._make(spec, context)
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
             with anyio.move_on_after(_LEDGER_PATIENCE):
                 while self.ledger.is_locked():
                     await anyio.sleep(_LEDGER_PAUSE)
+
+    async def _make(self, spec: ViewSpec, context: Context) -> None:
+        """Make a view beside the loop; where it cannot be, `view` raises why."""
+        made = self.beside()
+        with suppress(TruenameError, ExceptionGroup), growing():
+            await beside_loop(partial(made.make_ready, spec, context))
+        self.take_views(made)
+        self._heap.keep(self.views, len(self.catalog))
 
     async def check(self, config: Config) -> None:
         """Raise `LedgerError`, or a group of naming errors, for a configuration under which names cannot stay."""
@@ -270,6 +308,7 @@ class Registry(ShownTools):
             swapped()
             self.take_under(made)
             self._swapped()
+            self._end_joining()
             self.note_changes(before, now)
 
     async def _made_under(

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.server_pool import ServerPool
 
-    # Checks a configuration, and returns a function to run when it is taken over. Raises if it must not be.
-    Guard = Callable[[Config], Callable[[], None]]
+    # Checks a configuration, and returns a function to run when it is taken over. That one may return the names of
+    # settings whose files changed, where their values did not. Raises if the configuration must not be taken over.
+    Guard = Callable[[Config], Callable[[], tuple[str, ...] | None]]
 
 __all__ = ["Guard", "differences", "limited", "take"]
 
@@ -39,13 +40,11 @@ async def take(
     steps = [guard(after) for guard in guards]
     await registry.check(after)
     changed = differences(before, after)
-    if not changed:
-        return changed
-    await registry.reload(after.settings, after.enabled, partial(pool.show, after))
-    pool.follow(after)
-    for step in steps:
-        step()
-    return changed
+    if changed:
+        await registry.reload(after.settings, after.enabled, partial(pool.show, after))
+        pool.follow(after)
+    renewed = [name for step in steps for name in step() or ()]
+    return replace(changed, settings=tuple(dict.fromkeys((*changed.settings, *renewed))))
 
 
 def differences(before: Config, after: Config) -> Reloaded:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename.catalog import Catalog
 from truename.conventions import metadata_of
-from truename.conventions.rules.characters import INVISIBLE
+from truename.conventions.characters import INVISIBLE
 from truename.errors import ConfigError, excerpt
 from truename.identity.definition import DIGESTED_FIELDS, definition_digest
 

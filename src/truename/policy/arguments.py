@@ -47,7 +47,7 @@ def read_arguments(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         _require_short(len(value))
         found = _parsed(value) if value.strip() else {}
-    if not isinstance(found, Mapping):
+    if not isinstance(found, (dict, Mapping)):
         raise InvalidCall(field=_WHERE, problem=f"is of type {type(found).__name__}, not an object")
     try:
         copy: dict[str, object] = _copied(found, 0, [MAX_ENTRIES])
@@ -188,7 +188,7 @@ def is_large(arguments: Mapping[str, Any]) -> bool:
         entries += len(outer)
         if entries > _LARGE_ENTRIES:
             break
-        for inner in outer.values() if isinstance(outer, Mapping) else outer:
+        for inner in outer if isinstance(outer, list) else outer.values():
             if type(inner) is str:
                 text += len(inner)
             elif isinstance(inner, dict | list):

@@ -214,6 +214,20 @@ class Call:
         """Return a copy of the call with its own copies of arguments and annotations."""
         return replace(self, arguments=deepcopy(self.arguments), annotations=dict(self.annotations))
 
+    def again(self, *, call_id: str, arguments: object) -> Call:
+        """Return another call of the same tool by the same caller, under the same name.
+
+        Raises `InvalidCall` as `bound_call` does.
+        """
+        if not 0 < len(call_id) <= MAX_FOREIGN:
+            _text({"call_id": call_id}, "call_id")
+        other = object.__new__(Call)
+        # `dataclasses.replace` would set and check every field anew, at ten times the cost.
+        vars(other).update(
+            vars(self), call_id=call_id, arguments=read_arguments(arguments), annotations=dict(self.annotations)
+        )
+        return other
+
     @property
     def arguments_digest(self) -> str:
         """The digest of the present arguments; a call owner arguments are changed after an approval is another call."""

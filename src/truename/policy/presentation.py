@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from truename.cache import LRUCache
 from truename.catalog import Catalog, unfolded
 from truename.catalog.globs import ById, glob_error, is_wild, may_meet, unversioned
-from truename.conventions.rules.characters import concealed
+from truename.conventions.characters import concealed
 from truename.errors import ConfigErrors, config_error, excerpt, spelling_remedy
 from truename.policy.rules import HINTS
 

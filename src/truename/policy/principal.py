@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Principal:
     groups: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The identity of the person as one text, without client and groups; the key of approvals and credentials."""
         return self.name if not self.issuer and not self.name.startswith("[") else json.dumps([self.issuer, self.name])

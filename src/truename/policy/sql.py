@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from truename.cache import LRUCache
 from truename.errors import InvalidToolId, StoreError
 from truename.identity import ToolId
 from truename.policy import store as limits
@@ -89,6 +91,7 @@ DELETE FROM approval_grant WHERE principal = ? AND agent = ? AND tool = ? AND di
 _NEXT_GRANT: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_grant"
 _NEXT_CALL: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_call"
 _ONE_CALL: Final = select("approval_call", _CALL, where=_CALL_KEY)
+_ANY_CALL: Final = select("approval_call", ("call_id",), where=("principal", "session"), then="LIMIT 1")
 _NEW_CALL: Final = upsert("approval_call", _CALL_KEY, ("tool", "arguments", "state", "at", "number"))
 _CALLS_OF_SESSION: Final = (
     "SELECT call_id FROM approval_call WHERE principal = ? AND session = ? AND state != 'running'"
@@ -108,6 +111,7 @@ _DROP_GRANTS_OF_SESSION: Final = "DELETE FROM approval_grant WHERE scope = 'sess
 # No database takes half of a surrogate pair, which a model may well send. Such a text is kept as JSON behind a
 # character that stands for nothing.
 _ESCAPED: Final = "\ufffe"
+_MOST_KNOWN: Final = 10_000
 
 
 class SqlApprovalStore:
@@ -124,6 +128,8 @@ class SqlApprovalStore:
         self._patience = patience
         self._readonly = readonly
         self._data: Database | None = None
+        self._known: _KnownRecords | None = None
+        self._reading = threading.Lock()
         self.read()
 
     def _open(self) -> Database:
@@ -146,16 +152,23 @@ class SqlApprovalStore:
         data = self._open()
         if not data.is_begun:
             return MemoryRecords()
-        # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
-        data.has_news()
-        return _SqlBook(data)
+        # Two threads may ask at once, and only one of them hears of the news.
+        with self._reading:
+            # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
+            known = None if data.has_news() else self._known
+            if known is None:
+                known = self._known = _KnownRecords(data)
+            return known
 
     @contextmanager
     def change(self) -> Iterator[ApprovalRecords]:
         """Lock out other threads and processes; commit all changes of the block, or none if it raises."""
         data = self._open()
-        with data.change():
-            yield _SqlBook(data)
+        try:
+            with data.change():
+                yield _SqlBook(data)
+        finally:
+            self._known = None
 
     def close(self) -> None:
         """Close the database."""
@@ -177,9 +190,11 @@ class _SqlBook:
 
     def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
         """Return the grants of a principal and an agent for tools, in the order in which they were given."""
-        whose = _stored(principal), _stored(agent)
-        rows = [row for id in ids for row in self._data.rows(_GRANTS_ABOUT, *whose, str(id))]
+        rows = [row for id in ids for row in self._rows_about(principal, agent, id)]
         return [self._grant(row[1:]) for row in sorted(rows)]
+
+    def _rows_about(self, principal: str, agent: str, id: ToolId) -> Sequence[tuple[Any, ...]]:
+        return self._data.rows(_GRANTS_ABOUT, _stored(principal), _stored(agent), str(id))
 
     def keep(self, grant: Grant) -> None:
         """Add a grant; it replaces one that covers the same calls."""
@@ -267,6 +282,29 @@ class _SqlBook:
         if found is None or str(found) != text:
             self._data.refuse(f"a {kind} is damaged ({text!r} is not a tool id)")
         return found
+
+
+class _KnownRecords(_SqlBook):
+    """The records until somebody changes them: what every call asks is read from the database once."""
+
+    def __init__(self, data: Database) -> None:
+        super().__init__(data)
+        self._about: LRUCache[tuple[str, str, ToolId], tuple[tuple[Any, ...], ...]] = LRUCache(_MOST_KNOWN)
+        self._callers: LRUCache[tuple[str, str], bool] = LRUCache(_MOST_KNOWN)
+
+    def call(self, where: CallKey) -> StoredCall | None:
+        """Return the record of a call."""
+        # Few callers have such records, and each of a caller's calls has another id.
+        caller = where.principal, where.session
+        if (has_calls := self._callers.get(caller)) is None:
+            has_calls = self._callers[caller] = bool(self._data.rows(_ANY_CALL, *map(_stored, caller)))
+        return super().call(where) if has_calls else None
+
+    def _rows_about(self, principal: str, agent: str, id: ToolId) -> Sequence[tuple[Any, ...]]:
+        key = principal, agent, id
+        if (rows := self._about.get(key)) is None:
+            rows = self._about[key] = tuple(super()._rows_about(principal, agent, id))
+        return rows
 
 
 def _import_former(data: Transaction, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import StatusCode, get_current_span
@@ -9,6 +10,8 @@ from opentelemetry.trace import StatusCode, get_current_span
 from truename.errors import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opentelemetry.trace import Span
 
     from truename.policy.call import CallEvent
@@ -17,6 +20,11 @@ __all__ = ["describe_call", "record_error"]
 
 _NAME: Final = 128
 _KEY: Final = 200
+_ALIKE: Final = 4_096
+_OPTIONAL: Final = (
+    *("truename.view", "truename.decision", "truename.rule", "truename.grant", "truename.definition.digest"),
+    *("truename.answer.findings", "mcp.session.id"),
+)
 
 
 def record_error(span: Span, code: str, *, is_status: bool = False) -> None:
@@ -45,16 +53,8 @@ def describe_call(event: CallEvent) -> None:
         "truename.call.outcome": event.outcome,
         "truename.principal": printable(event.principal.key, _KEY),
     }
-    optional = {
-        "truename.view": event.view,
-        "truename.decision": event.decision,
-        "truename.rule": event.rule,
-        "truename.grant": event.grant,
-        "truename.definition.digest": event.digest,
-        "truename.answer.findings": ", ".join(event.findings),
-        "mcp.session.id": event.session,
-    }
-    attributes |= {key: printable(value, _KEY) for key, value in optional.items() if value}
+    findings = ", ".join(event.findings)
+    attributes |= _said((event.view, event.decision, event.rule, event.grant, event.digest, findings, event.session))
     if event.id is not None:
         attributes["truename.tool.id"] = str(event.id)
         # The number of span names must be bounded, and only tools' own names are.
@@ -67,3 +67,9 @@ def describe_call(event: CallEvent) -> None:
         record_error(span, "tool_error")
     elif event.code:
         record_error(span, event.code, is_status=event.outcome == "protocol_error")
+
+
+@lru_cache(maxsize=_ALIKE)
+def _said(values: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the attributes that only some calls have; in those of one session they are mostly the same."""
+    return {key: printable(value, _KEY) for key, value in zip(_OPTIONAL, values, strict=True) if value}

@@ -67,7 +67,8 @@ Change = TypeVar("Change", bound=StateChange)
 class Metrics:
     """All metrics of one gateway, in a registry of their own.
 
-    ``most_tools`` bounds how many tools have a counter of their own. ``sessions`` returns how many are open over HTTP.
+    ``most_tools`` bounds how many tools have a counter of their own. ``sessions`` returns how many are open over HTTP,
+    ``certificate_expires`` (None without TLS towards clients) when the gateway's certificate ends, as a Unix time.
     """
 
     media_type: Final = CONTENT_TYPE_LATEST
@@ -109,7 +110,8 @@ class Metrics:
         self._counted: dict[Labels, tuple[Callable[[], None], Callable[[float], None]]] = {}
         self._timed: dict[Labels, Callable[[float], None]] = {}
         self.sessions: Callable[[], int] = int
-        self.registry.register(_Sessions(self))
+        self.certificate_expires: Callable[[], float] | None = None
+        self.registry.register(_HttpServer(self))
 
     def watch(self, source: StatusSource) -> None:
         """Report the state of this gateway, too, each time the metrics are read."""
@@ -174,7 +176,7 @@ def _error(code: str) -> str:
     return code if code in _KNOWN else _ANY
 
 
-class _Sessions(Collector):
+class _HttpServer(Collector):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
@@ -182,8 +184,12 @@ class _Sessions(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        value = self._metrics.sessions()
+        value: float = self._metrics.sessions()
         yield GaugeMetricFamily("truename_sessions", "Sessions that are open over HTTP.", value=value)
+        if self._metrics.certificate_expires is not None:
+            name = "truename_tls_certificate_expiry_timestamp_seconds"
+            value = self._metrics.certificate_expires()
+            yield GaugeMetricFamily(name, "Unix time at which the certificate for clients expires.", value=value)
 
 
 class _StatusCollector(Collector):

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, DEFAULT_ON, Decision
 from opentelemetry.trace import (
     NonRecordingSpan,
     NoOpTracer,
@@ -110,6 +110,8 @@ class _GatewayTracer(Tracer):
     def __init__(self, provider: GatewayTracerProvider, end: Callable[[object], None]) -> None:
         self._sampler = provider.sampler
         self._ids = provider.id_generator
+        # These take every trace that begins here, and look for a parent first.
+        self._takes_all = self._sampler is DEFAULT_ON or self._sampler is ALWAYS_ON
         self._end = end
 
     def start_span(
@@ -140,8 +142,11 @@ class _GatewayTracer(Tracer):
         parent: SpanContext | None,
     ) -> Span:
         trace = self._ids.generate_trace_id() if parent is None else parent.trace_id
-        said: SamplingResult = self._sampler.should_sample(context, trace, name, kind, attributes)
         is_random = self._ids.is_trace_id_random() if parent is None else parent.trace_flags.random_trace_id
+        if parent is None and self._takes_all:
+            number = SpanContext(trace, self._ids.generate_span_id(), False, _FLAGS[True, is_random])
+            return GatewaySpan(name, kind, number, None, attributes, end=self._end)
+        said: SamplingResult = self._sampler.should_sample(context, trace, name, kind, attributes)
         flags = _FLAGS[said.decision is Decision.RECORD_AND_SAMPLE, is_random]
         number = SpanContext(trace, self._ids.generate_span_id(), False, flags, said.trace_state)
         if said.decision is Decision.DROP:

@@ -234,6 +234,8 @@ def decided(
     """
     now = time.time()
     spans = [span for span in (grant_lasts, lasts if scope == "call" else None) if span is not None]
+    # In whole seconds, as the grant's own end is written.
+    ends = int(now + min(spans)) if spans else None
     grant = approvals.keep(
         Grant(
             key=secrets.token_hex(8),
@@ -250,12 +252,13 @@ def decided(
             by=by,
             at=stamp(now),
             wire_name=one.wire_name,
-            until=stamp(now + min(spans)) if spans and (approved or scope == "call") else "",
+            until=stamp(ends) if ends is not None and (approved or scope == "call") else "",
         ),
         most=most,
     )
-    if scope == "call":
-        book.settle(one.key, now + lasts)
+    if ends is not None and scope == "call":
+        # Both end together: the next such call is asked about again.
+        book.settle(one.key, ends)
     else:
         book.drop(one.key)
     return grant

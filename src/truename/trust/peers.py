@@ -11,9 +11,8 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Declaration
-from truename.conventions.rules.characters import skeleton
-from truename.conventions.rules.shadowing import CLONED, MOST_COMPARED, NEAR_FROM, NEAR_TO, likeness
-from truename.conventions.rules.texts import mentions, quoted_words, read_texts
+from truename.conventions.characters import skeleton
+from truename.conventions.likeness import CLONED, MOST_COMPARED, NEAR_FROM, NEAR_TO, likeness
 from truename.identity import fold
 from truename.naming.spellings import server_forms
 from truename.naming.words import snake
@@ -180,6 +179,8 @@ def _text(definition: Mapping[str, object]) -> str:
 
 def _mentioned(tool: Tool) -> set[str]:
     """Return the folds of the names that a tool's texts demand to call."""
+    from truename.conventions.rules.texts import mentions, quoted_words, read_texts  # noqa: PLC0415 - the rules, only for new definitions
+
     texts = read_texts(Declaration(name=tool.origin.name, server=tool.origin.server_id, definition=tool.definition))
     return {fold(one.name) for one in (*mentions(texts), *quoted_words(texts)) if one.is_ordered}
 

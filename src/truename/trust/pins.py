@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from truename.config.watch import Watch
 from truename.errors import ConfigError, InvalidToolId
 from truename.identity import ToolId, definition_digest
-from truename.migration import LOCK_FILE
-from truename.migration.lock import read_lock
 from truename.storage import Schema, StateLocation, Transaction, import_tables, insert, open_database, select, upsert
 
 if TYPE_CHECKING:
@@ -317,7 +315,7 @@ def digest_of(content: object) -> str:
     return definition_digest(content if isinstance(content, Mapping) else {"description": content})
 
 
-BY_LOCK: Final = LOCK_FILE
+BY_LOCK: Final = "truename.lock"
 """The value of ``by`` for a definition that is trusted because the lock has it, whatever the file's name."""
 NOTHING_REVIEWED: Final[Digests] = MappingProxyType({})
 
@@ -367,6 +365,8 @@ def _read(path: Path) -> Digests:
     if not path.exists():
         remedy = f"Write it with `truename lock CONFIGURATION --file {path.name}`, or leave trust.lock out."
         raise ConfigError(file=str(path), key="", problem="the lock does not exist", remedy=remedy)
+    from truename.migration.lock import read_lock  # noqa: PLC0415 - the package costs 40 ms, and few have a lock
+
     return MappingProxyType({pin.key: pin.digest for pin in read_lock(path).tools})
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truename.catalog import unfolded
 from truename.config.trust import strictest
-from truename.migration.definitions import compare_definitions
 from truename.trust.pins import NOTHING_REVIEWED, PinnedTool, PinRecord, digest_of, pin_before
 
 if TYPE_CHECKING:
@@ -116,6 +115,10 @@ class Quarantine:
             drifts=part.drifts,
         )
 
+    def decisions(self) -> Quarantine:
+        """Return what is shown and hidden alone, once all else is stored and reported."""
+        return Quarantine(hidden=self.hidden, replaced=self.replaced, instructions=self.instructions)
+
 
 class _OfferedDefinition(NamedTuple):
     """An offered definition, ``now``, with the stored pin (``kept``), the pin to compare with, and the former decision.
@@ -161,6 +164,8 @@ class _OfferedDefinition(NamedTuple):
         """The differences from the pinned definition; empty if its content is unknown."""
         if self.pin is None or not isinstance(self.pin.content, Mapping) or not isinstance(self.now.content, Mapping):
             return ()
+        from truename.migration.definitions import compare_definitions  # noqa: PLC0415 - 30 ms, only for definitions that changed
+
         return compare_definitions(self.pin.content, self.now.content)
 
     @property

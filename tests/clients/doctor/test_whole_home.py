@@ -85,3 +85,11 @@ def test_whatever_files_hold_the_examination_ends_with_findings(files: dict[str,
     assert all(would_start(one.server) for one in plan.values())
     assert all(one.fact and one.remedy and one.fact.isprintable() for one in report.findings)
     assert json.dumps([one.fact for one in report.findings])
+
+
+def test_the_path_of_a_project_is_shown_printable(tmp_path: Path) -> None:
+    files = {".claude.json": {"projects": {"\x1f": {"mcpServers": {"one": {"command": "x"}}}}}}
+    found = find(homes.written(tmp_path, files))
+    report = examine(cases_of(found, {key: [":"] for key in find_startable(found)}, f"{tmp_path}/project"))
+    assert [one.rule.name for one in report.findings] == ["name_respelled"]
+    assert "\\x1f" in report.findings[0].fact

@@ -18,8 +18,8 @@ from truename.clients.doctor.cases import (
 )
 from truename.clients.doctor.examine import Diagnosis, DoctorReport, examine
 from truename.clients.doctor.file_findings import check_files, would_start
-from truename.clients.doctor.prediction import Prediction, ToolFate, predict
 from truename.clients.doctor.rules import RULES
+from truename.clients.prediction import Prediction, ToolFate, predict
 
 __all__ = [
     "RULES",

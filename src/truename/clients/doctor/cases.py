@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from truename import dialects
 from truename.catalog import UNDECLARED, Catalog, ServerIdentity
 from truename.clients.doctor.file_findings import location_of
-from truename.clients.doctor.prediction import Prediction, Roster, affecting_fields
 from truename.clients.gateway_address import ONLY_STYLE, client_of, shown_by
+from truename.clients.prediction import Prediction, Roster, affecting_fields
 from truename.config.entries import is_gateway
 from truename.config.templates import spelling_of
+from truename.errors import printable
 from truename.identity import fold
 from truename.naming import DEFAULT_SERVER_NAME, project
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from truename.clients import ClientServer, FoundFile
-    from truename.clients.doctor.prediction import Key
     from truename.clients.gateway_address import ShownAddress
+    from truename.clients.prediction import Key
     from truename.config import ServerConfig
     from truename.conventions import Location
     from truename.dialects import Dialect
@@ -354,7 +355,7 @@ def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, object], proje
             dialect=dialect,
             lists=ServerLists(_examined(found, one, answers) for found, one in _effective(here)),
             client=file.client,
-            title=f"{file.title} in {there}" if there else file.title,
+            title=f"{file.title} in {printable(there)}" if there else file.title,
             files=() if there else tuple(files),
         )
 

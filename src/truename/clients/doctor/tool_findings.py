@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from truename.clients import FoundFile, KeptName
     from truename.clients.doctor.cases import ClientCase, ExaminedServer, ServerLists
-    from truename.clients.doctor.prediction import Key, ToolFate
+    from truename.clients.prediction import Key, ToolFate
     from truename.conventions import Rule
     from truename.conventions.findings import Confidence
 

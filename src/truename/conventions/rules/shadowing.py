@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from functools import cached_property
 from itertools import chain, combinations, groupby, islice
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions.characters import skeleton
 from truename.conventions.findings import Severity
-from truename.conventions.rules.characters import skeleton
+from truename.conventions.likeness import CLONED, MOST_COMPARED, NEAR_FROM, NEAR_TO, bag_of_words, shared_words
 from truename.conventions.rules.check import build_finding, check
 from truename.conventions.rules.injection_matching import Mechanism, cues, order_in, words
 from truename.conventions.rules.texts import quoted_words
@@ -25,30 +25,9 @@ if TYPE_CHECKING:
     from truename.conventions.rules.check import LintContext
     from truename.conventions.rules.texts import ToolMention
 
-__all__ = ["CHECKS", "CLONED", "MOST_COMPARED", "NEAR_FROM", "NEAR_TO", "PRECEDENCE", "likeness"]
+__all__ = ["CHECKS", "PRECEDENCE"]
 
-# Two descriptions count as the same, reworded, from this share of common words.
-CLONED: Final = 0.75
-_FEWEST_WORDS: Final = 3
-_MOST_WORDS: Final = 400
-# Shorter names often differ in one letter only: get, set.
-NEAR_FROM: Final = 6
-NEAR_TO: Final = 48
-# Many servers have a tool such as "search"; comparing more of them gives no further information.
-MOST_COMPARED: Final = 20
 _SAME_SOFTWARE: Final = 0.8
-_WORD: Final = re.compile(r"[^\W_]{1,40}")
-
-
-def likeness(one: str, other: str) -> float:
-    """Return the share of common words of two descriptions, from 0 to 1; 0 if one has too few words.
-
-    >>> likeness("Send an outbound email via SMTP.", "send an Outbound Email via SMTP!")
-    1.0
-    >>> likeness("Searches the local index.", "Searches a remote index.")
-    0.3333333333333333
-    """
-    return _shared(_bag(one), _bag(other))
 
 
 class SimilarTools:
@@ -97,11 +76,11 @@ class SimilarTools:
                     yield from ((one, other) for other in islice(others, MOST_COMPARED))
 
     def _is_clone(self, one: Declaration, other: Declaration) -> bool:
-        return _shared(self._bag(one.description), self._bag(other.description)) >= CLONED
+        return shared_words(self._bag(one.description), self._bag(other.description)) >= CLONED
 
     def _bag(self, text: str) -> frozenset[str]:
         if text not in self._bags:
-            self._bags[text] = _bag(text)
+            self._bags[text] = bag_of_words(text)
         return self._bags[text]
 
     def _are_instances(self, one: str, other: str) -> bool:
@@ -152,16 +131,6 @@ def _server(one: Declaration) -> str:
 
 def _order(one: Declaration) -> tuple[str, str]:
     return one.server, one.name
-
-
-def _bag(text: str) -> frozenset[str]:
-    return frozenset(match.group() for match in islice(_WORD.finditer(text.casefold()), _MOST_WORDS))
-
-
-def _shared(own: frozenset[str], others: frozenset[str]) -> float:
-    if min(len(own), len(others)) < _FEWEST_WORDS:
-        return 0.0
-    return len(own & others) / len(own | others)
 
 
 def _is_one_edit(one: str, other: str) -> bool:

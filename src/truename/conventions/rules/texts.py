@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, pairwise
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.errors import excerpt
@@ -69,7 +70,8 @@ class ToolTexts:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words in lower case, letters and underscores only."""
-        return frozenset(_WORD.findall(self.lowered))
+        # Tools share most words: 10,000 tools of their own words would take 8 MB.
+        return frozenset(map(intern, _WORD.findall(self.lowered)))
 
     @cached_property
     def sentences(self) -> tuple[tuple[int, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.cancellation import Cancellation
@@ -92,18 +93,18 @@ class Answering:
     """Answers a request over HTTP while the block lasts: at its end the answer has left."""
 
     def __init__(self, scope: Scope, drain_tracker: DrainTracker, gateway: str) -> None:
-        self._drain_tracker = drain_tracker
-        self._gateway = gateway
-        self._answers = scope[ANSWERS_KEY] = OutgoingAnswers(self._begin)
-
-    def _begin(self) -> Callable[[], None]:
-        return self._drain_tracker.begin(self._gateway, Cancellation(), goes_on=True)
+        # Not a method of this: a request that refers to itself stays until garbage is collected.
+        self._answers = scope[ANSWERS_KEY] = OutgoingAnswers(partial(_go_on, drain_tracker, gateway))
 
     def __enter__(self) -> None:
         """Begin to answer."""
 
     def __exit__(self, *_: object) -> None:
         self._answers.over()
+
+
+def _go_on(drain_tracker: DrainTracker, gateway: str) -> Callable[[], None]:
+    return drain_tracker.begin(gateway, Cancellation(), goes_on=True)
 
 
 @contextmanager

@@ -217,7 +217,7 @@ class CallPath:
         """Have the policy decide, where there is one. Raises `NotAllowed` and `InvalidCall`."""
         judged, decision = await self._registry.access.judge(
             call.view,
-            call.tool.id,
+            call.tool,
             call.context,
             call.params,
             call.request.id,

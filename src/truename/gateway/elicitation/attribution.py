@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.conventions.rules.characters import revealed
+from truename.conventions.characters import revealed
 from truename.gateway.elicitation.addresses import wrong_address
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 from truename.gateway.upstream_errors import printable

@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from truename.config import Config
     from truename.gateway.endpoint.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
+    from truename.gateway.http.tls_termination import TlsTermination
     from truename.policy.principal import Principal
 
 __all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http", "spare_collector"]
@@ -220,10 +221,22 @@ def _public_host(config: Config) -> str | None:
 def reserve(config: Config, host: str, port: int) -> socket.socket:
     """Take an address before anything is started, so that what is wrong with it is known early.
 
-    Raises `ConfigError` if it cannot be had, or is not a loopback one and no token is set.
+    Raises `ConfigError` if it cannot be had, or is not a loopback one and no token is set, or for a certificate that
+    cannot be used.
     """
     require_guard(config, host)
+    _tls_of(config)
     return bind(host, port)
+
+
+def _tls_of(config: Config) -> TlsTermination | None:
+    """Return what a configuration says of TLS towards clients. Raises `ConfigError`."""
+    settings = config.settings
+    if settings.tls_certificate is None and settings.tls_key is None and settings.tls_key_password is None:
+        return None
+    from truename.gateway.http.tls_termination import TlsTermination  # noqa: PLC0415 - reads X.509, for who has TLS
+
+    return TlsTermination.of(config)
 
 
 @asynccontextmanager
@@ -237,29 +250,45 @@ async def listening(
 ) -> AsyncIterator[str]:
     """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
 
+    With ``tls_certificate`` in its settings, it serves over TLS alone, at ``https://127.0.0.1:8000``.
+
     ``bound`` is an address that was reserved before; ``on_access`` is told what happens at the door. Raises as
     `reserve` does.
     """
     settings = gateway.config.settings
     bound = bound or reserve(gateway.config, host, port)
-    host = bound.getsockname()[0]
+    host, tls = bound.getsockname()[0], _tls_of(gateway.config)
+    address = _address(bound, "http" if tls is None else "https")
     async with (
         background() as serving,
         http_authentication(
-            gateway.config, _address(bound), on_access=_noted(gateway, on_access), is_near=is_loopback(host)
+            gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):
         limits = _limits_of(gateway.config)
         app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits)
-        server = WebServer(app, limits)
+        server = WebServer(app, limits, tls)
         serving.start_soon(server.serve, [bound])
         try:
             await server.listens.wait()
             async with app.running():
-                with gateway.guarded(partial(app.guard, host=host)):
-                    yield _address(bound)
+                with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
+                    yield address
         finally:
             await server.finish()
+
+
+@contextmanager
+def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterator[None]:
+    """Have a renewed certificate be taken over with the configuration, and its end be measured."""
+    if tls is None:
+        yield
+        return
+    tls.warn()
+    if gateway.metrics is not None:
+        gateway.metrics.certificate_expires = tls.expires
+    with gateway.guarded(tls.prepare_reload):
+        yield
 
 
 def _limits_of(config: Config) -> ConnectionLimits:
@@ -319,8 +348,8 @@ def spare_collector() -> None:
     gc.set_threshold(_YOUNG, 20, 20)
 
 
-def _address(bound: socket.socket) -> str:
+def _address(bound: socket.socket, scheme: str) -> str:
     """Return the address at which a client on this machine reaches it; one that means all interfaces is none."""
     host, port = bound.getsockname()[:2]
     host = _HERE.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

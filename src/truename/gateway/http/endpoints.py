@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -57,7 +57,7 @@ class ServedEndpoints:
         self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
         self._record: SessionRecord | None = None
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
-        self._busy: Counter[Endpoint] = Counter()
+        self._busy: dict[Endpoint, int] = {}
         self._incoming = Quota(share_of(kept, kept.max_incoming))
         self._share = share_of(kept, kept.max_views)
 
@@ -101,7 +101,7 @@ class ServedEndpoints:
         if not self._incoming.take(who, size):
             return _TOO_MUCH
         # Counted before anything is waited for: what is counted makes room for no other.
-        self._busy[endpoint] += 1
+        self._busy[endpoint] = self._busy.get(endpoint, 0) + 1
         http = self._of(endpoint, who)
         if http is None:
             self.end(endpoint, who, size)
@@ -111,9 +111,9 @@ class ServedEndpoints:
     def end(self, endpoint: Endpoint, who: str | None, size: int) -> None:
         """Note that a request was answered."""
         self._incoming.give_back(who, size)
-        self._busy[endpoint] -= 1
-        if not self._busy[endpoint]:
-            del self._busy[endpoint]
+        left = self._busy.pop(endpoint) - 1
+        if left:
+            self._busy[endpoint] = left
 
     def size_of(self, scope: Scope) -> int:
         """Return the bytes that a request may have: as it says, and as many as are allowed where it says nothing."""
@@ -127,7 +127,7 @@ class ServedEndpoints:
         if endpoint not in self._running and self._has_room(who):
             self._running[endpoint] = _Running(self._made(endpoint), who)
         if (found := self._running.get(endpoint)) is None:
-            if self._busy[endpoint] == 1:
+            if self._busy.get(endpoint) == 1:
                 self._gateway.release(endpoint)
             return None
         self._running.move_to_end(endpoint)
@@ -169,4 +169,4 @@ class ServedEndpoints:
             self._gateway.release(found)
 
     def _is_idle(self, endpoint: Endpoint, running: _Running) -> bool:
-        return not self._busy[endpoint] and not running.http.sessions.open_sessions
+        return endpoint not in self._busy and not running.http.sessions.open_sessions

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.http.sessions import Answer, Sessions
+    from truename.gateway.mcp.messages import Kind, Message
     from truename.gateway.mcp.stateless import RequestEnvelope
     from truename.policy.principal import Principal
 
@@ -108,7 +109,8 @@ class StreamableHttp:
             if (stateless := await self._stateless(version, body, scope, send)) is not None:
                 await self._exchange(*stateless, receive, send)
         elif method == "POST":
-            await self._posted(principal, body, scope, send)
+            if (posted := await _posted(body, scope, send)) is not None:
+                await self.sessions.post(principal, *posted, HTTPConnection(scope), send)
         elif method == "GET":
             await self.sessions.get(principal, scope, receive, send)
         elif method == "DELETE":
@@ -132,20 +134,6 @@ class StreamableHttp:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
         await _send_text(send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
         return None
-
-    async def _posted(self, principal: Principal, body: bytes, scope: Scope, send: Send) -> None:
-        """Answer a message of a session."""
-        if not all(accepts(scope)):
-            refused = error(None, INVALID_REQUEST, _NOT_ACCEPTABLE)
-            await send_json(send, encode(refused), [], HTTPStatus.NOT_ACCEPTABLE)
-            return
-        try:
-            kind, message = parse(body)
-        except MCPError as problem:
-            refused = error(None, problem.code, problem.message)
-            await send_json(send, encode(refused), [], HTTPStatus.BAD_REQUEST)
-            return
-        await self.sessions.post(principal, kind, message, HTTPConnection(scope), send)
 
     async def _stateless(
         self, version: str, body: bytes, scope: Scope, send: Send
@@ -238,6 +226,20 @@ class _Disconnecting:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self._cancellation.cancel()
+
+
+async def _posted(body: bytes, scope: Scope, send: Send) -> tuple[Kind, Message] | None:
+    """Return a message of a session, and its kind; None for anything else, which is answered."""
+    if not all(accepts(scope)):
+        refused = error(None, INVALID_REQUEST, _NOT_ACCEPTABLE)
+        await send_json(send, encode(refused), [], HTTPStatus.NOT_ACCEPTABLE)
+        return None
+    try:
+        return parse(body)
+    except MCPError as problem:
+        refused = error(None, problem.code, problem.message)
+        await send_json(send, encode(refused), [], HTTPStatus.BAD_REQUEST)
+        return None
 
 
 async def _one_message(body: bytes, send: Send) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections import deque
@@ -19,12 +20,12 @@ from truename.errors import ConfigError
 from truename.gateway.http.response_stream import ABORT
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterator
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     from truename.gateway.http.connection_limits import ConnectionLimits
+    from truename.gateway.http.tls_termination import TlsTermination
 
 __all__ = ["WebServer", "bind"]
 
@@ -282,7 +283,11 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._half_sent = None
         if self._waiting():
             self._give_up_answers()
-            self.transport.close()
+            if self.transport.get_write_buffer_size():
+                # Closing would wait for a client that does not read.
+                self.transport.abort()
+            else:
+                self.transport.close()
 
 
 class _Config(uvicorn.Config):
@@ -292,9 +297,9 @@ class _Config(uvicorn.Config):
 
 
 class WebServer(uvicorn.Server):
-    """Says when it listens and when it has ended, and leaves signals to the caller."""
+    """Says when it listens and when it has ended, and leaves signals to the caller. ``tls`` is None for plain HTTP."""
 
-    def __init__(self, app: Callable[..., Any], limits: ConnectionLimits) -> None:
+    def __init__(self, app: Callable[..., Any], limits: ConnectionLimits, tls: TlsTermination | None = None) -> None:
         config = _Config(
             app,
             http=_BoundedProtocol,
@@ -310,6 +315,7 @@ class WebServer(uvicorn.Server):
         )
         config.limits = limits
         super().__init__(config)
+        self._tls = tls
         self.listens = anyio.Event()
         self._finishing = anyio.Event()
         self._ended = anyio.Event()
@@ -320,9 +326,16 @@ class WebServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
-        await super().startup(sockets)
+        """Listen, then say so (uvicorn has the loop do TLS, whose connections are counted after the handshake)."""
+        loop, backlog = asyncio.get_running_loop(), self.config.backlog
+        self.servers = [await loop.create_server(self._connection, sock=one, backlog=backlog) for one in sockets or ()]
+        self.started = True
         self.listens.set()
+
+    def _connection(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        http = _BoundedProtocol(self.config, self.server_state, self.lifespan.state)
+        return http if self._tls is None else self._tls.over(http)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until `finish`, also when cancelled, so that streams end in order; then say that it is over."""

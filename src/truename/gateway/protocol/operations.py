@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,7 +35,7 @@ async def timed(method: str, answer: Awaitable[Answer], tell: OnOperation) -> An
     began, error = time.perf_counter(), "cancelled"
     try:
         found = await answer
-        error = "tool_error" if isinstance(found, Mapping) and found.get("isError") is True else ""
+        error = "tool_error" if isinstance(found, dict) and found.get("isError") is True else ""
     except Exception as fault:
         error = _kind(fault)
         raise

@@ -72,7 +72,7 @@ def begun_in(result: Mapping[str, Any], *, modern: bool) -> Begun | None:
         task: object = result if result.get("resultType") == ASKED_FOR else None
     else:
         task = result.get(ASKED_FOR)
-    if not isinstance(task, Mapping) or not isinstance(id := task.get(TASK_ID), str):
+    if task is None or not isinstance(task, Mapping) or not isinstance(id := task.get(TASK_ID), str):
         return None
     return Begun(id, time_to_live(task, modern=modern))
 

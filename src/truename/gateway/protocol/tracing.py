@@ -10,6 +10,7 @@ Source: OpenTelemetry's semantic conventions for MCP and GenAI (Development), SE
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
@@ -36,7 +37,7 @@ from truename.gateway.upstream_errors import printable
 from truename.telemetry.call_spans import record_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Mapping
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
     from truename.gateway.protocol.envelopes import Envelope
 
-__all__ = ["RequestSpan", "is_traced", "request_span", "traced", "traceparent_now"]
+__all__ = ["RequestSpan", "ServerSpan", "is_traced", "request_span", "server_span", "traceparent_now"]
 
 _CALL: Final = "tools/call"
 _PARENT: Final = "traceparent"
@@ -55,6 +56,7 @@ _BAGGAGE: Final = W3CBaggagePropagator()
 _W3C: Final = CompositePropagator([TraceContextTextMapPropagator(), _BAGGAGE])
 _LONGEST: Final = 8_192
 _NAME: Final = 100
+_ALIKE: Final = 256
 _BY_ENVIRONMENT: Final = OTEL_PYTHON_TRACER_PROVIDER in os.environ
 
 
@@ -75,9 +77,10 @@ def _tracer() -> Tracer:
 def is_traced() -> bool:
     """Tell whether anybody takes spans."""
     # It is asked several times in each call, and where there is no provider the library looks into the environment.
-    if trace._TRACER_PROVIDER is None and not _BY_ENVIRONMENT:  # noqa: SLF001 - the one place where it stands
-        return False
-    return type(get_tracer_provider()) is not ProxyTracerProvider
+    provider = trace._TRACER_PROVIDER  # noqa: SLF001 - the one place where it stands
+    if provider is None:
+        return _BY_ENVIRONMENT and type(get_tracer_provider()) is not ProxyTracerProvider
+    return type(provider) is not ProxyTracerProvider
 
 
 def traceparent_now() -> str:
@@ -87,7 +90,8 @@ def traceparent_now() -> str:
 
 
 def _written(context: SpanContext) -> str:
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    trace_id, span_id, _, flags, *_ = context
+    return f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
 
 
 class RequestSpan:
@@ -143,18 +147,23 @@ def _hand_on(span: Span, meta: dict[str, Any]) -> None:
 
 
 def _asked(method: str, request: Request) -> dict[str, str]:
+    shared = _asked_alike(method, request.protocol_version, is_http=request.http is not None)
+    said = {**shared, "jsonrpc.request.id": printable(str(request.id), _NAME)}
+    if method == "prompts/get":
+        name = (request.params or {}).get("name")
+        if isinstance(name, str):
+            said["gen_ai.prompt.name"] = printable(name, _NAME)
+    return said
+
+
+@lru_cache(maxsize=_ALIKE)
+def _asked_alike(method: str, version: str, *, is_http: bool) -> Mapping[str, str]:
     said = {
         "mcp.method.name": method,
-        "mcp.protocol.version": request.protocol_version,
-        "network.transport": "pipe" if request.http is None else "tcp",
+        "mcp.protocol.version": version,
+        "network.transport": "tcp" if is_http else "pipe",
     }
-    if request.http is not None:
-        said["network.protocol.name"] = "http"
-    said["jsonrpc.request.id"] = printable(str(request.id), _NAME)
-    name = (request.params or {}).get("name")
-    if method == "prompts/get" and isinstance(name, str):
-        said["gen_ai.prompt.name"] = printable(name, _NAME)
-    return said
+    return {**said, "network.protocol.name": "http"} if is_http else said
 
 
 def _code(error: Exception) -> tuple[bool, str]:
@@ -163,31 +172,44 @@ def _code(error: Exception) -> tuple[bool, str]:
     return False, str(getattr(error, "kind", type(error).__qualname__))
 
 
-async def traced(
-    method: str, number: int, params: dict[str, Any], send: Callable[[dict[str, Any]], Awaitable[Envelope]]
-) -> Envelope:
-    """Send a request to a server within a span, which it is told of; what belongs to no client's request has none."""
-    if not get_current_span().get_span_context().is_valid:
-        return await send(params)
-    shown = printable(method, _NAME)
-    said = {"mcp.method.name": shown, "jsonrpc.request.id": str(number)}
-    name = params.get("name")
-    target = printable(name, _NAME) if isinstance(name, str) else ""
-    if method == _CALL:
-        said |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
-    span = _tracer().start_span(f"{shown} {target}".strip(), None, SpanKind.CLIENT, said)
-    # Nothing below it begins another span, so it need not be the current one.
-    try:
+class ServerSpan:
+    """The span of one request to a server, below that of a client's request. It is not the current span.
+
+    Nothing below it begins another one.
+    """
+
+    def __init__(self, method: str, number: int, params: Mapping[str, Any]) -> None:
+        name, self._is_call = params.get("name"), method == _CALL
+        shown, target = printable(method, _NAME), printable(name, _NAME) if isinstance(name, str) else ""
+        said = {"mcp.method.name": shown, "jsonrpc.request.id": str(number)}
+        if self._is_call:
+            said["gen_ai.operation.name"], said["gen_ai.tool.name"] = "execute_tool", target
+        self._span = _tracer().start_span(f"{shown} {target}" if target else shown, None, SpanKind.CLIENT, said)
+
+    def told_in(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the request with the trace context of this span, and the baggage."""
         meta = dict(params.get("_meta") or {})
-        _hand_on(span, meta)
-        found = await send({**params, "_meta": meta})
-        if method == _CALL and content_of(found).get("isError") is True:
-            record_error(span, "tool_error")
-    except Exception as error:
-        is_status, code = _code(error)
-        record_error(span, code, is_status=is_status)
-        raise
-    else:
-        return found
-    finally:
-        span.end()
+        _hand_on(self._span, meta)
+        return {**params, "_meta": meta}
+
+    async def around(self, answering: Awaitable[Envelope]) -> Envelope:
+        """Wait for the response, record how it ended, and end the span. Raises what the waiting raises."""
+        try:
+            found = await answering
+            if self._is_call and content_of(found).get("isError") is True:
+                record_error(self._span, "tool_error")
+        except Exception as error:
+            is_status, code = _code(error)
+            record_error(self._span, code, is_status=is_status)
+            raise
+        else:
+            return found
+        finally:
+            self._span.end()
+
+
+def server_span(method: str, number: int, params: Mapping[str, Any]) -> ServerSpan | None:
+    """Begin the span of a request to a server; None where nobody takes spans, or it belongs to no client's request."""
+    if not (is_traced() and get_current_span().get_span_context().is_valid):
+        return None
+    return ServerSpan(method, number, params)

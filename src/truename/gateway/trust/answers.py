@@ -10,7 +10,6 @@ from truename.gateway.call_records import current_record
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.upstream_errors import UpstreamError, printable
-from truename.trust.screening import said_in, suspicions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -74,6 +73,8 @@ class AnswerScreening:
             await self._look(server, outcome, handling)
 
     async def _look(self, server: str, answer: Mapping[str, Any], handling: str) -> None:
+        from truename.trust.screening import said_in, suspicions  # noqa: PLC0415 - the rules cost 45 ms, and this is off
+
         said = said_in(answer)
         if len(said) <= _SHORT:
             found = suspicions(said, server, self._whose)

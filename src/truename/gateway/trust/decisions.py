@@ -271,7 +271,8 @@ class Decisions:
 
     def _unread(self, call: Call, error: StoreError) -> NotAllowed:
         self._log.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
-        return NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
+        refusal = NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
+        return replace(refusal, remedy="Try again later.") if error.code == "busy" else refusal
 
 
 def _allowed(call: Call, decision: Decision | None) -> Decision | None:

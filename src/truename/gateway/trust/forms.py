@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.conventions.rules.characters import INVISIBLE
+from truename.conventions.characters import INVISIBLE
 from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:

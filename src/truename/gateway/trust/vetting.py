@@ -18,10 +18,10 @@ from truename.catalog import Catalog
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.trust.answers import AnswerScreening
 from truename.gateway.upstream_errors import printable
+from truename.naming.spellings import plain_spellings
 from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
 from truename.trust.peers import PeerIndex
 from truename.trust.pins import BY_LOCK, ReviewedDefinitions
-from truename.trust.screening import screened, screened_text, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -200,6 +200,7 @@ class Vetting:
     def _finish(self, found: Quarantine) -> None:
         self.answers.know(self._peers)
         self._tell(found.drifts)
+        self._last = self._last.decisions()
 
     def _showing(self, catalog: Catalog) -> Catalog:
         if not any(id in catalog for id in self._last.replaced):
@@ -260,6 +261,10 @@ class Vetting:
         return known[1]
 
     def _screen_text(self, server: str, text: str) -> Sequence[Finding]:
+        if not text:
+            return ()
+        from truename.trust.screening import screened_text  # noqa: PLC0415 - the rules cost 45 ms: only for a new text
+
         known = self._said_of.get(server)
         if known is None or known[0] != text:
             known = self._said_of[server] = text, screened_text(server, text)
@@ -288,6 +293,8 @@ class Vetting:
         return {tool.id: self._said.get((tool.id, self.digest_of(tool))) or () for tool in tools}
 
     def _say(self, new: Sequence[Tool], others: Iterable[Tool], names: Names) -> None:
+        from truename.trust.screening import screened  # noqa: PLC0415 - the rules cost 45 ms: only for new definitions
+
         pins = self._book.pins()
         trusted = [tool for tool in others if str(tool.id) in pins or self._reviewed.digest_of(tool) is not None]
         found = screened(new, trusted, names)
@@ -319,7 +326,7 @@ def _shown(tool: Tool, found: Quarantine) -> Tool:
 def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
     """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
     yield from ledger.held_anywhere(tool.id, dialects.names())
-    yield from spellings(tool)
+    yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
 
 
 def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:

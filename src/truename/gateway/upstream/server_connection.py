@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.deadline import Deadline
-from truename.gateway.protocol.definitions import ToolDefinition, unusable
+from truename.gateway.protocol.definitions import SharedSchemas, ToolDefinition, unusable
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.routing_headers import mirrored_arguments, wrong_annotation
 from truename.gateway.protocol.schemas import unreadable
@@ -147,6 +147,7 @@ class ServerConnection:
         """Leave out what would make clients refuse the whole list, and what they must drop (``x-mcp-header``)."""
         usable, left_out = [], list[tuple[str, str]]()
         header_maps: dict[str, Mapping[tuple[str, ...], str]] = {}
+        schemas = SharedSchemas()
         async for tool in in_slices(tools):
             name, schema = tool.get("name"), tool.get("inputSchema")
             if isinstance(name, str):
@@ -157,7 +158,7 @@ class ServerConnection:
                 if self.modern and (found := mirrored_arguments(schema)):
                     header_maps[name] = found
             # A name that is none is reported by the catalogue.
-            usable.append(tool)
+            usable.append(schemas.shared(tool))
         if left_out:
             self._report(left_out)
         self._header_maps = header_maps

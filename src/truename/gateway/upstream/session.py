@@ -46,7 +46,7 @@ from truename.gateway.protocol.specification import (
     VERSION_HEADER,
     is_modern,
 )
-from truename.gateway.protocol.tracing import is_traced, traced
+from truename.gateway.protocol.tracing import server_span
 from truename.gateway.upstream.awaited_response import AwaitedResponse, own_number
 from truename.gateway.upstream.subscriptions import LISTS, Subscriptions
 from truename.gateway.upstream.transport import TransportError
@@ -203,10 +203,9 @@ class ServerSession:
         }
         lines = _line(VERSION_HEADER, version) + _line(METHOD_HEADER, "server/discover")
         number = self.next_number()
-        message = _request(number, "server/discover", {"_meta": meta})
         try:
             with Deadline(_DISCOVER_SECONDS):
-                found = content_of(await self._exchange(number, "server/discover", message, lines, None))
+                found = content_of(await self._exchange(number, "server/discover", {"_meta": meta}, lines, None))
         except TimeoutError as error:
             raise MCPError(REQUEST_TIMEOUT, "Request 'server/discover' timed out") from error
         spoken = found.get("supportedVersions")
@@ -226,8 +225,7 @@ class ServerSession:
             "clientInfo": self._identity,
         }
         number = self.next_number()
-        message = _request(number, "initialize", params)
-        found = content_of(await self._exchange(number, "initialize", message, b"", None))
+        found = content_of(await self._exchange(number, "initialize", params, b"", None))
         version, server = found.get("protocolVersion"), found.get("serverInfo")
         if not isinstance(version, str) or not isinstance(found.get("capabilities"), dict):
             what = "protocolVersion is no text" if not isinstance(version, str) else "capabilities is no object"
@@ -335,10 +333,10 @@ class ServerSession:
                 lines += routing_lines(method, body, header_map or {})
         if meta:
             body["_meta"] = meta
-        if is_traced():
-            found = await self._traced(number, method, body, lines, on_progress)
+        if (span := server_span(method, number, body)) is None:
+            found = await self._exchange(number, method, body, lines, on_progress)
         else:
-            found = await self._exchange(number, method, _request(number, method, body), lines, on_progress)
+            found = await span.around(self._exchange(number, method, span.told_in(body), lines, on_progress))
         # Brackets come in pairs.
         if deepest is not None and len(found.text) > 2 * deepest and depth_of(found.result, deepest) > deepest:
             raise TransportError("too_deep")
@@ -351,20 +349,11 @@ class ServerSession:
         # What a server says of its tools there is read, before it is left out of what clients are shown.
         return without_own_meta(content) if method != "tools/list" and may_have_own_meta(found) else content
 
-    async def _traced(
-        self, number: int, method: str, body: dict[str, Any], lines: bytes, on_progress: ReportProgress | None
-    ) -> Envelope:
-        """Send a request within a span, which the server is told of."""
-
-        async def send(params: dict[str, Any]) -> Envelope:
-            return await self._exchange(number, method, _request(number, method, params), lines, on_progress)
-
-        return await traced(method, number, body, send)
-
     async def _exchange(
-        self, number: int, method: str, message: bytes, lines: bytes, on_progress: ReportProgress | None
+        self, number: int, method: str, params: Mapping[str, Any], lines: bytes, on_progress: ReportProgress | None
     ) -> Envelope:
         """Send a request and wait for its response. Raises `MCPError` and `TransportError`."""
+        message = _request(number, method, params)
         if self._is_lost:
             raise TransportError("lost")
         pending = self._pending[number] = AwaitedResponse(on_progress)

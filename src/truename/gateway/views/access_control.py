@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     from truename.policy import Call, Context, Decision, Exposure
     from truename.policy.principal import Principal
 
+    # The principal's key, the session, the client and the context.
+    _Who = tuple[str, str, str, Context]
+
 __all__ = ["AccessControl", "changed", "is_current"]
 
 # A header may say any platform and app, and each pair makes a list.
 _MOST_LISTS: Final = 100
 _MOST_DIGESTED: Final = 4_096
 _MOST_CALLERS: Final = 4_096
+_MOST_CALLED: Final = 4_096
 _CHANGED: Final = "the tool changed since"
 _LOOK: Final = "Read its definition again, and repeat the call."
 _DIGESTED: Final[LRUCache[int, tuple[Mapping[str, Any], tuple[str, str]]]] = LRUCache(_MOST_DIGESTED)
@@ -64,6 +68,7 @@ class AccessControl:
         self._limited: LRUCache[tuple[ViewSpec, Context], View] = LRUCache(_MOST_LISTS)
         self._shared: LRUCache[tuple[ViewSpec, Hashable], View] = LRUCache(_MOST_LISTS)
         self._visibility: dict[ViewSpec, VisibilityIndex] = {}
+        self._called: LRUCache[tuple[str, ToolId, _Who, str], tuple[Tool, Call]] = LRUCache(_MOST_CALLED)
         self.recording = Recording(settings, self._exposure, news)
 
     def with_settings(
@@ -183,7 +188,7 @@ class AccessControl:
     async def judge(
         self,
         view: View,
-        id: ToolId,
+        tool: Tool,
         context: Context,
         params: Mapping[str, Any],
         number: object,
@@ -199,18 +204,40 @@ class AccessControl:
         ``shown`` is what the context sees of the view.
         Large arguments are digested beside the loop. Raises `NotAllowed` or `InvalidCall`.
         """
-        self._check_shown(view, id, context, shown)
+        self._check_shown(view, tool.id, context, shown)
         if not self.reads_arguments:
             return None, None
-        caller = _caller(principal.key, session, view.spec.client or "", context)
-        origin = view.table.catalog[id].origin
-        endpoints = {} if server is None else {origin.server_id: behind(server)}
-        call = _call(view, id, params, number, caller=caller, endpoints=endpoints)
+        who = principal.key, session, view.spec.client or "", context
+        call = self._call(view, tool, params, number, who=who, endpoint="" if server is None else behind(server))
         if is_large(call.arguments):
             call = await off_loop(digested, call)
             # Meanwhile a review may have begun.
-            self._check_shown(view, id, context)
+            self._check_shown(view, tool.id, context)
         return call, self._approving.judge(call)
+
+    def _call(
+        self, view: View, tool: Tool, params: Mapping[str, Any], number: object, *, who: _Who, endpoint: str
+    ) -> Call:
+        """Return a call as the policy sees it; all but its id and its arguments is the same in many calls."""
+        name, arguments = str(params.get("name")), params.get("arguments")
+        arguments, call_id = {} if arguments is None else arguments, f"request-{number}"
+        key = name, tool.id, who, endpoint
+        known = self._called.get(key)
+        if known is not None and known[0] is tool and known[1].formerly == formerly(tool.id, view.table.ledger):
+            return known[1].again(call_id=call_id, arguments=arguments)
+        call = bound_call(
+            name=name,
+            call_id=call_id,
+            arguments=arguments,
+            names=view.table,
+            caller=_caller(*who),
+            endpoints={tool.origin.server_id: endpoint},
+            digests=_digests,
+            # What the client meant by the name was found before, from all that it said.
+            tool=tool,
+        )
+        self._called[key] = tool, call.again(call_id=call_id, arguments={})
+        return call
 
     def _check_shown(self, view: View, id: ToolId, context: Context, shown: View | None = None) -> None:
         """Raise `NotAllowed` for a tool that is kept back or not for a context; ``shown`` remembers what passed."""
@@ -268,29 +295,6 @@ def is_current(tool: Tool, definition: Mapping[str, Any] | None) -> bool:
 @lru_cache(maxsize=_MOST_CALLERS)
 def _caller(principal: str, session: str, client: str, context: Context) -> Caller:
     return Caller(principal=principal, session=session, client=client).within(context)
-
-
-def _call(
-    view: View,
-    id: ToolId,
-    params: Mapping[str, Any],
-    number: object,
-    *,
-    caller: Caller,
-    endpoints: Mapping[str, str],
-) -> Call:
-    arguments = params.get("arguments")
-    return bound_call(
-        name=str(params.get("name")),
-        call_id=f"request-{number}",
-        arguments={} if arguments is None else arguments,
-        names=view.table,
-        caller=caller,
-        endpoints=endpoints,
-        digests=_digests,
-        # What the client meant by the name was found before, from all that it said.
-        tool=view.table.catalog[id],
-    )
 
 
 def _digests(tool: Tool) -> tuple[str, str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["META_PREFIX", "described", "described_again"]
 
 META_PREFIX: Final = OWN_PREFIX
+# One text for all tools, instead of one for each.
+_META_OF: Final = {key: f"{META_PREFIX}{key}" for key in ("openai_name", "canonical_name")}
 
 
 def described(
@@ -76,7 +78,7 @@ def _descriptor(
     names = {**({"openai_name": legal} if legal else {}), "canonical_name": str(id)}
     meta = definition.get("_meta")
     meta = dict(meta) if isinstance(meta, dict) else {}
-    meta |= {f"{META_PREFIX}{key}": name for key, name in names.items()}
+    meta |= {_META_OF[key]: name for key, name in names.items()}
     if listed.now:
         meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}
     return WrittenItem({**definition, "name": wire, **names, "_meta": meta})

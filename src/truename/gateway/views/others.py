@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from truename.catalog import Catalog
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
+    from truename.gateway.upstream.lists import Lists
     from truename.gateway.views.naming import Namer
     from truename.ledger import Ledger
 
@@ -70,14 +71,22 @@ class Others:
         for notice in found.notices:
             self._log.tell(("prompt", notice.server, notice.code), f"a prompt is omitted: {notice.text}")
         # Last: what it has is what the next lists are compared with.
-        self.resources = Resources(lists, self.resources, self._ledger.owners)
-        self._keep_owners()
+        self.resources = self._owned(lists)
 
-    def _keep_owners(self) -> None:
-        """Have the ledger know whose each URI is; what hinders it is told, and matters after a restart only."""
-        if self._ledger.readonly:
-            return
-        try:
-            self._ledger.own(self.resources.shown_plain())
-        except LedgerError as error:
-            self._log.tell("owners", f"the servers of resources cannot be recorded, so a restart loses them: {error}")
+    def _owned(self, lists: Mapping[str, Lists]) -> Resources:
+        """Return the resources, and have the ledger know whose each URI is.
+
+        Another gateway may do the same now: owners are read and recorded in one transaction, so both agree. What
+        hinders the recording is told, and matters after a restart, and to other gateways, only.
+        """
+        if not self._ledger.readonly:
+            try:
+                with self._ledger.transaction():
+                    found = Resources(lists, self.resources, self._ledger.owners)
+                    self._ledger.own(found.shown_plain())
+            except LedgerError as error:
+                told = f"the servers of resources cannot be recorded, so a restart loses them: {error}"
+                self._log.tell("owners", told)
+            else:
+                return found
+        return Resources(lists, self.resources, self._ledger.owners)

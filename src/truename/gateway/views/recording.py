@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from truename.errors import StoreError, TruenameError
 from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
 from truename.gateway.upstream_errors import UpstreamError
-from truename.migration.recordings import CallRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from truename.config import Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.views.view import View
+    from truename.migration.recordings import CallRecorder
     from truename.policy import Call, Exposure
 
 __all__ = ["Recording"]
@@ -42,6 +42,8 @@ class Recording:
         """Begin to write the calls of recordable tools, if that is set; what hinders it is told."""
         if self._settings.recording is None:
             return
+        from truename.migration.recordings import CallRecorder  # noqa: PLC0415 - the package costs 40 ms, and few record
+
         try:
             self._recorder = CallRecorder(self._settings.recording, self._exposure)
         except StoreError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.views.descriptors import META_PREFIX
-from truename.migration.protocol_versions import resolve_between
 from truename.naming import resolve
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class Versions:
         peer = meta.get(PROTOCOL_KEY)
         if self._protocol is None or not isinstance(peer, str):
             return resolve(name, names)
+        from truename.migration.protocol_versions import resolve_between  # noqa: PLC0415 - only for a named protocol
+
         return resolve_between(name, names, server=self._protocol, peer=peer)
 
     def without(self, params: Mapping[str, Any]) -> dict[str, Any]:

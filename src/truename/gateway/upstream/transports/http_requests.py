@@ -17,7 +17,6 @@ from truename.gateway.protocol.lines import TooLong
 from truename.gateway.protocol.specification import SESSION_HEADER
 from truename.gateway.upstream.addresses import ServerUrl
 from truename.gateway.upstream.connections import HttpFailure, fields_of
-from truename.gateway.upstream.cookies import ServerCookies
 from truename.gateway.upstream.messages import read_message
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream.web import (
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from truename.gateway.upstream.connections import HttpResponse, Sender
+    from truename.gateway.upstream.cookies import ServerCookies
     from truename.gateway.upstream.transport import Receiver
 
 __all__ = ["EVENTS", "USER_AGENT", "HttpRequests", "StreamPosition", "pieces"]
@@ -77,7 +77,7 @@ class HttpRequests:
         self._sender = sender
         self._url = ServerUrl.of(url)
         self.max_body = max_body
-        self._cookies = ServerCookies(self._url.text())
+        self._cookies: ServerCookies | None = None
         own = {**USER_AGENT, **{name.lower(): value for name, value in headers.items()}}
         if basic := self._url.basic():
             own["authorization"] = basic.decode()
@@ -138,18 +138,24 @@ class HttpRequests:
             lines += fields_of([(b"last-event-id", position.id)])
         return await self._send(b"GET", self._streamed, lines, b"")
 
+    def _keep_cookies(self, response: HttpResponse) -> None:
+        from truename.gateway.upstream.cookies import ServerCookies  # noqa: PLC0415 - costs 10 ms, and few servers set any
+
+        self._cookies = self._cookies or ServerCookies(self._url.text())
+        self._cookies.keep(value for name, value in response.headers if name.lower() == b"set-cookie")
+
     async def _send(self, verb: bytes, fields: bytes, lines: bytes, body: bytes) -> HttpResponse:
         """Send a request, to another place of its origin if the server says so. Raises `TransportError`."""
         url = self._url
         for _ in range(_MOST_MOVES + 1):
-            cookie = self._cookies.header()
+            cookie = b"" if self._cookies is None else self._cookies.header()
             whole = fields + lines + (b"cookie: %b\r\n" % cookie if cookie else b"")
             try:
                 response = await self._sender.send(verb, url.origin, url.target, whole, body)
             except FAILURES as error:
                 raise failure(error) from error
             if response.header(b"set-cookie"):
-                self._cookies.keep(value for name, value in response.headers if name.lower() == b"set-cookie")
+                self._keep_cookies(response)
             found = misleading(response, url, verb.decode())
             if found is None:
                 return response

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from truename.storage.database import Database
+
 OTHER = Schema("other", (("CREATE TABLE other_word (text TEXT)",),))
 ELSEWHERE = """
 import sys

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.from_thread
 import pytest
+from anyio.lowlevel import checkpoint
 
 from truename.gateway.calls.draining import Answering
 from truename.gateway.drain import ANSWERS_KEY, DrainTracker
@@ -138,6 +139,10 @@ async def test_work_that_nobody_waits_for_ends_where_it_asks() -> None:
         tasks.start_soon(beside_loop, work)
         await begun.wait()
         tasks.cancel_scope.cancel()
+        # The task hears of it in its next turn, and the thread from the task.
+        with anyio.CancelScope(shield=True):
+            for _ in range(3):
+                await checkpoint()
         go.set()
     assert not after
     go_on()

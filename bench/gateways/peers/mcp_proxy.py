@@ -27,7 +27,7 @@ PEERS: Final = (
         _launch,
         NodeEnvironment(("mcp-proxy@6.7.19",)),
         lacks={
-            "http servers": "it stands in front of one server over stdio",
+            "http servers": "it reaches its server over stdio only",
             "several servers": "it stands in front of one server",
         },
     ),

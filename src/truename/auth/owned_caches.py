@@ -43,12 +43,12 @@ class OwnedTTLCache(Generic[T]):
             self._drop(self._to_go())
 
     def look(self, name: Hashable) -> T | None:
-        """Return the value and keep it; None if there is none."""
+        """Return the value, which stays stored; None if the name is unknown or expired."""
         until, _, found = self._kept.get(name, (0.0, "", None))
         return found if self._clock() < until else None
 
     def take(self, name: Hashable) -> T | None:
-        """Return the value and remove it; None if there is none."""
+        """Remove the value, and return it; None if the name is unknown or expired."""
         found = self.look(name)
         self._drop(name)
         return found
@@ -80,11 +80,11 @@ class SecretTTLCache(Generic[T]):
         self._kept.put(_digest(name), value, whose=whose)
 
     def look(self, name: str) -> T | None:
-        """Return the value and keep it; None if there is none."""
+        """Return the value, which stays stored; None if the name is unknown or expired."""
         return self._kept.look(_digest(name))
 
     def take(self, name: str) -> T | None:
-        """Return the value and remove it; None if there is none."""
+        """Remove the value, and return it; None if the name is unknown or expired."""
         return self._kept.take(_digest(name))
 
 

@@ -145,6 +145,15 @@ def _read(text: str) -> str | None:
     return f"{found['i']}@{found['iv'] or 1}/{found['t']}@{found['tv'] or 1}"
 
 
+def _recorded_as(text: str) -> str | None:
+    """Return the id that a ledger records for a text that is an id in any spelling, such as with ``v1``."""
+    found = _LOOSE.fullmatch(text.translate(_CAPITALS))
+    if found is None or "latest" in (found["iv"], found["tv"]):
+        return None
+    iv, tv = ((found[part] or "1").removeprefix("v") for part in ("iv", "tv"))
+    return _read(f"{found['i']}@{iv}/{found['t']}@{tv}")
+
+
 class _Patterns(NamedTuple):
     loose: re.Pattern[str]
     exact: re.Pattern[str]
@@ -312,7 +321,7 @@ class Oracle:
 
     def redirect(self, old: str, new: str) -> None:
         """Take in that an operator redirected a name, or an id, to the tool with this id."""
-        source = _read(old)
+        source = _recorded_as(old)
         if source is None:
             # The last word counts, for a name in all its spellings.
             self.retired -= {name for name in self.retired if _plain(name) == _plain(old)}

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos live lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off, a
 
 live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, MCP Inspector, a browser (SHORT=1: ten servers)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live -k "$(if $(SHORT),ten_real or inspector,not ten_real)" -v
+
+replicas: $(VENV)/.dev ## three replicas behind HAProxy on one PostgreSQL: one is killed, one restarted, and what clients saw (SHORT=1: less time)
+	@$(BIN)/python -m examples.replicas $(if $(SHORT),--seconds 2)
 
 CLIENT ?= fastmcp
 CATALOGUES = $(or $(TRUENAME_SHARED),../shared)/corpus/open.jsonl.gz

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from mcp.shared.exceptions import MCPError
 
 from tests.support.auth_entrance import bearer, known
@@ -181,6 +182,22 @@ async def test_it_lives_and_is_ready_until_it_ends(lab: Lab) -> None:
         ending = await asked(address, "/readyz")
         assert (ending.status_code, ending.json()["reasons"]) == (503, ["ending"])
         assert (await asked(address, "/healthz")).status_code == 200
+
+
+async def test_it_takes_calls_for_a_while_after_it_said_that_it_is_ending(
+    lab: Lab, connect: Callable[..., Any], era: str
+) -> None:
+    async with (
+        measured(lab, lab.normal("w", "read"), drain_delay=60.0) as (gateway, address),
+        anyio.create_task_group() as tasks,
+        connect(f"{address}/mcp", era) as client,
+    ):
+        tasks.start_soon(gateway.drain)
+        while (ending := await asked(address, "/readyz")).status_code == 200:
+            await checkpoint()
+        assert ending.json()["reasons"] == ["ending"]
+        assert not (await client.call_tool("w_read", {})).is_error
+        tasks.cancel_scope.cancel()
 
 
 async def test_it_is_not_ready_while_servers_start_and_no_server_is_named(lab: Lab) -> None:

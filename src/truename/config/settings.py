@@ -300,6 +300,13 @@ class Settings:
     )
     max_tasks: int = setting(10_000, COUNT, "Tasks of servers that the gateway remembers for clients.", unit="tasks")
     max_result: int = setting(32 * _MIB, COUNT, "Size of the longest answer of a server.", unit="bytes", live=True)
+    drain_delay: float = setting(
+        0.0,
+        SECONDS_OR_ZERO,
+        "Time for which calls are still taken at shutdown, while /readyz tells balancers to send no more.",
+        unit="seconds",
+        live=True,
+    )
     drain_timeout: float = setting(
         30.0, SECONDS, "Longest time that the gateway waits for running calls when it stops.", unit="seconds", live=True
     )

@@ -66,11 +66,14 @@ def count_on(scope: Mapping[str, Any]) -> None:
 class DrainTracker:
     """Counts requests while they run; once it is `close`d, no other begins.
 
+    ``is_ending`` says that it will be: whoever sends requests here should send them elsewhere.
+
     ``pipe`` has the answers that go to the one client over standard output, where there is one.
     """
 
     def __init__(self) -> None:
         self.pipe: OutgoingAnswers | None = None
+        self.is_ending = False
         self._running: dict[object, Cancellation] = {}
         self._is_closed = False
         self._idle: anyio.Event | None = None
@@ -79,11 +82,6 @@ class DrainTracker:
     def running(self) -> int:
         """How many requests run now."""
         return len(self._running)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether no other begins any more."""
-        return self._is_closed
 
     def begin(self, gateway: str, block: Cancellation, *, goes_on: bool = False) -> Callable[[], None]:
         """Count a request, which runs in this block, until what this returns is called.
@@ -110,7 +108,7 @@ class DrainTracker:
 
     def close(self) -> None:
         """Let no other request begin."""
-        self._is_closed = True
+        self.is_ending = self._is_closed = True
 
     def break_off(self) -> None:
         """Cancel all that runs."""

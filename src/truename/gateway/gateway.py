@@ -222,10 +222,13 @@ class Gateway:
     async def drain(self, timeout: float | None = None) -> bool:
         """Let no other request begin and wait until none runs or waits for its client; tells whether it was in time.
 
+        For ``drain_delay`` of the configuration requests still begin; ``/readyz`` tells balancers to send no more.
         Every request counts that goes to a server, until its answer has left; lists are answered on.
         ``timeout`` is in seconds, ``drain_timeout`` of the configuration unless given.
         """
         drain_tracker = self.registry.drain_tracker
+        drain_tracker.is_ending = True
+        await anyio.sleep(self.config.settings.drain_delay)
         drain_tracker.close()
         with anyio.move_on_after(self.config.settings.drain_timeout if timeout is None else timeout):
             while self.unfinished:

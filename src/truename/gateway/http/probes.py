@@ -66,7 +66,7 @@ class Probes:
 def _reasons(gateway: Gateway) -> Iterator[str]:
     """Yield why no calls should be sent here now. A server that failed is no reason: the others can be called."""
     registry = gateway.registry
-    if registry.drain_tracker.is_closed:
+    if registry.drain_tracker.is_ending:
         yield "ending"
     if not all(upstream.settled.is_set() for upstream in registry.pool.values()):
         yield "servers are starting"

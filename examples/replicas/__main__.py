@@ -35,7 +35,7 @@ HERE: Final = Path(__file__).parent
 BALANCER: Final = "127.0.0.1:8750"
 REPLICAS: Final = 3
 VERSIONS: Final = {"2026-07-28": "2026-07-28", "handshake": "legacy"}
-"""The versions of MCP that clients speak (without sessions, and with one for each client), and the SDK's word for each."""
+"""The versions of MCP that clients speak: without sessions, and with one for each client. With the SDK's words."""
 CLIENTS: Final = 4
 """Clients of each version."""
 PATIENCE: Final = 60.0

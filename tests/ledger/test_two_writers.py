@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.ledger.stories import claim, show
 from tests.shared import ROOT
-from truename import Ledger, ToolId, resolve
+from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import LedgerError, UnknownTool
 from truename.ledger import open_ledger
 from truename.ledger.sql import check_ledger
@@ -26,6 +26,7 @@ from truename.ledger.sql import check_ledger
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from truename.naming import NameTable
     from truename.storage import StateLocation
 
 _numbers = count()
@@ -67,6 +68,38 @@ def ended(process: subprocess.Popen[str]) -> list[list[str]]:
     process.stdout.close()
     process.stdin.close()
     return [line.split() for line in rest.splitlines(keepends=True) if line.count(" ") == 1 and line.endswith("\n")]
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.lists(st.sampled_from(["a", "A", "a_1", "x.a", "b"]), unique=True)),
+        min_size=2,
+        max_size=8,
+    )
+)
+def test_names_of_a_table_mean_the_same_at_every_later_revision(
+    place: StateLocation, turns: list[tuple[int, list[str]]]
+) -> None:
+    server = f"s{next(_numbers)}"
+    ledgers = [open_ledger(place), open_ledger(place)]
+    tables: list[NameTable] = []
+    for writer, tools in turns:
+        ledger = ledgers[writer]
+        ledger.catch_up()
+        catalog = Catalog.from_mcp({server: tools, "other": ["a"]}, bound=ledger.bindings(), owners=ledger.origins())
+        tables.append(project(catalog, "openai", style="on-conflict", ledger=ledger))
+        for table in tables:
+            assert table.revision is not None
+            assert table.revision <= (tables[-1].revision or 0)
+            for id, name in table.items():
+                if id in tables[-1]:
+                    assert resolve(name, tables[-1]).id == id
+                else:
+                    with pytest.raises(UnknownTool):
+                        resolve(name, tables[-1])
+    for ledger in ledgers:
+        ledger.close()
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

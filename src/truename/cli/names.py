@@ -227,6 +227,7 @@ def _document(
         "client": table.dialect.name,
         "style": table.style.name,
         "server_name": table.server_name,
+        "revision": table.revision,
         "searched": list_of.why or None,
         "listed": list(list_of.names(table)),
         "tools": tools,

@@ -151,6 +151,9 @@ class NameTable(Mapping[ToolId, WireName]):
         former = () if ledger is None else ledger.server_names
         self.server_names = tuple(dict.fromkeys((server_name, *former)))
         self.ledger = ledger
+        self.revision: int | None
+        """The revision of the ledger when the table was made. At each later one its names mean the same tools."""
+        self.revision = whole.revision if whole is not None else (None if ledger is None else ledger.revision)
         self._assigned = assigned
         self._order = list(assigned)
         # As WireName, which is called here for each of thousands.
@@ -168,6 +171,7 @@ class NameTable(Mapping[ToolId, WireName]):
         other: NameTable = copy(self)
         known: dict[str, Any] = {index: other.__dict__.pop(index, None) for index in _INDEXES}
         other.generator, other.catalog = generator, generator.catalog
+        other.revision = None if self.ledger is None else self.ledger.revision
         if not gone and not assigned:
             # All names are the same, and so are these indexes of them.
             other.__dict__ |= {name: known[name] for name in ("canonical", "suggester") if known[name] is not None}

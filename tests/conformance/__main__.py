@@ -7,19 +7,22 @@ the suite cannot be run.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import Final
 
 from tests.conformance.others import Other, others, served
 from tests.conformance.outcome import Outcome, broken, lost
-from tests.conformance.running import Fixture, gateway
+from tests.conformance.running import Fixture, gateway, replicas
 from tests.conformance.suite import ERAS, Suite, SuiteMissing
+from tests.support import haproxy
 
 Leg = Callable[[Suite, str, argparse.Namespace], list[Outcome]]
 
 _WIDTH: Final = 48
 _OTHERS: Final = "others"
+_REPLICAS: Final = "replicas"
 _ERA_OF: Final = {"stateless": "2026-07-28", "handshake": "2025-11-25"}
 
 
@@ -36,6 +39,12 @@ def _gateway(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcom
         return suite.against(url, era, "gateway", options.only)
 
 
+def _replicas(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
+    folder = suite.results / f"replicas-{era}"
+    with _fixture(options).entry(folder) as entry, replicas({"everything": entry}, folder) as url:
+        return suite.against(url, era, "replicas", options.only)
+
+
 def _upstream(suite: Suite, era: str, options: argparse.Namespace) -> list[Outcome]:
     return suite.over([sys.executable, "-m", "tests.conformance.through"], era, "upstream", options.only)
 
@@ -47,6 +56,7 @@ def _fixture(options: argparse.Namespace) -> Fixture:
 _LEGS: Final[dict[str, tuple[str, Leg]]] = {
     "direct": ("the fixture itself, as a server", _direct),
     "gateway": ("the gateway as a server, in front of the fixture", _gateway),
+    _REPLICAS: ("three replicas behind HAProxy, each request to the next one, in front of the fixture", _replicas),
     "upstream": ("the gateway as a client: its upstream side", _upstream),
 }
 
@@ -60,6 +70,11 @@ def main() -> int:
     except SuiteMissing as missing:
         sys.stderr.write(f"{missing}\n")
         return 2
+    if _REPLICAS in chosen and not haproxy.is_installed():
+        sys.stderr.write("Replicas are not tried: HAProxy is not installed (apt-get install haproxy).\n")
+        if options.replicas or os.environ.get("CI") == "true":
+            return 2
+        chosen.remove(_REPLICAS)
     failed = 0
     for era in options.era or ERAS:
         found: dict[str, list[Outcome]] = {}
@@ -68,7 +83,7 @@ def main() -> int:
             _say(f"\n{title}, {era}")
             found[leg] = run(suite, era, options)
             failed += _told(found[leg], quiet=options.quiet)
-            if leg == "gateway" and "direct" in found:
+            if leg in {"gateway", _REPLICAS} and "direct" in found:
                 _compare(found["direct"], found[leg])
     if servers:
         failed += _others(suite, servers, options)

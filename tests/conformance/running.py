@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from tests.support.haproxy import balanced
+from tests.support.postgresql_server import PostgresqlServer
+from tests.support.state_places import new_directory, remove_shared_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Fixture", "gateway", "running"]
+__all__ = ["Fixture", "gateway", "replicas", "running"]
 
 _ROOT: Final = Path(__file__).parents[2]
 _PATIENCE: Final = 10.0
+_REPLICAS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Fixture:
 
 
 @contextmanager
-def gateway(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:
+def gateway(entries: Mapping[str, Mapping[str, Any]], folder: Path, *, state: str = "memory") -> Iterator[str]:
     """Run the gateway in front of servers, which keep their own names as far as they can; gives its address.
 
     Raises `RuntimeError` if the gateway ends instead.
@@ -62,11 +68,29 @@ def gateway(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[
     folder.mkdir(parents=True, exist_ok=True)
     config, log = folder / "mcp.json", folder / "gateway.log"
     options = ["--http", "127.0.0.1:0", "--style", "on-conflict", "--json"]
-    document = {"mcpServers": dict(entries), "truename": {"state": "memory"}}
+    document = {"mcpServers": dict(entries), "truename": {"state": state}}
     config.write_text(json.dumps(document), encoding="utf-8")
     with running([sys.executable, "-m", "truename", "serve", str(config), *options], log) as program:
         assert program.stdout is not None
         yield _url(program.stdout, log)
+
+
+@contextmanager
+def replicas(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:
+    """Run three gateways on one PostgreSQL behind HAProxy; each request goes to the next one. Gives the address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    directory = new_directory()
+    server = PostgresqlServer(directory / "server")
+    with ExitStack() as stack:
+        stack.callback(remove_shared_server, directory)
+        server.create()
+        server.start()
+        urls = [
+            urlsplit(stack.enter_context(gateway(entries, folder / f"replica-{number}", state=server.url)))
+            for number in range(_REPLICAS)
+        ]
+        balancer = stack.enter_context(balanced([url.netloc for url in urls], folder / "haproxy.log"))
+        yield f"{balancer}{urls[0].path}"
 
 
 def _url(output: IO[str], log: Path) -> str:

@@ -46,7 +46,16 @@ if TYPE_CHECKING:
     from truename.gateway.http.tls_termination import TlsTermination
     from truename.policy.principal import Principal
 
-__all__ = ["HttpApp", "OnAddress", "listening", "require_guard", "reserve", "serve_http", "spare_collector"]
+__all__ = [
+    "HttpApp",
+    "OnAddress",
+    "limits_of",
+    "listening",
+    "require_guard",
+    "reserve",
+    "serve_http",
+    "spare_collector",
+]
 
 OnAddress = Callable[[str], None]
 
@@ -265,7 +274,7 @@ async def listening(
             gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):
-        limits = _limits_of(gateway.config)
+        limits = limits_of(gateway.config)
         app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits)
         server = WebServer(app, limits, tls)
         serving.start_soon(server.serve, [bound])
@@ -291,7 +300,8 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
         yield
 
 
-def _limits_of(config: Config) -> ConnectionLimits:
+def limits_of(config: Config) -> ConnectionLimits:
+    """Return the limits of a listener: how many connections it may have, and how much clients may leave unread."""
     settings = config.settings
     # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
     most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))

@@ -33,12 +33,18 @@ _ALONE: Final = "This gateway serves without its replicas: sessions that they ha
 class _Listening:
     """The application of a listener that is bound before it is known what answers there."""
 
-    replicas: Replicas | None = None
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.replicas: Replicas | None = None
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if self.replicas is not None:
-            await self.replicas.receiver(scope, receive, send)
+        connection = self._limits.connection_of(scope)
+        if self.replicas is None or (connection is not None and not await connection.drained()):
+            return
+        if connection is not None:
+            send = self._limits.sending(connection, scope, send)
+        await self.replicas.receiver(scope, receive, send)
 
 
 @asynccontextmanager
@@ -57,7 +63,7 @@ async def joined_replicas(
     bound = bind(host, port)
     own_port = bound.getsockname()[1]
     address = f"[{host}]:{own_port}" if ":" in host else f"{host}:{own_port}"
-    application = _Listening()
+    application = _Listening(limits)
     server = WebServer(application, limits)
     async with AsyncExitStack() as stack:
         serving = await stack.enter_async_context(background())

@@ -139,9 +139,9 @@ class SessionRecord:
             look()
             await self.write()
 
-    def issue(self, place: str, handshake: Handshake | None) -> str:
-        """Return the id of a session that begins (`SessionIds`)."""
-        return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts)
+    def issue(self, place: str, handshake: Handshake | None, owner: str | None = None) -> str:
+        """Return the id of a session that begins at a replica (`SessionIds`)."""
+        return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts, owner=owner)
 
     def use(self, id: str) -> None:
         """Note that a session is in use."""

@@ -37,12 +37,14 @@ _TYPE: Final = (b"content-type", b"application/octet-stream")
 class PeerFailure(Exception):
     """A request to a replica that was not answered whole.
 
-    ``is_certain``: the replica did not do anything with it. ``has_ended``: its process does not exist any more.
+    ``is_certain``: the replica did not do anything with it. ``was_refused``: because it said so. ``has_ended``: because
+    its process does not exist any more.
     """
 
-    def __init__(self, text: str, *, is_certain: bool, has_ended: bool = False) -> None:
+    def __init__(self, text: str, *, is_certain: bool, was_refused: bool = False, has_ended: bool = False) -> None:
         super().__init__(text)
         self.is_certain = is_certain
+        self.was_refused = was_refused
         self.has_ended = has_ended
 
 
@@ -157,7 +159,7 @@ class PeerClient:
                 raise PeerFailure(f"{replica.address}: HTTP {response.status}", is_certain=False)
             await found.begin()
             if (reason := found.about.get(REFUSED)) is not None:
-                raise PeerFailure(f"{replica.address}: {reason}", is_certain=True)
+                raise PeerFailure(f"{replica.address}: {reason}", is_certain=True, was_refused=True)
         except BaseException:
             found.close()
             raise

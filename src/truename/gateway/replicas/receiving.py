@@ -49,22 +49,23 @@ class PeerReply:
     def __init__(self, send: Send, frames: FrameWriter) -> None:
         self._send = send
         self._frames = frames
-        self.has_begun = False
+        self._head: bytes | None = None
 
     async def begin(self, about: dict[str, Any]) -> None:
-        """Send the head."""
-        self.has_begun = True
-        await self._send({"type": "http.response.start", "status": 200, "headers": [_STREAM]})
-        await self._put(self._frames.head(about))
+        """Send the head, with the first piece of the body: each goes the whole way alone else."""
+        self._head = self._frames.head(about)
 
     async def write(self, text: bytes) -> None:
         """Send a piece of the body."""
-        if text:
-            await self._put(self._frames.body(text))
+        await self._put(self._frames.body(text))
 
     async def end(self, text: bytes = b"") -> None:
         """Send the last piece of the body, and the end."""
         last = self._frames.body(text) + self._frames.end()
+        if self._head is not None:
+            last, self._head = self._head + last, None
+            headers = [_STREAM, (b"content-length", b"%d" % len(last))]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": last})
 
     async def refuse(self, reason: str) -> None:
@@ -73,6 +74,9 @@ class PeerReply:
         await self.end()
 
     async def _put(self, frames: bytes) -> None:
+        if self._head is not None:
+            frames, self._head = self._head + frames, None
+            await self._send({"type": "http.response.start", "status": 200, "headers": [_STREAM]})
         await self._send({"type": "http.response.body", "body": frames, "more_body": True})
 
 

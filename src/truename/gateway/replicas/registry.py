@@ -136,6 +136,8 @@ class ReplicaRegistry:
 
     def close(self) -> None:
         """Give the lease up at once, with all that is held under it."""
+        if self._has_ended:
+            return
         self._has_ended = True
         self._hurry.set()
         self._begin.set()
@@ -225,7 +227,7 @@ class ReplicaRegistry:
         """
         own = self._own
         with self._data.change() as data:
-            holder = self._present_holder(data, name, first)
+            holder = self._present_holder(data, name, first, own)
             if holder is not None:
                 return holder
             if not data.execute("SELECT 1 FROM replica WHERE id = ?", (own.id,)).fetchall():
@@ -234,7 +236,7 @@ class ReplicaRegistry:
             data.execute(_HOLD, (name, own.id, fence))
         return HeldLease(own, fence)
 
-    def _present_holder(self, data: Transaction, name: str, first: str | None) -> HeldLease | None:
+    def _present_holder(self, data: Transaction, name: str, first: str | None, own: Replica) -> HeldLease | None:
         """Return who holds a lease; one whose heartbeat stood still is removed, and holds it no longer."""
         rows = data.execute("SELECT holder, fence FROM replica_lease WHERE name = ?", (name,)).fetchall()
         id, fence = rows[0] if rows else (first or "", 0)
@@ -243,7 +245,8 @@ class ReplicaRegistry:
             return None
         *fields, beat = found[0]
         replica, seen = Replica(*fields), self._observed[id]
-        if seen is not None and seen.beat == beat and self._observed.is_expired(id):
+        # A lone process does not beat.
+        if id != own.id and seen is not None and seen.beat == beat and self._observed.is_expired(id):
             _remove(data, id)
             return None
         return HeldLease(replica, fence or replica.fence)
@@ -286,6 +289,8 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             before = self._clock()
             self._hurry.wait(INTERVAL)
             self._hurry.clear()
+            if self._has_ended:
+                break
             if self._done.is_set():
                 self._done.clear()
                 self._begin.set()
@@ -294,6 +299,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             if (self._is_away or not is_done) and now - before < INTERVAL + _PATIENCE + _SLACK:
                 self._excused_until = now + _EXCUSED
             self._tell()
+        self._tell()
 
     def _look_on(self) -> None:
         """Look whenever it is time, in a thread of its own: a silent database keeps it for long."""
@@ -301,6 +307,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             self._begin.wait()
             self._begin.clear()
             if self._has_ended:
+                self._done.set()
                 return
             before = self._observed.replicas
             try:

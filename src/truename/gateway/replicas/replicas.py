@@ -54,7 +54,11 @@ class Replicas:
             async with replicas.client.running():
                 yield replicas
         finally:
-            await in_thread(replicas.registry.close)
+            await replicas.leave()
+
+    async def leave(self) -> None:
+        """Give up all that is held, at once; what others send is refused from then on."""
+        await in_thread(self.registry.close)
 
     def handle(self, kind: str, handler: Handler) -> None:
         """Answer requests of this kind. Raises `ValueError` for a kind that has a handler."""

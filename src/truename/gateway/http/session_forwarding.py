@@ -81,37 +81,40 @@ class SessionForwarder:
         self, sessions: Sessions, principal: Principal, scope: Scope, receive: Receive, send: Send, *, body: bytes
     ) -> bool:
         """Answer a request for a session that another replica has; return False for any other request."""
-        until = asyncio.get_running_loop().time() + _PATIENCE
-        while True:
-            try:
-                holder = await sessions.holder(principal, scope)
-            except StoreError:
-                await _refuse(send, body, _UNKNOWN)
-                return True
-            if holder is None:
-                return False
-            if (reply := scope.get(_REPLY)) is not None:
-                # Whoever sent it knows the owner no better: it asks the database now.
-                await reply.refuse("its session is another replica's")
-                return True
-            exchange = _Exchange(self._replicas, holder, scope, body)
-            try:
-                if self._replicas.registry.observed.silence(holder.id) > _LATE:
-                    await self._replicas.registry.settled(holder, EXPIRY)
-                    if self._replicas.registry.find(holder.id) != holder:
-                        continue
-                await exchange.run(receive, send)
-            except PeerFailure as failure:
-                if not await self._may_try_again(failure, holder, exchange, until):
-                    await exchange.fail(send, failure)
+        exchange: _Exchange | None = None
+        try:
+            while (holder := await sessions.holder(principal, scope)) is not None:
+                if (reply := scope.get(_REPLY)) is not None:
+                    # Whoever sent it knows the owner no better: it asks the database now.
+                    await reply.refuse("its session is another replica's")
                     return True
-            else:
-                return True
+                exchange = exchange or _Exchange(self._replicas, scope, body)
+                if await self._answered(exchange, holder, receive, send):
+                    return True
+        except StoreError:
+            await _refuse(send, body, _UNKNOWN)
+            return True
+        return False
 
-    async def _may_try_again(self, failure: PeerFailure, holder: Replica, exchange: _Exchange, until: float) -> bool:
+    async def _answered(self, exchange: _Exchange, holder: Replica, receive: Receive, send: Send) -> bool:
+        """Have a replica answer; return False if it did nothing with the request, and another one may have to."""
+        registry = self._replicas.registry
+        if registry.observed.silence(holder.id) > _LATE and not exchange.is_late:
+            await registry.settled(holder, EXPIRY)
+            if registry.find(holder.id) != holder or registry.observed.is_expired(holder.id):
+                return False
+        try:
+            await exchange.run(holder, receive, send)
+        except PeerFailure as failure:
+            if await self._may_try_again(failure, holder, exchange):
+                return False
+            await exchange.fail(send, failure)
+        return True
+
+    async def _may_try_again(self, failure: PeerFailure, holder: Replica, exchange: _Exchange) -> bool:
         """Return whether a request can be sent again, because nothing was run, to whoever has its session then."""
         is_harmless = failure.is_certain or exchange.scope["method"] in _REPEATABLE
-        if exchange.has_begun or not is_harmless or asyncio.get_running_loop().time() > until:
+        if exchange.has_begun or not is_harmless or exchange.is_late:
             return False
         registry = self._replicas.registry
         if (id := header_of(exchange.scope, SESSION_HEADER)) is not None:
@@ -133,21 +136,27 @@ class SessionForwarder:
 class _Exchange:
     """One request that is passed on."""
 
-    def __init__(self, replicas: Replicas, holder: Replica, scope: Scope, body: bytes) -> None:
+    def __init__(self, replicas: Replicas, scope: Scope, body: bytes) -> None:
         self._replicas = replicas
-        self._holder = holder
         self.scope = scope
         self._body = body
         self._is_stream = False
+        self._until = asyncio.get_running_loop().time() + _PATIENCE
         self.has_begun = False
+        if scope["method"] == "POST":
+            # This process ends when the answer has left, as the owner does.
+            count_on(scope)
 
-    async def run(self, receive: Receive, send: Send) -> None:
+    @property
+    def is_late(self) -> bool:
+        """Whether its client has waited long enough."""
+        return asyncio.get_running_loop().time() > self._until
+
+    async def run(self, holder: Replica, receive: Receive, send: Send) -> None:
         """Send the request and pass the response on. Raises `PeerFailure`."""
-        if self.scope["method"] == "POST":
-            count_on(self.scope)
         with Cancellation() as cancellation:
             async with Disconnecting(self.scope, receive, cancellation):
-                response = await self._replicas.client.send(self._holder, KIND, _about(self.scope), self._body)
+                response = await self._replicas.client.send(holder, KIND, _about(self.scope), self._body)
                 try:
                     headers = [
                         (name.encode("latin-1"), text.encode("latin-1")) for name, text in response.about["headers"]

@@ -140,6 +140,10 @@ class PeerClient:
         """
         target, sighting = self._target(replica), self._registry.observed[replica.id]
         own, beat = self._registry.own, 0 if sighting is None else sighting.beat
+        is_here = replica.machine == own.machine and _is_loopback(target.origin.host)
+        if _is_loopback(target.origin.host) and not is_here:
+            text = f"{replica.address} is on another machine"
+            raise PeerFailure(text, is_certain=True)
         # The number is drawn by this process, whatever its entry is called meanwhile.
         head = RequestHead(own.id, own.fence, replica.id, replica.fence, beat, next(self._numbers), kind, about)
         sealed, salt = seal_request(self._key, head, body)
@@ -149,7 +153,6 @@ class PeerClient:
             )
         except HttpFailure as failure:
             has_ended = isinstance(failure.__cause__, ConnectionRefusedError)
-            is_here = replica.machine == own.machine and _is_loopback(target.origin.host)
             text = f"{replica.address}: {failure}"
             raise PeerFailure(text, is_certain=not failure.was_sent, has_ended=has_ended and is_here) from failure
         found = PeerResponse(response, FrameReader(self._key, salt))

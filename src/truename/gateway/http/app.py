@@ -177,7 +177,11 @@ class HttpApp:
         if not self._is_running:
             await reply.refuse("it is starting or ending")
             return
-        scope, receive, send = forwarded(request, reply)
+        try:
+            scope, receive, send = forwarded(request, reply)
+        except ValueError as problem:
+            await reply.refuse(str(problem))
+            return
         route = self.routes.find(scope["path"])
         assert route is not None  # noqa: S101 - one stands for all paths
         if route.answer != self._view:

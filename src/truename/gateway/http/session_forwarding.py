@@ -158,12 +158,10 @@ class _Exchange:
             async with Disconnecting(self.scope, receive, cancellation):
                 response = await self._replicas.client.send(holder, KIND, _about(self.scope), self._body)
                 try:
-                    headers = [
-                        (name.encode("latin-1"), text.encode("latin-1")) for name, text in response.about["headers"]
-                    ]
-                    self._is_stream = any(name == b"content-type" and text == _EVENTS for name, text in headers)
+                    status, headers = _head_in(response.about)
+                    self._is_stream = (b"content-type", _EVENTS) in headers
                     self.has_begun = True
-                    await send({"type": "http.response.start", "status": response.about["status"], "headers": headers})
+                    await send({"type": "http.response.start", "status": status, "headers": headers})
                     async for piece in response.body():
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
                     await send({"type": "http.response.body", "body": b""})
@@ -183,6 +181,16 @@ class _Exchange:
             await send({"type": "http.response.body", "body": event})
         elif ABORT in self.scope:
             self.scope[ABORT]()
+
+
+def _head_in(about: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]]]:
+    """Return status and headers of a response. Raises `PeerFailure` for one that another version writes otherwise."""
+    try:
+        headers = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in about["headers"]]
+        return int(about["status"]), headers
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        text = "the response is not one of a session"
+        raise PeerFailure(text, is_certain=False) from problem
 
 
 def _about(scope: Scope) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class ReplicaRegistry:
         self._is_away = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._lock = threading.Lock()
-        self._has_ended = False
+        self._end = threading.Event()
         self._threads: tuple[threading.Thread, ...] = ()
 
     def start(self) -> None:
@@ -136,9 +136,9 @@ class ReplicaRegistry:
 
     def close(self) -> None:
         """Give the lease up at once, with all that is held under it."""
-        if self._has_ended:
+        if self._end.is_set():
             return
-        self._has_ended = True
+        self._end.set()
         self._hurry.set()
         self._begin.set()
         for thread in self._threads:
@@ -195,7 +195,7 @@ class ReplicaRegistry:
         with self._lock:
             self._waiting.append((loop, future))
         self._hurry.set()
-        if self._has_ended:
+        if self._end.is_set():
             self._tell()
         await future
 
@@ -285,11 +285,11 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
 
     def _keep(self) -> None:
         """Begin looks, wait for each only as long as it may take, and tell whoever waits."""
-        while not self._has_ended:
+        while not self._end.is_set():
             before = self._clock()
             self._hurry.wait(INTERVAL)
             self._hurry.clear()
-            if self._has_ended:
+            if self._end.is_set():
                 break
             if self._done.is_set():
                 self._done.clear()
@@ -306,7 +306,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
         while True:
             self._begin.wait()
             self._begin.clear()
-            if self._has_ended:
+            if self._end.is_set():
                 self._done.set()
                 return
             before = self._observed.replicas

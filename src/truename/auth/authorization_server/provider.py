@@ -23,9 +23,9 @@ from truename.auth.jwt import Invalid, UnknownKey, verify_token
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, basic, challenge_of
 from truename.auth.owned_caches import SecretTTLCache
-from truename.auth.vault import decrypt, encrypt
 from truename.config import Issuer
 from truename.policy.principal import Principal
+from truename.storage.sealing import decrypt, encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
+from truename.auth import sealed_values
 from truename.auth.authorization_server import sessions
 from truename.auth.inbound import static_tokens
 from truename.cli._audit import audited
@@ -36,7 +37,7 @@ __all__ = ["state"]
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
-    *(static_tokens.SCHEMA, sessions.SCHEMA),
+    *(static_tokens.SCHEMA, sessions.SCHEMA, sealed_values.SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
 Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]
@@ -77,6 +78,9 @@ def upgrade(source: Configuration | None = None, /, *, as_json: JsonOutput = Fal
             if database.readonly_because:
                 database.refuse(f"it cannot be written ({database.readonly_because})", "unusable", "Check the disk.")
         versions[schema.part] = schema.version
+    # It encrypts what an earlier version kept as it is.
+    with gateway_needed():
+        approval_queue.ApprovalQueue(location).close()
     if as_json:
         print_json({"path": location.name, "versions": versions})
     else:
@@ -164,12 +168,16 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
 
 @state.command
 def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Encrypt all logins and sign-ins with the first key of TRUENAME_VAULT_KEY, so that older keys can be removed."""
+    """Encrypt all secrets with the first key of the vault, so that older keys can be removed.
+
+    Secrets are logins, sign-ins, the keys that gateways share, and the arguments of calls that wait for approval.
+    """
     config, location = _of(source)
     with gateway_needed():
         from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
     with audited(config, "state", "rotated") as (record,), open_vault(config) as vault:
-        count = vault.rotate()
+        with closing(approval_queue.ApprovalQueue(location)) as queue:
+            count = vault.rotate() + queue.rotate()
         record |= {"count": count, **_revision(location)}
     if as_json:
         print_json({"path": location.name, "secrets": count})

@@ -62,7 +62,10 @@ class Config:
         if said == MEMORY or (said is None and self.path is None):
             return StateLocation()
         if said is not None:
-            return replace(StateLocation.of(said), known=self.known_revision, keys=keys)
+            location = StateLocation.of(said)
+            beside = location.recorded_beside
+            own = None if beside is None else beside.with_name(f"{beside.name}.keys") / "vault.key"
+            return replace(location, known=self.known_revision, keys=replace(keys, own=own))
         path = state_path(self.path or Path(), environ)
         keys = replace(keys, own=_keys_directory(path) / "vault.key")
         return StateLocation(path, _former_files(path), self.known_revision, keys=keys)

@@ -61,7 +61,7 @@ class StateLocation:
     url: str | None = field(default=None, repr=False)
     scope: str = _DEFAULT_SCOPE
     beside: Path | None = None
-    keys: KeySource = field(default_factory=KeySource)
+    keys: KeySource = field(default_factory=KeySource, compare=False)
 
     @property
     def is_memory(self) -> bool:
@@ -99,7 +99,12 @@ class StateLocation:
         """Return the keys of the secrets in it, the one to encrypt with first. Raises `ConfigError`."""
         source, beside = self.keys, self.recorded_beside
         if source.own is None and beside is not None:
-            source = replace(source, own=beside.with_name(f"{beside.name}.keys") / "vault.key")
+            # A path alone may be the default place of a configuration, which has its keys elsewhere.
+            is_default = beside.parent == state_directory() / "ledgers"
+            directory = beside.with_name(f"{beside.name}.keys")
+            source = replace(
+                source, own=(beside.parents[1] / "access" / beside.stem if is_default else directory) / "vault.key"
+            )
         return source.keys()
 
     @property

@@ -226,9 +226,10 @@ def _tell(table: str, rows: int) -> None:
 def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
-        from truename.gateway.http import session_record  # noqa: PLC0415
+        from truename.gateway.elicitation import answer_relay  # noqa: PLC0415 - as before
+        from truename.gateway.http import session_record  # noqa: PLC0415 - as before
 
-    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA)
+    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, answer_relay.SCHEMA)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

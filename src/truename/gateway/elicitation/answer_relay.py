@@ -50,6 +50,7 @@ CREATE TABLE relayed_answer (
     is_unwanted INTEGER NOT NULL, until REAL NOT NULL
 )
 """,
+            "CREATE INDEX relayed_answer_owner ON relayed_answer (owner)",
         ),
     ),
 )
@@ -60,6 +61,8 @@ _TAKE: Final = "UPDATE relayed_answer SET beats = 1 WHERE id = ? AND beats = 0 A
 _BEAT: Final = "UPDATE relayed_answer SET beats = beats + 1 WHERE id = ?"
 _END: Final = "UPDATE relayed_answer SET outcome = ? WHERE id = ?"
 _DROP: Final = "UPDATE relayed_answer SET is_unwanted = 1 WHERE id = ?"
+# The id stays: an answer is given once.
+_COLLECT: Final = "UPDATE relayed_answer SET answer = '', outcome = '-' WHERE id = ?"
 _LOOK_EVERY: Final = 0.05
 _BEAT_EVERY: Final = 2.0
 TAKEN_WITHIN: Final = 5.0
@@ -139,7 +142,7 @@ class AnswerRelay:
         finally:
             del self._given[id]
         opened = await self._states.opened(_KIND, ["outcome", id], {STATE: given.outcome})
-        await self._changed("DELETE FROM relayed_answer WHERE id = ?", (id,))
+        await self._changed(_COLLECT, (id,))
         return {} if opened is None else opened.content
 
     async def _waited(self, id: str, given: _Given) -> None:

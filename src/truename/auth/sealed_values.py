@@ -111,6 +111,16 @@ class SealedValues:
         until, content = json.loads(plain.decode("utf-8", "surrogatepass"))
         return OpenedValue(content=content, until=until, id=id) if self._clock() < until else None
 
+    def derived(self, what: str, value: OpenedValue) -> str:
+        """Return a secret of 43 characters that belongs to a value, the same at each gateway of the state."""
+        return _text(self._opened_keys.derived(what.encode() + b":" + value.id))
+
+    def is_used(self, value: OpenedValue) -> bool:
+        """Return whether a value was used up. Raises `StoreError`."""
+        self.open()
+        assert self._database is not None  # noqa: S101 - it was opened
+        return bool(self._database.rows("SELECT 1 FROM sealed_value_used WHERE id = ?", value.id))
+
     def use(self, value: OpenedValue, whose: str) -> bool:
         """Use a value up; return False if it was used before, by whichever gateway. Raises `StoreError`.
 

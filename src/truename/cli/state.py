@@ -6,8 +6,9 @@ from typing import Annotated, TypeAlias
 from cyclopts import App, Parameter
 
 from truename.auth import sealed_values
-from truename.auth.authorization_server import sessions
+from truename.auth.authorization_server import codes, sessions
 from truename.auth.inbound import static_tokens
+from truename.auth.outbound import login_attempts
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
@@ -37,7 +38,7 @@ __all__ = ["state"]
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
-    *(static_tokens.SCHEMA, sessions.SCHEMA, sealed_values.SCHEMA),
+    *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
 Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]

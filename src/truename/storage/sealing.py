@@ -84,5 +84,9 @@ class DerivedKeys:
         """Decrypt a value; None if it was changed, or has another id or other associated data."""
         return decrypt(self._of(id), text, bound)
 
+    def derived(self, what: bytes) -> bytes:
+        """Return another secret of 32 bytes."""
+        return hmac.digest(self._key, b"truename secret:" + what, "sha256")
+
     def _of(self, id: bytes) -> AESGCM:
         return AESGCM(hmac.digest(self._key, b"truename value:" + id, "sha256"))

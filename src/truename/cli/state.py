@@ -229,8 +229,9 @@ def _all_schemas() -> tuple[Schema, ...]:
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
         from truename.gateway.elicitation import answer_relay  # noqa: PLC0415 - as before
         from truename.gateway.http import session_record  # noqa: PLC0415 - as before
+        from truename.gateway.views import task_record  # noqa: PLC0415 - as before
 
-    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, answer_relay.SCHEMA)
+    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

@@ -156,6 +156,7 @@ class Gateway:
                 resting=resting,
             )
             stack.callback(self._close_approvals)
+            stack.callback(self._registry.task_record.close)
             self._registry.call_records.listen(self._on_call, arguments=True)
             self._audit.join(self._registry)
             if self.metrics is not None:

@@ -33,6 +33,7 @@ from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
 from truename.gateway.views.profiled import Offered, Profiled
 from truename.gateway.views.prompts import prompts_described
+from truename.gateway.views.task_record import TaskRecord
 from truename.gateway.views.tasks import Tasks
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 from truename.gateway.views.tool_search import ToolSearch
@@ -103,6 +104,7 @@ class ShownTools:
         self.drain_tracker = DrainTracker()
         self.call_records = CallRecords()
         self.tasks = Tasks(settings.max_tasks)
+        self.task_record = TaskRecord(approvals, settings.max_tasks)
         self.catalog = Catalog((), settings.aliases)
         # As servers offer them: what is shown instead, and in which words, differs.
         self._offers = self.catalog

@@ -258,7 +258,7 @@ class CallPath:
                     repeatable=call.tool.repeatable,
                     before=guard.check,
                 )
-                outcome = self._tasks.begun(call.request, upstream, sent, outcome)
+                outcome = await self._tasks.begun(call.request, upstream, sent, outcome)
             except (MCPError, TruenameError) as error:
                 outcome = error
             except BaseException as error:

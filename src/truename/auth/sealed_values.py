@@ -82,6 +82,11 @@ class SealedValues:
         """Whether values can be sealed and opened without waiting."""
         return self._keys is not None
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file, and for one that is not open."""
+        return 0.0 if self._database is None else self._database.silence
+
     def open(self) -> None:
         """Open the database, and read the key, or make it. Raises `StoreError` and `ConfigError`."""
         with self._lock:

@@ -109,6 +109,7 @@ class Gateway:
         self._pool: ServerPool | None = None
         self._guards: list[Guard] = []
         self._audit = Auditing(config.settings.audit)
+        self._states = RequestStates()
         self.metrics = create_metrics(config.settings.telemetry)
         if self.metrics is not None:
             self._on_event = self.metrics.counting(on_event)
@@ -128,7 +129,7 @@ class Gateway:
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())
             approvals = self.config.state_location()
-            states = RequestStates(approvals)
+            states = self._states = RequestStates(approvals)
             stack.callback(states.close)
             if approvals.url is not None or (not approvals.is_memory and approvals.keys.is_external()):
                 # A key that is not the other gateways' is found now, and a command that prints it blocks no call.
@@ -298,6 +299,11 @@ class Gateway:
         Raises `UnknownView`.
         """
         return self.registry.view(fixed_view(self._read(path), self.config.settings)).table
+
+    @property
+    def state_silence(self) -> float:
+        """How many seconds ago the server that has the state answered last; 0 for a file and for memory."""
+        return self._states.silence
 
     def status(self) -> Report:
         """Return how everything stands."""

@@ -49,6 +49,11 @@ class RequestStates:
         if not self._values.is_open:
             await in_thread(self._values.open)
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file, and for one that is not open."""
+        return self._values.silence
+
     @staticmethod
     def has(kind: str, params: Mapping[str, Any]) -> bool:
         """Return whether parameters have a state that says to be of a kind, which need not be true."""

@@ -97,7 +97,8 @@ def _in_file(path: Path) -> tuple[bytes, ...]:
 
 
 def _refuse_unread(path: Path, error: OSError) -> NoReturn:
-    _refuse(str(path), f"the vault's key is not readable ({error.strerror or error})", "Check the file.", error)
+    remedy = f"Check the file, or give the key by {KEY_VARIABLE}, {FILE_VARIABLE} or {COMMAND_VARIABLE}."
+    _refuse(str(path), f"the vault's key is not readable ({error.strerror or error})", remedy, error)
 
 
 def _by_command(command: str | tuple[str, ...], where: str) -> tuple[bytes, ...]:

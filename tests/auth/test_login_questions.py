@@ -209,7 +209,7 @@ async def test_a_page_is_good_for_the_browser_that_opened_it_and_by_its_own_butt
 
 async def test_a_login_is_begun_so_often_and_no_more(idp: Authority, tmp_path: Path) -> None:
     desk = PendingLogins("http://127.0.0.1:1", kept_in(tmp_path), is_near=True)
-    attempt = desk.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", Principal(name="ann"))
+    attempt = await desk.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", Principal(name="ann"))
     assert attempt is not None
     for _ in range(20):
         assert (await desk.begin(attempt, "browser")).startswith(f"{idp.issuer}/authorize?")
@@ -275,7 +275,7 @@ async def test_a_link_that_is_sent_to_somebody_else_logs_nobody_in(
     }
 
 
-def test_nobody_is_asked_who_could_not_be_told_from_others(tmp_path: Path) -> None:
+async def test_nobody_is_asked_who_could_not_be_told_from_others(tmp_path: Path) -> None:
     """At a public gateway a link can be sent to anybody: only who signed in by a browser is known again in one."""
     ann = Principal(name="ann")
     signed_in = Principal(name="ann", issuer="https://idp.example")
@@ -288,11 +288,11 @@ def test_nobody_is_asked_who_could_not_be_told_from_others(tmp_path: Path) -> No
         ({"is_near": True}, ann, True),
     ):
         desk = PendingLogins("https://tools.example", kept_in(tmp_path), **cast("Any", more))
-        attempt = desk.attempt("far", Login(), "https://far.example/mcp", who)
+        attempt = await desk.attempt("far", Login(), "https://far.example/mcp", who)
         assert (attempt is not None) is is_asked
         if attempt is not None:
             assert attempt.link not in repr(attempt)
-            anyio.run(desk.close)
+            await desk.close()
 
 
 async def test_the_gateway_says_of_itself_what_client_it_is(idp: Authority, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def test_a_page_sends_no_code_of_one_authorization_server_to_another(
     async with httpx2.AsyncClient(transport=transport, base_url=HERE) as browser:
         urls: list[str] = []
         for key, idp in (("far", honest), ("evil", hostile)):
-            attempt = desk.attempt(key, Login(issuer=idp.issuer), f"http://127.0.0.1:2/{key}", ann)
+            attempt = await desk.attempt(key, Login(issuer=idp.issuer), f"http://127.0.0.1:2/{key}", ann)
             assert attempt is not None
             page = await browser.get(desk.url(attempt))
             urls.append((await browser.post(desk.url(attempt), data=pressed(page))).headers["location"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truename.auth.vault import KEY_VARIABLE, Vault, vault_keys
-from truename.errors import ConfigError, StoreError
+from truename.auth.vault import Vault
+from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,31 +113,3 @@ def test_whatever_is_kept_comes_back(secret: bytes, issuer: str, principal: str)
     with Vault(None, [ONE]) as vault:
         vault.put(issuer, principal, secret)
         assert vault.get(issuer, principal) == secret
-
-
-def test_a_key_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "key"
-    keys = vault_keys({}, path)
-    assert (vault_keys({}, path), len(keys), len(keys[0])) == (keys, 1, 32)
-    assert path.stat().st_mode & 0o077 == 0
-
-
-def test_a_key_of_the_environment_goes_first_and_needs_no_file(tmp_path: Path) -> None:
-    given_keys = f"{base64.b64encode(TWO).decode()}, {base64.b64encode(ONE).decode()}"
-    assert vault_keys({KEY_VARIABLE: given_keys}, tmp_path / "key") == (TWO, ONE)
-    assert not (tmp_path / "key").exists()
-
-
-@pytest.mark.parametrize("text", ["", "canary", base64.b64encode(b"short").decode(), "é" * 44])
-def test_what_is_no_key_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        vault_keys({KEY_VARIABLE: text}, tmp_path / "key")
-    assert "not a key of 32 bytes" in str(refused.value)
-    assert not text or text not in str(refused.value)
-
-
-def test_a_key_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").write_bytes(base64.b64encode(ONE))
-    (tmp_path / "key").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ConfigError, match="is not readable"):
-        vault_keys({}, tmp_path / "key")

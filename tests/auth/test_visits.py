@@ -19,11 +19,13 @@ from truename.auth.authentication_setup import http_authentication
 from truename.auth.authorization_server.provider import AuthorizationStates
 from truename.auth.network.web import web
 from truename.auth.outbound.login_pages import LoginAttempt, PendingLogins
+from truename.auth.sealed_values import SealedValues
 from truename.config import Access, Config, Settings
 from truename.config.credentials import Login
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.auth.authority import Authority
@@ -36,7 +38,15 @@ HERE = "http://127.0.0.1:1"
 def most(monkeypatch: pytest.MonkeyPatch) -> int:
     """Have little held at most, so that a flood need not be long."""
     monkeypatch.setattr("truename.auth.owned_caches.MAX_PENDING", 10)
+    monkeypatch.setattr("truename.auth.authorization_server.codes._MOST_OF_ONE", 10)
+    monkeypatch.setattr("truename.auth.outbound.login_attempts._MOST_OF_ONE", 10)
     return 10
+
+
+def states(clock: Callable[[], float] = lambda: 0.0) -> AuthorizationStates:
+    values = SealedValues(None, clock=clock)
+    values.open()
+    return AuthorizationStates(values)
 
 
 async def agreed(flow: Flow, **more: Any) -> str:
@@ -92,7 +102,7 @@ async def test_nobody_who_logs_in_at_a_server_is_pushed_out_by_another(
         links = []
         for name in ("ann", "eve"):
             who = Principal(name=name, issuer=idp.issuer)
-            attempt = front.logins.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", who)
+            attempt = await front.logins.attempt("far", Login(issuer=idp.issuer), "https://far.example/mcp", who)
             assert attempt is not None
             links.append(front.logins.url(attempt))
         async with (
@@ -222,10 +232,10 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
 def test_a_visit_opens_unchanged_for_its_browser_and_its_purpose(
     kind: str, browser: str, said: list[Any], data: st.DataObject
 ) -> None:
-    authorizations = AuthorizationStates(lambda: 0.0)
+    authorizations = states()
     state, pending = authorizations.begin(kind, browser, said)
     assert authorizations.back(kind, browser, state) == pending
-    assert AuthorizationStates(lambda: 0.0).back(kind, browser, state) is None
+    assert states().back(kind, browser, state) is None
     assert authorizations.back(kind + "x", browser, state) is None
     assert authorizations.back(kind, browser + "x", state) is None
     whole = bytearray(urlsafe_b64decode(padded(state)))
@@ -236,12 +246,12 @@ def test_a_visit_opens_unchanged_for_its_browser_and_its_purpose(
 
 @given(st.text(max_size=200))
 def test_what_is_no_state_is_nobodys(text: str) -> None:
-    assert AuthorizationStates(lambda: 0.0).back("sign-in", "browser", text) is None
+    assert states().back("sign-in", "browser", text) is None
 
 
 def test_a_visit_is_over_after_ten_minutes() -> None:
     now = [1_000.0]
-    authorizations = AuthorizationStates(lambda: now[0])
+    authorizations = states(lambda: now[0])
     state, pending = authorizations.begin("sign-in", "browser", [])
     now[0] += 599
     assert authorizations.back("sign-in", "browser", state) == pending
@@ -250,7 +260,7 @@ def test_a_visit_is_over_after_ten_minutes() -> None:
 
 
 def test_what_a_visit_proves_itself_with_is_not_written_out() -> None:
-    _, pending = AuthorizationStates(lambda: 0.0).begin("sign-in", "browser", [])
+    _, pending = states().begin("sign-in", "browser", [])
     assert pending.verifier not in repr(pending)
     assert pending.nonce not in repr(pending)
     assert pending.verifier != pending.nonce
@@ -273,14 +283,14 @@ async def test_one_persons_many_logins_take_no_login_of_anothers(tmp_path: Path,
     desk = PendingLogins(HERE, kept_in(tmp_path), is_near=True)
     said = Login(issuer="https://idp.example")
 
-    def asked(name: str, server: int) -> LoginAttempt:
-        attempt = desk.attempt("far", said, f"https://far.example/{server}", Principal(name=name))
+    async def asked(name: str, server: int) -> LoginAttempt:
+        attempt = await desk.attempt("far", said, f"https://far.example/{server}", Principal(name=name))
         assert attempt is not None
         return attempt
 
-    ann = asked("ann", 0)
-    eves = [asked("eve", server) for server in range(most + 1)]
-    assert desk.at(ann.link) is asked("ann", 0) is ann
-    assert desk.at(eves[0].link) is None
-    assert desk.at(eves[-1].link) is asked("eve", most)
+    ann = await asked("ann", 0)
+    eves = [await asked("eve", server) for server in range(most + 1)]
+    assert await desk.at(ann.link) is await asked("ann", 0) is ann
+    assert await desk.at(eves[0].link) is None
+    assert await desk.at(eves[-1].link) is await asked("eve", most)
     await desk.close()

@@ -45,15 +45,22 @@ class Old:
 class New:
     """A client of 2026-07-28, which says that it can follow tasks."""
 
-    def __init__(self, http: Raw, path: str = "/mcp", extensions: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        http: Raw,
+        path: str = "/mcp",
+        extensions: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
         self.http = http
+        self.headers = headers or {}
         self.path = path
         self.able = {"extensions": {EXTENSION: {}} if extensions is None else extensions, "elicitation": {"form": {}}}
 
     async def ask(self, method: str, *, header: str | None = None, **params: Any) -> dict[str, Any]:
         named = {"mcp-name": header or params["taskId"]} if "taskId" in params else {}
         body = {**params, "_meta": {_CAPABLE: self.able}}
-        answer = (await self.http.post(method, body, headers=named, path=self.path)).json()
+        answer = (await self.http.post(method, body, headers={**self.headers, **named}, path=self.path)).json()
         if "error" in answer:
             raise MCPError(answer["error"]["code"], answer["error"]["message"], answer["error"].get("data"))
         found: dict[str, Any] = answer["result"]

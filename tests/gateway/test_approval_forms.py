@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.trust_pending import call, wanted
-from truename.gateway.protocol.errors import MCPError
 from truename.gateway.trust.forms import answer_in, form_of, shown_arguments
-from truename.gateway.trust.multi_round import MultiRoundRequests, plain
-from truename.gateway.upstream_errors import UpstreamError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -80,43 +77,3 @@ def test_the_form_offers_what_can_be_decided_and_nothing_by_default() -> None:
         "deny",
     ]
     assert "default" not in schema["properties"]["decision"]
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_round_is_over_in_time_and_of_too_many_the_oldest_is() -> None:
-    clock = Clock()
-    rounds = MultiRoundRequests(60.0, clock)
-    states = [rounds.asked(call(x=1), {})["requestState"] for _ in range(101)]
-    assert len(set(states)) == 101
-    assert rounds.met(call(x=1), {"requestState": states[0]}) is None
-    others = rounds.asked(call(principal="bob", x=1), {})["requestState"]
-    with pytest.raises(MCPError):
-        rounds.met(call(x=1), {"requestState": others})
-    assert rounds.met(call(principal="bob", x=1), {"requestState": others}) is not None
-    assert rounds.met(call(x=1), {"requestState": states[1]}) is not None
-    assert rounds.met(call(x=1), {"requestState": states[1]}) is None
-    clock.now = 61.0
-    with pytest.raises(MCPError):
-        rounds.met(call(x=1), {"requestState": states[2]})
-
-
-def test_the_servers_own_state_stays_here_and_goes_back_to_it() -> None:
-    rounds, made = MultiRoundRequests(60.0), call(x=1)
-    for own in ({"requestState": "the server's"}, {}):
-        told = rounds.passed(made, {"resultType": "input_required", "inputRequests": {"q": {}}, **own})
-        assert told["requestState"] != "the server's"
-        params = {"name": "push", "requestState": told["requestState"], "inputResponses": {"q": {}}}
-        met = rounds.met(made, params)
-        assert met is not None
-        assert met.approved
-        assert met.onward(params) == {"name": "push", "inputResponses": {"q": {}}, **own}
-        assert plain(params) == {"name": "push"}
-    assert rounds.passed(made, {"content": []}) == {"content": []}
-    with pytest.raises(UpstreamError):
-        rounds.passed(made, {"resultType": "input_required", "requestState": "x" * 2_000_000})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.gateway_session_ids import ANN, agreed, hello
+from tests.support.state_places import new_place
 from truename.errors import StoreError
-from truename.gateway.http.session_record import SessionRecord
+from truename.gateway.http.session_ids import SessionIds
+from truename.gateway.http.session_record import SCHEMA, SessionRecord
+from truename.storage import open_database
 
 if TYPE_CHECKING:
     from truename.storage import StateLocation
@@ -202,6 +206,31 @@ def test_a_file_with_another_key_than_one_is_refused(file_bench: Bench) -> None:
             data.executemany("INSERT INTO session_key VALUES (?)", [(key,) for key in keys])
         with pytest.raises(StoreError, match="key"):
             file_bench.start()
+
+
+async def test_a_key_that_an_earlier_version_kept_as_it_is_is_kept_encrypted(place: StateLocation) -> None:
+    key = b"k" * 32
+    with closing(open_database(place, SCHEMA)) as data, data.change() as change:
+        change.execute("INSERT INTO session_key (key) VALUES (?)", (key,))
+    bench = Bench(place)
+    id = bench.begin()
+    assert SessionIds(key).open(ANN, id) is not None
+    with closing(open_database(place, SCHEMA)) as data:
+        assert data.rows("SELECT key FROM session_key") == []
+    if place.path is not None:
+        assert key not in place.path.read_bytes()
+    bench.start()
+    assert await bench.is_good(id)
+
+
+def test_gateways_with_two_keys_do_not_share_one_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+    with new_place() as place:
+        monkeypatch.setenv("TRUENAME_VAULT_KEY", first)
+        SessionRecord.opened(place, LASTS).close()
+        monkeypatch.setenv("TRUENAME_VAULT_KEY", second)
+        with pytest.raises(StoreError, match="the same on every machine"):
+            SessionRecord.opened(place, LASTS)
 
 
 async def test_what_cannot_be_written_is_written_later_and_holds_meanwhile(

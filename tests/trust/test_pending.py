@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,6 @@ from truename.trust import approval_queue
 from truename.trust.approval_queue import ApprovalQueue, PendingCall, decided
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from truename.policy import Call
     from truename.storage import StateLocation
 
@@ -149,7 +148,7 @@ def test_nobody_else_reads_the_file_and_what_was_decided_is_gone_from_it(tmp_pat
     with ApprovalQueue(path) as book:
         one = book.ask(PendingCall(**{**vars(wanted(call(x=1))), "arguments": "canary-4711"}), most=1, lasts=60.0)
         decided(one, "call", Approvals.open(path), book, approved=True, lasts=60.0)
-    for file in path.parent.iterdir():
+    for file in filter(Path.is_file, path.parent.rglob("*")):
         assert b"canary-4711" not in file.read_bytes()
         if os.name == "posix":
             assert stat.S_IMODE(file.stat().st_mode) == 0o600

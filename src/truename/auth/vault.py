@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import json
-import os
 import secrets
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-from truename.errors import ConfigError
-from truename.files.private import make_private, read_own, sync_directory, write_new
 from truename.storage import Schema, StateLocation, Transaction, import_tables, open_database
+from truename.storage.sealing import Keyring
+from truename.storage.vault_keys import KEY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Self
 
     from truename.config import Config
 
-__all__ = ["KEY_VARIABLE", "SCHEMA", "Vault", "decrypt", "encrypt", "open_vault", "vault_keys"]
+__all__ = ["SCHEMA", "SHARED_KEYS", "Vault", "open_vault", "open_vault_at"]
 
-_NONCE: Final = 12
+SHARED_KEYS: Final = "truename:keys"
+"""The issuer of keys that gateways of one state share (`Vault.key`)."""
 
-
-def encrypt(key: AESGCM, plain: bytes, bound: bytes) -> bytes:
-    """Encrypt a text with a key and the associated data ``bound``; the result is 28 bytes longer.
-
-    The nonce is random, so one key may encrypt 2**32 times (NIST SP 800-38D section 8.3).
-
-    >>> from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    >>> key = AESGCM(bytes(32))
-    >>> decrypt(key, encrypt(key, b"token", b"ann"), b"ann"), decrypt(key, encrypt(key, b"token", b"ann"), b"bob")
-    (b'token', None)
-    """
-    nonce = os.urandom(_NONCE)
-    return nonce + key.encrypt(nonce, plain, bound)
-
-
-def decrypt(key: AESGCM, text: bytes, bound: bytes) -> bytes | None:
-    """Decrypt a text; None if it was changed, or encrypted with another key or other associated data."""
-    try:
-        return key.decrypt(text[:_NONCE], text[_NONCE:], bound)
-    except (InvalidTag, ValueError, TypeError):
-        return None
-
-
-KEY_VARIABLE: Final = "TRUENAME_VAULT_KEY"
 SCHEMA: Final = Schema(
     "secret",
     (
@@ -68,47 +37,22 @@ CREATE TABLE secret (
         ),
     ),
 )
-_KEY: Final = 32
-_KEY_FILE: Final = "vault.key"
 _LONGEST: Final = 64 * 1024
 _MOST: Final = 10_000
-
-
-def vault_keys(environment: Mapping[str, str], key_file: Path) -> tuple[bytes, ...]:
-    """Return the keys of a vault, the one to encrypt with first.
-
-    They come from `KEY_VARIABLE` (32 bytes in base64; older keys follow after commas), else from a file that only its
-    owner can read, which is created if missing. Raises `ConfigError`; no error contains a key.
-    """
-    if KEY_VARIABLE in environment:
-        return tuple(_decoded(text, KEY_VARIABLE) for text in environment[KEY_VARIABLE].split(","))
-    with suppress(FileExistsError, OSError):
-        make_private(key_file.parent)
-        write_new(key_file, base64.b64encode(secrets.token_bytes(_KEY)) + b"\n")
-        sync_directory(key_file.parent)
-    try:
-        raw = read_own(key_file, 4_096)
-    except OSError as error:
-        problem = f"the vault's key is not readable ({error.strerror or error})"
-        raise ConfigError(file=str(key_file), key="", problem=problem, remedy="Check the file.") from error
-    return tuple(_decoded(line, str(key_file)) for line in raw.decode("ascii", "replace").split())
+_OTHER_KEY: Final = (
+    "Give the gateway the key that it had (TRUENAME_VAULT_KEY: the same on every machine, older keys after a comma)."
+)
 
 
 def open_vault(config: Config) -> Vault:
     """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
-    directory = config.keys_path()
-    if directory is None:
-        return Vault(None, [secrets.token_bytes(_KEY)])
-    return Vault(config.state_location(), vault_keys(os.environ, directory / _KEY_FILE), locks=directory)
+    return open_vault_at(config.state_location(), locks=config.keys_path())
 
 
-def _decoded(text: str, where: str) -> bytes:
-    with suppress(binascii.Error, ValueError):
-        key = base64.b64decode(text.strip(), validate=True)
-        if len(key) == _KEY:
-            return key
-    remedy = "Generate one: python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
-    raise ConfigError(file=where, key="", problem="it is not a key of 32 bytes in base64", remedy=remedy)
+def open_vault_at(location: StateLocation, *, locks: Path | None = None) -> Vault:
+    """Open the vault of a state, with the keys that it has. Raises `StoreError` and `ConfigError`."""
+    keys = [secrets.token_bytes(KEY_BYTES)] if location.is_memory else location.vault_keys()
+    return Vault(location, keys, locks=locks)
 
 
 class Vault:
@@ -132,7 +76,7 @@ class Vault:
         locks: Path | None = None,
     ) -> None:
         self.locks = locks
-        self._keys = {hashlib.sha256(b"truename vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
+        self._keys = Keyring(keys)
         self._most = most
         self._file = open_database(where, SCHEMA, import_former=_import_former)
 
@@ -169,12 +113,11 @@ class Vault:
             self._file.refuse(
                 f"a secret has {len(secret):,} bytes, more than {_LONGEST:,}", "full", "Store a shorter one."
             )
-        name = next(iter(self._keys))
         data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
-        (count,) = data.execute("SELECT count(*) FROM secret").fetchone()
-        if count >= self._most:
+        (count,) = data.execute("SELECT count(*) FROM secret WHERE issuer != ?", (SHARED_KEYS,)).fetchone()
+        if count >= self._most and issuer != SHARED_KEYS:
             self._file.refuse(f"it already holds {count:,} secrets", "full", "Revoke those that are no longer needed.")
-        row = (issuer, principal, name, encrypt(self._keys[name], secret, _bound(issuer, principal)), int(time.time()))
+        row = (issuer, principal, *self._keys.seal(secret, _bound(issuer, principal)), int(time.time()))
         data.execute("INSERT INTO secret (issuer, principal, key, sealed, at) VALUES (?, ?, ?, ?, ?)", row)
 
     def rotate(self) -> int:
@@ -182,16 +125,32 @@ class Vault:
 
         The older keys are not needed any more then. All are encrypted anew or none.
         """
-        first = next(iter(self._keys))
+        first = self._keys.first
         query = "SELECT issuer, principal, key, sealed FROM secret WHERE key != ? ORDER BY issuer, principal"
         with self._file.change() as data:
             rows = data.execute(query, (first,)).fetchall()
             for issuer, principal, name, sealed in rows:
                 bound = _bound(issuer, principal)
-                renewed = encrypt(self._keys[first], self._opened(issuer, principal, name, sealed), bound)
+                renewed = self._keys.seal(self._opened(issuer, principal, name, sealed), bound)
                 change = "UPDATE secret SET key = ?, sealed = ? WHERE issuer = ? AND principal = ?"
-                data.execute(change, (first, renewed, issuer, principal))
+                data.execute(change, (*renewed, issuer, principal))
         return len(rows)
+
+    def key(self, name: str, initial: bytes | None = None, *, issuer: str = SHARED_KEYS) -> bytes:
+        """Return the key of 32 bytes that all gateways of this state have for a purpose.
+
+        It is made at first use, by one of them: ``initial``, or a random one.
+        """
+        known = self.get(issuer, name)
+        if known is None:
+            with self._file.change() as data:
+                query = "SELECT count(*) FROM secret WHERE issuer = ? AND principal = ?"
+                if data.execute(query, (issuer, name)).fetchone() == (0,):
+                    self._put(data, issuer, name, initial or secrets.token_bytes(KEY_BYTES))
+            known = self.get(issuer, name)
+        if known is None or len(known) != KEY_BYTES:
+            self._file.refuse("a key that gateways share has another size")
+        return known
 
     def remove(self, issuer: str, principal: str) -> bool:
         """Delete a secret; return whether it existed."""
@@ -217,10 +176,9 @@ class Vault:
         self.close()
 
     def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
-        key = self._keys.get(name)
-        if key is None:
-            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", "Add the older key.")
-        secret = decrypt(key, kept, _bound(issuer, principal))
+        if name not in self._keys:
+            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", _OTHER_KEY)
+        secret = self._keys.open(name, kept, _bound(issuer, principal))
         if secret is None:
             self._file.refuse("a secret was changed, or belongs to another principal")
         return secret

@@ -5,8 +5,10 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from truename.auth.authorization_server import sessions
+from truename.auth import sealed_values
+from truename.auth.authorization_server import codes, sessions
 from truename.auth.inbound import static_tokens
+from truename.auth.outbound import login_attempts
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
@@ -36,7 +38,7 @@ __all__ = ["state"]
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
-    *(static_tokens.SCHEMA, sessions.SCHEMA),
+    *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
 Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]
@@ -77,6 +79,9 @@ def upgrade(source: Configuration | None = None, /, *, as_json: JsonOutput = Fal
             if database.readonly_because:
                 database.refuse(f"it cannot be written ({database.readonly_because})", "unusable", "Check the disk.")
         versions[schema.part] = schema.version
+    # It encrypts what an earlier version kept as it is.
+    with gateway_needed():
+        approval_queue.ApprovalQueue(location).close()
     if as_json:
         print_json({"path": location.name, "versions": versions})
     else:
@@ -164,12 +169,16 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
 
 @state.command
 def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Encrypt all logins and sign-ins with the first key of TRUENAME_VAULT_KEY, so that older keys can be removed."""
+    """Encrypt all secrets with the first key of the vault, so that older keys can be removed.
+
+    Secrets are logins, sign-ins, the keys that gateways share, and the arguments of calls that wait for approval.
+    """
     config, location = _of(source)
     with gateway_needed():
         from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
     with audited(config, "state", "rotated") as (record,), open_vault(config) as vault:
-        count = vault.rotate()
+        with closing(approval_queue.ApprovalQueue(location)) as queue:
+            count = vault.rotate() + queue.rotate()
         record |= {"count": count, **_revision(location)}
     if as_json:
         print_json({"path": location.name, "secrets": count})
@@ -218,10 +227,13 @@ def _tell(table: str, rows: int) -> None:
 def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
-        from truename.gateway.http import session_record  # noqa: PLC0415
-        from truename.gateway.replicas import registry  # noqa: PLC0415
+        from truename.gateway.elicitation import answer_relay  # noqa: PLC0415 - as before
+        from truename.gateway.http import session_record  # noqa: PLC0415 - as before
+        from truename.gateway.replicas import registry  # noqa: PLC0415 - as before
+        from truename.gateway.views import task_record  # noqa: PLC0415 - as before
 
-    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, registry.SCHEMA)
+    gateway = (session_record.SCHEMA, registry.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA)
+    return (*_SCHEMAS, vault.SCHEMA, *gateway)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

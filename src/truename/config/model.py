@@ -14,6 +14,7 @@ from truename.errors import ConfigErrors, excerpt
 from truename.files.private import state_directory
 from truename.files.user import at_home
 from truename.storage import StateLocation
+from truename.storage.vault_keys import KeySource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,20 +58,28 @@ class Config:
 
         At the default place, files of earlier versions are imported.
         """
-        said = self.settings.state
+        said, keys = self.settings.state, self._key_source()
         if said == MEMORY or (said is None and self.path is None):
             return StateLocation()
         if said is not None:
-            return replace(StateLocation.of(said), known=self.known_revision)
+            location = StateLocation.of(said)
+            beside = location.recorded_beside
+            own = None if beside is None else beside.with_name(f"{beside.name}.keys") / "vault.key"
+            return replace(location, known=self.known_revision, keys=replace(keys, own=own))
         path = state_path(self.path or Path(), environ)
-        return StateLocation(path, _former_files(path), self.known_revision)
+        keys = replace(keys, own=_keys_directory(path) / "vault.key")
+        return StateLocation(path, _former_files(path), self.known_revision, keys=keys)
+
+    def _key_source(self) -> KeySource:
+        file, command = self.settings.vault_key_file, self.settings.vault_key_command
+        return KeySource(file=None if file is None else at_home(file), command=command)
 
     def keys_path(self, environ: Mapping[str, str] | None = None) -> Path | None:
         """Return the directory of the key that seals secrets and of locks between processes, or None for memory."""
         path = self.state_location(environ).recorded_beside
         if path is None:
             return None
-        return path.with_name(f"{path.name}.keys") if self.settings.state else path.parents[1] / "access" / path.stem
+        return path.with_name(f"{path.name}.keys") if self.settings.state else _keys_directory(path)
 
     def pins_location(self, environ: Mapping[str, str] | None = None) -> StateLocation:
         """Return the place of the pins: the state database, unless ``trust.pins`` names another."""
@@ -78,6 +87,11 @@ class Config:
         if said is None:
             return self.state_location(environ)
         return StateLocation.of(None if said == MEMORY else said)
+
+
+def _keys_directory(state: Path) -> Path:
+    """Return the directory of keys and locks for a database at its default place."""
+    return state.parents[1] / "access" / state.stem
 
 
 def _former_files(state: Path) -> Mapping[str, Path]:

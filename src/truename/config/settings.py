@@ -29,6 +29,7 @@ from truename.config.field_types import (
     SECONDS_OR_ZERO,
     STORE_PATH,
     TEXT,
+    TEXTS,
     checked_by,
     choice,
     matching,
@@ -197,6 +198,18 @@ class Settings:
         STORE_PATH,
         "Database of all state (names, pins, approvals, tokens, sign-ins): a file, `memory`, or a URL "
         "`postgresql://HOST/DATABASE?scope=NAME`; without it a file in the user's state directory.",
+    )
+    vault_key_file: str | None = setting(
+        None,
+        PATH,
+        "File with the key that encrypts the secrets in the state, 32 bytes in base64; TRUENAME_VAULT_KEY, "
+        "TRUENAME_VAULT_KEY_FILE or TRUENAME_VAULT_KEY_COMMAND replace it. Without any, a file is made.",
+    )
+    vault_key_command: tuple[str, ...] = setting(
+        (),
+        TEXTS,
+        "Program, and its arguments, that prints this key, as the command of a key management service; run without a "
+        "shell, once for each process.",
     )
     max_claims: int = setting(MAX_CLAIMS, COUNT, "Names that one server may hold in the ledger.", unit="names")
     convention: Convention | None = setting(

@@ -14,6 +14,7 @@ from truename.config.addresses import path_of
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.call_records import ignore_call
+from truename.gateway.elicitation.request_states import RequestStates
 from truename.gateway.endpoint.addressing import asked_by, choosing
 from truename.gateway.endpoint.endpoint import Endpoint
 from truename.gateway.events import OnEvent, ignore_event
@@ -108,6 +109,7 @@ class Gateway:
         self._pool: ServerPool | None = None
         self._guards: list[Guard] = []
         self._audit = Auditing(config.settings.audit)
+        self._states = RequestStates()
         self.metrics = create_metrics(config.settings.telemetry)
         if self.metrics is not None:
             self._on_event = self.metrics.counting(on_event)
@@ -126,18 +128,36 @@ class Gateway:
             self._audit.started(config, version=own_version())
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())
+            approvals = self.config.state_location()
+            states = self._states = RequestStates(approvals)
+            stack.callback(states.close)
+            if approvals.url is not None or (not approvals.is_memory and approvals.keys.is_external()):
+                # A key that is not the other gateways' is found now, and a command that prints it blocks no call.
+                await states.open()
             pool = await stack.enter_async_context(
                 running_pool(
-                    config, self._mark_dirty, self._on_event, wait=0.0 if self._is_early else self._wait, may_rest=True
+                    config,
+                    self._mark_dirty,
+                    self._on_event,
+                    wait=0.0 if self._is_early else self._wait,
+                    may_rest=True,
+                    states=states,
                 )
             )
-            approvals = self.config.state_location()
             self._pool = pool
             resting = len(self.config.enabled) - len(config.enabled)
             self._registry = Registry(
-                pool, ledger, config.settings, self._today, pins=pins, approvals=approvals, resting=resting
+                pool,
+                ledger,
+                config.settings,
+                self._today,
+                pins=pins,
+                approvals=approvals,
+                states=states,
+                resting=resting,
             )
             stack.callback(self._close_approvals)
+            stack.callback(self._registry.task_record.close)
             self._registry.call_records.listen(self._on_call, arguments=True)
             self._audit.join(self._registry)
             if self.metrics is not None:
@@ -282,6 +302,11 @@ class Gateway:
         Raises `UnknownView`.
         """
         return self.registry.view(fixed_view(self._read(path), self.config.settings)).table
+
+    @property
+    def state_silence(self) -> float:
+        """How many seconds ago the server that has the state answered last; 0 for a file and for memory."""
+        return self._states.silence
 
     def status(self) -> Report:
         """Return how everything stands."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from truename.config import Config, ServerConfig, Settings
+    from truename.gateway.elicitation.request_states import RequestStates
     from truename.gateway.shown import Listings
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import View, ViewSpec
@@ -60,9 +61,10 @@ class Registry(ShownTools):
         *,
         pins: PinStore | None = None,
         approvals: StateLocation | None = None,
+        states: RequestStates | None = None,
         resting: int = 0,
     ) -> None:
-        super().__init__(pool, ledger, settings, today, pins=pins, approvals=approvals, resting=resting)
+        super().__init__(pool, ledger, settings, today, pins=pins, approvals=approvals, states=states, resting=resting)
         self.stale = True
         # Not set while servers are starting for whose lists requests wait.
         self.joined = anyio.Event()

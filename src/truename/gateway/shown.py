@@ -16,6 +16,7 @@ from truename.catalog import Catalog
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.call_records import CallRecords
 from truename.gateway.drain import DrainTracker
+from truename.gateway.elicitation.request_states import RequestStates
 from truename.gateway.protocol.turns import go_on
 from truename.gateway.quota import Quota, share_of
 from truename.gateway.rate_limited_log import RateLimitedLog
@@ -32,6 +33,7 @@ from truename.gateway.views.notices import idle_in, report
 from truename.gateway.views.others import Others
 from truename.gateway.views.profiled import Offered, Profiled
 from truename.gateway.views.prompts import prompts_described
+from truename.gateway.views.task_record import TaskRecord
 from truename.gateway.views.tasks import Tasks
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 from truename.gateway.views.tool_search import ToolSearch
@@ -75,6 +77,7 @@ _RESTART: Final = "Then restart the gateway; until then, the names do not change
 class ShownTools:
     """All that is shown and called. The ledger sees to it that no tool that is present changes its name.
 
+    ``states`` has what clients of the stateless era bring back.
     ``resting`` is how many servers of the configuration are not started here: another gateway shows them, under names
     of the same ledger.
     """
@@ -88,6 +91,7 @@ class ShownTools:
         *,
         pins: PinStore | None = None,
         approvals: StateLocation | None = None,
+        states: RequestStates | None = None,
         resting: int = 0,
     ) -> None:
         self.pool = pool
@@ -100,6 +104,7 @@ class ShownTools:
         self.drain_tracker = DrainTracker()
         self.call_records = CallRecords()
         self.tasks = Tasks(settings.max_tasks)
+        self.task_record = TaskRecord(approvals, settings.max_tasks)
         self.catalog = Catalog((), settings.aliases)
         # As servers offer them: what is shown instead, and in which words, differs.
         self._offers = self.catalog
@@ -114,7 +119,8 @@ class ShownTools:
         self._taken: Mapping[str, KnownServer] | None = None
         self._withdrawals = 0
         self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
-        self.approving = Approving(Decisions(approvals, settings, self._log), settings, self._log)
+        decisions = Decisions(approvals, settings, self._log)
+        self.approving = Approving(decisions, settings, self._log, states or RequestStates())
         self.access = AccessControl(settings, self._log, self.vetting, self.approving)
         self.profiled = Profiled(settings.profiles, self.access.exposure)
         self.tool_search = ToolSearch(self, self._log)

@@ -76,19 +76,22 @@ def import_tables(data: Transaction, path: Path, names: Mapping[str, Sequence[st
 def _import_table(
     data: Transaction, former: sqlite3.Connection, table: str, candidates: Sequence[str], path: Path
 ) -> None:
-    wanted = _columns(data, table)
+    columns = _columns(data, table)
     there = {name: found for name in candidates if (found := _columns(former, name))}
     if not there:
         _refuse(path, f"it has no table {table}")
     name, found = next(iter(there.items()))
+    # Later migrations add columns, which have a default.
+    wanted = [column for column, default in columns.items() if column in found or default is None]
     if missing := [column for column in wanted if column not in (*found, _ROW_NUMBER)]:
         _refuse(path, f"its table {name} has no column {missing[0]}")
     read = [column if column in found else "rowid" for column in wanted]
     data.executemany(insert(table, wanted), former.execute(select(name, read)))
 
 
-def _columns(data: Transaction, table: str) -> list[str]:
-    return [name for (name,) in data.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))]
+def _columns(data: Transaction, table: str) -> dict[str, str | None]:
+    """Return the columns of a table, each with its default."""
+    return dict(data.execute("SELECT name, dflt_value FROM pragma_table_info(?) ORDER BY cid", (table,)).fetchall())
 
 
 def _refuse(path: Path, problem: str, cause: Exception | None = None) -> NoReturn:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from truename.errors import StoreError
 from truename.files.private import state_directory
 from truename.files.user import at_home
+from truename.storage.vault_keys import KeySource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,7 @@ class StateLocation:
 
     ``former`` names for each owner the file that an earlier version kept its state in; the owner imports it when it
     makes its tables. ``known`` is a revision that the database had according to the audit log. ``beside`` is a file
-    in the user's state directory that belongs to a URL.
+    in the user's state directory that belongs to a URL. ``keys`` says where the keys of its secrets are.
 
     >>> StateLocation.of("gateway.db").path, StateLocation.of(None).path
     (PosixPath('gateway.db'), None)
@@ -60,6 +61,7 @@ class StateLocation:
     url: str | None = field(default=None, repr=False)
     scope: str = _DEFAULT_SCOPE
     beside: Path | None = None
+    keys: KeySource = field(default_factory=KeySource, compare=False)
 
     @property
     def is_memory(self) -> bool:
@@ -92,6 +94,18 @@ class StateLocation:
     def recorded_beside(self) -> Path | None:
         """The file beside which the revision is recorded, and keys are kept; None if there is none."""
         return self.path if self.url is None else self.beside
+
+    def vault_keys(self) -> tuple[bytes, ...]:
+        """Return the keys of the secrets in it, the one to encrypt with first. Raises `ConfigError`."""
+        source, beside = self.keys, self.recorded_beside
+        if source.own is None and beside is not None:
+            # A path alone may be the default place of a configuration, which has its keys elsewhere.
+            is_default = beside.parent == state_directory() / "ledgers"
+            directory = beside.with_name(f"{beside.name}.keys")
+            source = replace(
+                source, own=(beside.parents[1] / "access" / beside.stem if is_default else directory) / "vault.key"
+            )
+        return source.keys()
 
     @property
     def exists(self) -> bool:

@@ -1,7 +1,13 @@
-"""Queue calls that need approval, in a file that gateways and the command line share."""
+"""Queue calls that need approval, in a database that gateways and the command line share.
+
+The arguments of a call are encrypted with the vault's key, and bound to the call: who writes the database cannot show
+those of another call to the person who decides.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import secrets
 import time
 from dataclasses import dataclass, replace
@@ -9,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import InvalidToolId
+from truename.errors import ConfigError, InvalidToolId, StoreError
 from truename.identity import ToolId
 from truename.policy import Grant
 from truename.policy.approval_validity import Subject
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 
     from truename.policy import Approvals
     from truename.policy.approval_validity import Scope
+    from truename.storage.sealing import Keyring
     from truename.trust.pins import PinnedTool
 
 __all__ = [
@@ -47,12 +54,24 @@ CREATE TABLE pending_call (
     PRIMARY KEY (key), UNIQUE (principal, agent, fingerprint)
 )
 """
-SCHEMA: Final = Schema("pending_call", ((_TABLE,),))
+SCHEMA: Final = Schema(
+    "pending_call",
+    # `sealed` has the name of a key, a colon and the encrypted arguments in base64.
+    ((_TABLE,), ("ALTER TABLE pending_call ADD COLUMN sealed TEXT NOT NULL DEFAULT ''",)),
+)
+# What an earlier version, which goes on with the upgraded table, shows in place of encrypted arguments.
+_ENCRYPTED: Final = "The arguments are encrypted: show them with a newer Truename."
+_UNREADABLE: Final = "The arguments cannot be shown: they are encrypted with a key that is not here."
 _import_former: Final = partial(import_tables, names={"pending_call": ("pending_call", "pending")})
-_BY_CALL: Final = select("pending_call", _COLUMNS, where=("principal", "agent", "fingerprint"))
-_BY_KEY: Final = select("pending_call", _COLUMNS, then="WHERE key = ? AND until > ?")
-_ALL: Final = select("pending_call", _COLUMNS, then="WHERE until > ? ORDER BY at, number")
-_INSERT: Final = insert("pending_call", (*_COLUMNS, "number"))
+_READ: Final = (*_COLUMNS, "sealed")
+_BY_CALL: Final = select("pending_call", _READ, where=("principal", "agent", "fingerprint"))
+_BY_KEY: Final = select("pending_call", _READ, then="WHERE key = ? AND until > ?")
+_ALL: Final = select("pending_call", _READ, then="WHERE until > ? ORDER BY at, number")
+# Rows that an earlier version wrote.
+_PLAIN: Final = select("pending_call", _READ, then="WHERE sealed = '' AND arguments != ''")
+_SEALED: Final = select("pending_call", _READ, then="WHERE sealed != '' AND sealed NOT LIKE ?")
+_INSERT: Final = insert("pending_call", (*_COLUMNS, "sealed", "number"))
+_SEAL: Final = "UPDATE pending_call SET arguments = ?, sealed = ? WHERE key = ?"
 _NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pending_call"
 # Of all principals together; and of one, those that were decided and are not over.
 MAX_PENDING_CALLS: Final = 10_000
@@ -105,8 +124,8 @@ def stamp(seconds: float) -> str:
 class ApprovalQueue:
     """The calls pending approval, in a database that processes share; without a file (None), in memory.
 
-    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``, and where said ``full``. May be
-    used from several threads.
+    All methods raise `StoreError`: ``corrupt`` (also for arguments that were changed or moved to another call),
+    ``newer``, ``busy``, ``unusable`` (also without a key), and where said ``full``. May be used from several threads.
     """
 
     def __init__(
@@ -114,9 +133,66 @@ class ApprovalQueue:
     ) -> None:
         self._file = open_database(where, SCHEMA, import_former=_import_former)
         self._now = now
+        self._keys: Keyring | None = None
         if self._file.rows("SELECT 1 FROM pending_call WHERE until <= ? LIMIT 1", now()):
             with self._file.change() as data:
                 _sweep(data, now())
+        if not self._file.location.is_memory and not self._file.readonly_because and self._file.rows(_PLAIN):
+            self._encrypt(_PLAIN)
+
+    def _encrypt(self, query: str, *values: object) -> int:
+        """Encrypt the arguments of the rows that a query finds with the first key; return their number."""
+        with self._file.change() as data:
+            rows = [self._read(row) for row in data.execute(query, values).fetchall()]
+            data.executemany(_SEAL, [(*self._stored(one), one.key) for one in rows])
+        if rows:
+            self._file.empty_log()
+        return len(rows)
+
+    def rotate(self) -> int:
+        """Encrypt all arguments that have an older key with the first one, and return their number."""
+        query = f"{self._ring.first}:%"
+        for row in self._file.rows(_SEALED, query):
+            if row[-1].partition(":")[0] not in self._ring:
+                self._file.refuse("a pending call is encrypted with an unknown key", "corrupt", "Add the older key.")
+        return self._encrypt(_SEALED, query)
+
+    @property
+    def _ring(self) -> Keyring:
+        if self._keys is None:
+            try:
+                from truename.storage.sealing import Keyring  # noqa: PLC0415 - cryptography takes 30 ms to load
+
+                self._keys = Keyring(self._file.location.vault_keys())
+            except ImportError as error:
+                problem = f"the arguments are encrypted, which needs a package that is not installed ({error.name})"
+                self._file.refuse(problem, "unusable", "Install truename[gateway].")
+            except ConfigError as error:
+                raise StoreError(
+                    file=error.file, key=error.key, problem=error.problem, remedy=error.remedy, code="unusable"
+                ) from error
+        return self._keys
+
+    def _stored(self, one: PendingCall) -> tuple[str, str]:
+        """Return the text for the column of arguments, and the encrypted arguments."""
+        if not one.is_open or self._file.location.is_memory:
+            return one.arguments, ""
+        name, sealed = self._ring.seal(one.arguments.encode("utf-8", "surrogatepass"), _bound(one))
+        return _ENCRYPTED, f"{name}:{base64.b64encode(sealed).decode()}"
+
+    def _opened(self, one: PendingCall, stored: str) -> PendingCall:
+        if not stored:
+            return one
+        name, _, text = stored.partition(":")
+        if name not in self._ring:
+            return replace(one, arguments=_UNREADABLE)
+        try:
+            plain = self._ring.open(name, base64.b64decode(text, validate=True), _bound(one))
+        except ValueError:
+            plain = None
+        if plain is None:
+            self._file.refuse(f"the arguments of {one.key!r} were changed, or are those of another call")
+        return replace(one, arguments=plain.decode("utf-8", "surrogatepass"))
 
     def ask(self, wanted: PendingCall, *, most: int, lasts: float) -> PendingCall:
         """Store a request for ``lasts`` seconds and return it, or the pending one for the same call.
@@ -132,6 +208,9 @@ class ApprovalQueue:
                 found = replace(self._read(known), session=wanted.session)
                 # Whoever decides for a session decides for the one that calls now.
                 data.execute("UPDATE pending_call SET session = ? WHERE key = ?", (found.session, found.key))
+                if found.arguments == _UNREADABLE:
+                    found = replace(found, arguments=wanted.arguments)
+                    data.execute(_SEAL, (*self._stored(found), found.key))
                 return found
             # Who answers their own questions must not take the room of all.
             data.execute(_TRIMMED, (wanted.principal, wanted.principal, MAX_DECIDED_CALLS))
@@ -144,7 +223,8 @@ class ApprovalQueue:
                 self._file.refuse(f"{many} wait already", "full", "Decide on them.")
             kept = replace(wanted, key=secrets.token_hex(8), at=now, until=now + lasts)
             ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
-            data.execute(_INSERT, (*_row(kept), number))
+            shown, sealed = self._stored(kept)
+            data.execute(_INSERT, (*_row(replace(kept, arguments=shown)), sealed, number))
         return kept
 
     def find(self, key: str) -> PendingCall | None:
@@ -167,7 +247,7 @@ class ApprovalQueue:
     def settle(self, key: str, until: float) -> None:
         """Record a decision on a single call, and delete the arguments that were stored to be shown."""
         with self._file.change() as data:
-            data.execute("UPDATE pending_call SET arguments = '', until = ? WHERE key = ?", (until, key))
+            data.execute("UPDATE pending_call SET arguments = '', sealed = '', until = ? WHERE key = ?", (until, key))
         self._file.empty_log()
 
     def drop(self, key: str) -> None:
@@ -191,20 +271,28 @@ class ApprovalQueue:
         self.close()
 
     def _read(self, row: Sequence[Any]) -> PendingCall:
-        values = dict(zip(_COLUMNS, row, strict=True))
-        if not all(isinstance(values[name], str) for name in _TEXTS):
+        values = dict(zip(_READ, row, strict=True))
+        if not all(isinstance(values[name], str) for name in (*_TEXTS, "sealed")):
             self._file.refuse("an entry is none")
+        sealed = values.pop("sealed")
         try:
             id = ToolId.parse(values.pop("tool"))
         except InvalidToolId:
             self._file.refuse(f"the entry {values['key']!r} is none")
         about = {name: values.pop(name) for name in ("digest", "shape", "server", "name", "endpoint")}
-        return PendingCall(subject=Subject(id, **about), **values)
+        one = PendingCall(subject=Subject(id, **about), **values)
+        # An earlier version empties the other column alone when somebody decides.
+        return self._opened(one, sealed) if one.is_open else one
 
 
 def _sweep(data: Transaction, now: float) -> None:
     """Delete the requests that are over, so that their arguments do not stay in the file."""
     data.execute("DELETE FROM pending_call WHERE until <= ?", (now,))
+
+
+def _bound(one: PendingCall) -> bytes:
+    said = [one.key, one.principal, one.agent, one.fingerprint, str(one.subject.id)]
+    return json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _row(one: PendingCall) -> list[object]:

@@ -6,7 +6,7 @@ import hmac
 import json
 import logging
 import secrets
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.auth.authorization_server.clients import RegisteredClients, digest_of_client
+from truename.auth.authorization_server.codes import AuthorizationCodes
 from truename.auth.authorization_server.html import consent_page, error_page
 from truename.auth.authorization_server.pending import ConsentGiven
 from truename.auth.authorization_server.provider import (
@@ -37,6 +38,7 @@ from truename.auth.authorization_server.tokens import SignInAuthenticator, Token
 from truename.auth.jwt import Invalid
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import challenge_of
+from truename.auth.sealed_values import SealedValues
 from truename.auth.vault import open_vault
 from truename.errors import StoreError
 
@@ -260,7 +262,7 @@ class AuthorizationEndpoints:
         pending = authorizations.back(_KIND, browser, said.get("state", ""))
         if pending is None:
             return error_page(_GONE, 403)
-        if authorizations.is_finished(pending) or _repeats(said.multi_items()):
+        if await authorizations.is_finished(pending) or _repeats(said.multi_items()):
             return error_page(_GONE)
         return await self._judged(pending, said)
 
@@ -275,9 +277,9 @@ class AuthorizationEndpoints:
             self._server.refused(agreed, problem)
             return self._back(agreed.params, error="access_denied")
         # If two responses arrive at the same time, only the first one completes the sign-in.
-        if not self._server.authorizations.finish(pending, proof.principal.key):
+        if not await self._server.authorizations.finish(pending, proof.principal.key):
             return error_page(_GONE)
-        return self._back(agreed.params, code=self._server.code_for(agreed, proof))
+        return self._back(agreed.params, code=await self._server.code_for(agreed, proof))
 
     def _back(self, params: AuthorizationParams, **said: str) -> Response:
         """Redirect the browser to the client's redirect URI, with ``iss`` so that the client can check the sender."""
@@ -315,7 +317,11 @@ def sign_in(
         sessions = SignInSessions(config.state_location(), clock)
         stack.callback(sessions.close)
         issued = TokenIssuer(signing_key(vault), issuer, clock)
-        authorizations = AuthorizationStates(clock)
+        values = stack.enter_context(closing(SealedValues(config.state_location(), clock=clock)))
+        values.open()
+        authorizations = AuthorizationStates(values)
+        spent = settings.access_seconds
+        codes = stack.enter_context(closing(AuthorizationCodes(config.state_location(), clock, spent_seconds=spent)))
         provider = IdentityProvider(settings, issuer + CALLBACK, fetch, clock)
         server = AuthorizationServer(
             settings,
@@ -332,6 +338,7 @@ def sign_in(
             issued=issued,
             provider=provider,
             authorizations=authorizations,
+            codes=codes,
             sessions=sessions,
             vault=vault,
             clock=clock,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import binascii
 import hmac
-import json
-import secrets
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from anyio import to_thread
 from starlette.responses import Response
 
 from truename.auth.authorization_server.html import error_page
@@ -22,8 +18,6 @@ from truename.auth.issuer_keys import IssuerKeys
 from truename.auth.jwt import Invalid, UnknownKey, verify_token
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import IssuerClient, basic, challenge_of
-from truename.auth.owned_caches import SecretTTLCache
-from truename.auth.vault import decrypt, encrypt
 from truename.config import Issuer
 from truename.policy.principal import Principal
 
@@ -33,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from truename.auth.network.fetch import Fetch, FetchedDocument
+    from truename.auth.sealed_values import OpenedValue, SealedValues
     from truename.config import SignIn
 
 Then = Callable[[str, str, Principal], Awaitable[Response]]
@@ -47,85 +42,63 @@ __all__ = [
 ]
 
 _SECONDS: Final = 600.0
-_ID: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizationState:
     """A pending redirect to the provider; ``said`` is the data to restore when the browser returns."""
 
-    id: str
-    said: Sequence[Any]
+    value: OpenedValue = field(repr=False)
     verifier: str = field(repr=False)
     nonce: str = field(repr=False)
 
+    @property
+    def said(self) -> Sequence[Any]:
+        """The data to restore."""
+        found: Sequence[Any] = self.value.content
+        return found
+
 
 class AuthorizationStates:
-    """The pending redirects: encrypts each into its state parameter, and decrypts it. ``clock`` is in Unix time.
+    """The pending redirects: each is sealed into its state parameter, so that it may return to any gateway.
 
-    >>> authorizations = AuthorizationStates(lambda: 0.0)
+    ``values`` has to be open.
+
+    >>> values = SealedValues(None, clock=lambda: 0.0)
+    >>> values.open()
+    >>> authorizations = AuthorizationStates(values)
     >>> state, _ = authorizations.begin("sign-in", "the browser's cookie", ["what to do then"])
     >>> back = authorizations.back("sign-in", "the browser's cookie", state)
     >>> back.said, authorizations.back("sign-in", "another's cookie", state)
     (['what to do then'], None)
-    >>> authorizations.finish(back, "ann"), authorizations.finish(back, "ann")
-    (True, False)
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._key = secrets.token_bytes(32)
-        # An entry requires a sign-in at the provider, so strangers cannot fill the cache.
-        self._finished: SecretTTLCache[bool] = SecretTTLCache(_SECONDS, clock)
+    def __init__(self, values: SealedValues) -> None:
+        self._values = values
 
     def begin(self, kind: str, browser: str, said: Sequence[object]) -> tuple[str, AuthorizationState]:
         """Start an authorization: return its state parameter and its `AuthorizationState`. ``said`` is JSON."""
-        id = secrets.token_bytes(_ID)
-        plain = json.dumps([int(self._clock() + _SECONDS), *said], ensure_ascii=False, separators=(",", ":"))
-        whole = id + encrypt(self._seal(id), plain.encode(), _bound(kind, browser))
-        return _text_visits(whole), self._visit(id, said)
+        state = self._values.seal(kind, [browser], said, lasts=_SECONDS)
+        pending = self.back(kind, browser, state)
+        assert pending is not None  # noqa: S101 - it was just sealed
+        return state, pending
 
     def back(self, kind: str, browser: str, state: str) -> AuthorizationState | None:
         """Return the pending authorization of a state parameter; None if kind or browser differ, or it has expired."""
-        try:
-            whole = b64decode(state + "=" * (-len(state) % 4), altchars=b"-_", validate=True)
-        except (binascii.Error, ValueError):
+        value = self._values.opened(kind, [browser], state)
+        if value is None:
             return None
-        id, rest = whole[:_ID], whole[_ID:]
-        plain = decrypt(self._seal(id), rest, _bound(kind, browser))
-        if plain is None:
-            return None
-        until, *said = json.loads(plain)
-        return self._visit(id, said) if self._clock() < until else None
+        # The browser carries the state: neither is in it, and each follows from it.
+        verifier, nonce = (self._values.derived(what, value) for what in ("verifier", "nonce"))
+        return AuthorizationState(value=value, verifier=verifier, nonce=nonce)
 
-    def is_finished(self, pending: AuthorizationState) -> bool:
-        """Return whether this authorization was already completed."""
-        return self._finished.look(pending.id) is not None
+    async def is_finished(self, pending: AuthorizationState) -> bool:
+        """Return whether this authorization was already completed, at any gateway. Raises `StoreError`."""
+        return await to_thread.run_sync(self._values.is_used, pending.value)
 
-    def finish(self, pending: AuthorizationState, who: str) -> bool:
-        """Mark an authorization as completed by ``who``; return whether it was still open."""
-        is_first = not self.is_finished(pending)
-        self._finished.put(pending.id, value=True, whose=who)
-        return is_first
-
-    def _visit(self, id: bytes, said: Sequence[object]) -> AuthorizationState:
-        verifier, nonce = (_text_visits(self._derived(what, id)) for what in (b"verifier", b"nonce"))
-        return AuthorizationState(id=_text_visits(id), said=said, verifier=verifier, nonce=nonce)
-
-    def _seal(self, id: bytes) -> AESGCM:
-        # A key for each authorization: strangers can start more of them than one AES-GCM key may encrypt.
-        return AESGCM(self._derived(b"seal", id))
-
-    def _derived(self, what: bytes, id: bytes) -> bytes:
-        return hmac.digest(self._key, what + b":" + id, "sha256")
-
-
-def _bound(kind: str, browser: str) -> bytes:
-    return json.dumps([kind, browser]).encode()
-
-
-def _text_visits(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).decode().rstrip("=")
+    async def finish(self, pending: AuthorizationState, who: str) -> bool:
+        """Mark an authorization as completed by ``who``; return whether it was still open. Raises `StoreError`."""
+        return await to_thread.run_sync(self._values.use, pending.value, who)
 
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
@@ -354,7 +327,7 @@ class BrowserIdentification:
         if pending is None or self._then is None:
             return None
         names = [name for name, _ in said.multi_items()]
-        if self._authorizations.is_finished(pending) or len(set(names)) < len(names):
+        if await self._authorizations.is_finished(pending) or len(set(names)) < len(names):
             return error_page(_GONE)
         try:
             await self._provider.check_sender(said.get("iss"))
@@ -363,6 +336,6 @@ class BrowserIdentification:
             proof = await self._provider.proof(said["code"], pending.verifier, pending.nonce)
         except (NotAllowedIn, Invalid):
             return error_page(_NOBODY, 403)
-        if not self._authorizations.finish(pending, proof.principal.key):
+        if not await self._authorizations.finish(pending, proof.principal.key):
             return error_page(_GONE)
         return await self._then(str(pending.said[0]), browser, proof.principal)

@@ -1,8 +1,8 @@
 """Implement the grants, codes and sessions behind the SDK's authorization endpoints.
 
-Authorization codes live for minutes, in this process. The state of an authorization at the provider is sealed into the
-request; the browser carries it. Sessions are stored in a file, the provider's tokens sealed in the vault. Clients
-never receive the provider's tokens: they get the gateway's own.
+Authorization codes live for a minute, in the state database, so that any gateway redeems them. The state of an
+authorization at the provider is sealed into the request; the browser carries it. Sessions are in the state database,
+the provider's tokens sealed in the vault. Clients never receive the provider's tokens: they get the gateway's own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import json
 import logging
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
+from anyio import to_thread
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationParams,
@@ -24,18 +25,19 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from truename.auth.authorization_server.clients import RegisteredClient, digest_of_client, printable_name
+from truename.auth.authorization_server.codes import SECONDS
 from truename.auth.authorization_server.pending import IssuedCode, IssuedRefreshToken
 from truename.auth.authorization_server.provider import NotAllowedIn
 from truename.auth.authorization_server.sessions import PLACE, SignInSession
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.jwt import Invalid
-from truename.auth.owned_caches import SecretTTLCache
 from truename.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truename.auth.authorization_server.clients import RegisteredClients
+    from truename.auth.authorization_server.codes import AuthorizationCodes
     from truename.auth.authorization_server.pending import ConsentGiven
     from truename.auth.authorization_server.provider import AuthorizationStates, IdentityProvider, ProviderLogin
     from truename.auth.authorization_server.sessions import SignInSessions
@@ -50,7 +52,6 @@ log: Final = logging.getLogger("truename.auth")
 
 CONSENT: Final = "/sign-in/consent"
 _REQUEST_SECONDS: Final = 600.0
-_CODE_SECONDS: Final = 60.0
 _UNASKED_SECONDS: Final = 12 * 3_600.0
 
 
@@ -67,6 +68,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         issued: TokenIssuer,
         provider: IdentityProvider,
         authorizations: AuthorizationStates,
+        codes: AuthorizationCodes,
         sessions: SignInSessions,
         vault: Vault,
         clock: Callable[[], float] = time.time,
@@ -81,8 +83,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         self.authorizations = authorizations
         self._sessions = sessions
         self._vault = vault
-        self._codes: SecretTTLCache[IssuedCode] = SecretTTLCache(_CODE_SECONDS, clock)
-        self._spent: SecretTTLCache[str] = SecretTTLCache(settings.access_seconds, clock)
+        self._codes = codes
         self._clock = clock
         self._tell = tell
 
@@ -127,7 +128,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
 
     # End of an authorization
 
-    def code_for(self, agreed: ConsentGiven, proof: ProviderLogin) -> str:
+    async def code_for(self, agreed: ConsentGiven, proof: ProviderLogin) -> str:
         """Issue an authorization code for a person who returned from the provider."""
         now, who, code = int(self._clock()), proof.principal, secrets.token_urlsafe(32)
         # A session is short if the provider cannot be asked about the person again.
@@ -142,36 +143,44 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             made=now,
             until=now + int(longest if proof.refresh_token else min(longest, _UNASKED_SECONDS)),
         )
-        params = agreed.params
-        self._codes.put(
-            code,
-            IssuedCode(
-                code=code,
-                scopes=list(params.scopes or ()),
-                expires_at=now + _CODE_SECONDS,
-                client_id=agreed.client,
-                code_challenge=params.code_challenge,
-                redirect_uri=params.redirect_uri,
-                redirect_uri_provided_explicitly=True,
-                resource=self.resource,
-                session=session,
-                refresh_token=proof.refresh_token,
-            ),
-            whose=who.key,
-        )
+        content = {
+            "client": agreed.client,
+            "scopes": list(agreed.params.scopes or ()),
+            "challenge": agreed.params.code_challenge,
+            "redirect": str(agreed.params.redirect_uri),
+            "until": now + SECONDS,
+            "session": {**asdict(session), "groups": sorted(session.groups), "scopes": sorted(session.scopes)},
+            "refresh_token": proof.refresh_token,
+        }
+        await to_thread.run_sync(lambda: self._codes.put(code, content, whose=who.key))
         return code
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> IssuedCode | None:
         """Return the data of a code. A code that is shown twice may be stolen: the session that it started ends."""
-        if (spent := self._spent.take(authorization_code)) is not None:
-            self._end(spent, "a code was used again")
+        found = await to_thread.run_sync(self._codes.find, authorization_code)
+        if found is None:
             return None
-        found = self._codes.look(authorization_code)
-        if found is None or found.client_id != digest_of_client(client.client_id):
+        if found.session:
+            self._end(found.session, "a code was used again")
             return None
-        return found.model_copy(update={"client_id": client.client_id})
+        said = found.content
+        if client.client_id is None or said["client"] != digest_of_client(client.client_id):
+            return None
+        groups, scopes = (frozenset(said["session"][name]) for name in ("groups", "scopes"))
+        return IssuedCode(
+            code=authorization_code,
+            scopes=said["scopes"],
+            expires_at=said["until"],
+            client_id=client.client_id,
+            code_challenge=said["challenge"],
+            redirect_uri=said["redirect"],
+            redirect_uri_provided_explicitly=True,
+            resource=self.resource,
+            session=SignInSession(**{**said["session"], "groups": groups, "scopes": scopes}),
+            refresh_token=said["refresh_token"],
+        )
 
     async def exchange_authorization_code(
         self,
@@ -179,16 +188,15 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         authorization_code: IssuedCode,
     ) -> OAuthToken:
         """Start a session, and return its first tokens. Raises `TokenError`."""
-        code = self._codes.take(authorization_code.code)
-        if code is None:
-            raise TokenError("invalid_grant", "The code was already used.")
+        code = authorization_code
         session: SignInSession = replace(code.session, client_name=printable_name(client.client_name))
+        if not await to_thread.run_sync(self._codes.redeem, code.code, session.id):
+            raise TokenError("invalid_grant", "The code was already used.")
         for ended in self._sessions.begin(session):
             self._vault.remove(PLACE, ended)
         self._tell(AccessEvent(what="signed_in", principal=session.principal.key, client=session.client))
         if code.refresh_token:
             self._keep(session.id, code.refresh_token)
-        self._spent.put(code.code, session.id, whose=session.principal.key)
         return self._tokens(session)
 
     async def load_refresh_token(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -27,7 +26,8 @@ __all__ = ["Kind", "SignInAuthenticator", "TokenIssuer", "signing_key"]
 Kind = Literal["at+jwt", "rt+jwt", "client+jwt", "request+jwt"]
 KINDS: Final = ("at+jwt", "rt+jwt", "client+jwt", "request+jwt")
 _ALGORITHM: Final = "HS256"
-_PLACE: Final = ("truename:sign-in", "signing key")
+_ISSUER: Final = "truename:sign-in"
+_NAME: Final = "signing key"
 _BYTES: Final = 32
 
 
@@ -37,12 +37,7 @@ class _TokenRegistry(JWSRegistry):
 
 def signing_key(vault: Vault) -> bytes:
     """Return the signing key, which is generated at first use and kept in the vault. Raises `StoreError`."""
-    known = vault.get(*_PLACE)
-    if known is None:
-        vault.put(*_PLACE, secrets.token_bytes(_BYTES))
-        # If two gateways start at the same time, both use the key that was stored last.
-        known = vault.get(*_PLACE)
-    return known or b""
+    return vault.key(_NAME, issuer=_ISSUER)
 
 
 class TokenIssuer:

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import logging
 import re
 import secrets
+import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import anyio
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from truename.auth.html_pages import page
 from truename.auth.inbound.authentication import AccessEvent, ignore_access
 from truename.auth.network.fetch import FetchError
+from truename.auth.oauth import IssuerClient
 from truename.auth.outbound.authorization import LoginRequest, client_document, redirect_uri_for, start_login
-from truename.auth.outbound.discovery import LoginRegistrations, find_login_site
-from truename.auth.owned_caches import OwnedTTLCache, SecretTTLCache
+from truename.auth.outbound.discovery import LoginRegistrations, LoginSite, find_login_site
+from truename.auth.outbound.login_attempts import SECONDS, LoginAttempts
+from truename.auth.owned_caches import SecretTTLCache
 from truename.auth.vault import open_vault
+from truename.config.credentials import Login
 from truename.errors import StoreError
+from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -38,16 +45,12 @@ if TYPE_CHECKING:
     from truename.auth.oauth import TokenResponse
     from truename.auth.vault import Vault
     from truename.config import Config
-    from truename.config.credentials import Login
-    from truename.policy.principal import Principal
 
 __all__ = ["LoginAttempt", "LoginPages", "PendingLogins"]
 
 ROOT: Final = "/login/"
 CALLBACK: Final = "/login/callback"
-_SECONDS: Final = 600.0
 _LOOK_EVERY: Final = 0.5
-_MOST_BEGUN: Final = 20
 _ANOTHERS: Final = "the response comes from another authorization server"
 _TOO_OFTEN: Final = "this login was started too often; call again in ten minutes"
 _LOGIN_DESK_GONE: Final = (
@@ -57,32 +60,26 @@ _LOGIN_DESK_GONE: Final = (
 
 @dataclass(eq=False, kw_only=True)
 class LoginAttempt:
-    """A login that a person is asked to make at a server. The ``link`` is secret and opens its page; ``id`` is not."""
+    """A login that a person is asked to make at a server. The ``link`` is secret and opens its page; ``id`` is not.
+
+    ``before`` is a digest of the tokens that the person had; "" for none.
+    """
 
     server: str
     principal: Principal
     kept: LoginRegistrations
-    before: TokenResponse | None
-    link: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    before: str
+    link: str = field(repr=False)
+    id: str
     over: anyio.Event = field(default_factory=anyio.Event)
-    begun: int = 0
     # The sessions with an open elicitation of this login.
     questions: dict[Hashable, anyio.Event] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PendingLogin:
-    """A person who was sent to the authorization server; ``browser`` is a digest of their browser's cookie."""
-
-    attempt: LoginAttempt
-    request: LoginRequest
-    browser: str
 
 
 class PendingLogins:
     """The logins that people are asked to make, from page to response. ``here`` is the gateway's URL.
 
+    They are recorded in the state database, so that page and response may reach different gateways.
     ``recognizer`` identifies the person at a browser, None without sign-in; ``is_near`` means that only this machine
     can reach the gateway; ``tell`` receives an event for each login.
     """
@@ -106,109 +103,182 @@ class PendingLogins:
         self._allowed = tuple(allowed)
         self._clock = clock
         self._web: Web | None = None
+        self._opening = threading.Lock()
         self._vault: Vault | None = None
-        self._open: OwnedTTLCache[LoginAttempt] = OwnedTTLCache(_SECONDS, clock)
-        self._links: SecretTTLCache[LoginAttempt] = SecretTTLCache(_SECONDS, clock)
-        self._authorizations: SecretTTLCache[_PendingLogin] = SecretTTLCache(_SECONDS, clock)
+        self._attempts: LoginAttempts | None = None
+        # Those that this process knows: who waits for one is told of its end.
+        self._known: SecretTTLCache[LoginAttempt] = SecretTTLCache(SECONDS, clock)
 
     def recognizes(self, principal: Principal) -> bool:
         """Return whether the person at a browser can be identified as this principal."""
         return self.recognizer is not None and principal.issuer == self.recognizer.vouches
 
-    def attempt(self, server: str, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
+    def _store(self) -> LoginAttempts:
+        with self._opening:
+            self._vault = self._vault or open_vault(self._config)
+            self._attempts = self._attempts or LoginAttempts(self._config.state_location(), self._clock)
+            return self._attempts
+
+    def _registrations(self, said: Login, address: str) -> LoginRegistrations:
+        assert self._vault is not None  # noqa: S101 - it was opened with the store
+        return LoginRegistrations(said, address, self._vault)
+
+    async def attempt(self, server: str, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
         """Return the open login of a person, or a new one; None if no page may be shown to them.
 
         Raises `StoreError` and `ConfigError`.
         """
         if not self._is_near and not self.recognizes(principal):
             return None
-        if (known := self.open(said, address, principal)) is not None:
-            return known
-        self._vault = self._vault or open_vault(self._config)
-        kept = LoginRegistrations(said, address, self._vault)
-        found = LoginAttempt(server=server, principal=principal, kept=kept, before=_tokens(kept, principal))
-        self._open.put((address, said, principal.key), found, whose=principal.key)
-        self._links.put(found.link, found, whose=principal.key)
+
+        def begin() -> Mapping[str, Any]:
+            store = self._store()
+            link = secrets.token_urlsafe(32)
+            content = {
+                "server": server,
+                "address": address,
+                "entry": asdict(said),
+                "principal": [principal.name, principal.issuer],
+                "before": _tokens(self._registrations(said, address), principal),
+                "link": link,
+                "id": secrets.token_hex(16),
+            }
+            return store.begin(_place(said, address, principal), principal.key, link, content)
+
+        return self._attempt(await to_thread.run_sync(begin))
+
+    def _attempt(self, content: Mapping[str, Any]) -> LoginAttempt:
+        """Return the login with this content: the same one while this process knows it."""
+        found = self._known.look(content["link"])
+        if found is None:
+            name, issuer = content["principal"]
+            found = LoginAttempt(
+                server=content["server"],
+                principal=Principal(name=name, issuer=issuer),
+                kept=self._registrations(_login(content["entry"]), content["address"]),
+                before=content["before"],
+                link=content["link"],
+                id=content["id"],
+            )
+            self._known.put(found.link, found, whose=found.principal.key)
         return found
 
-    def open(self, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
-        """Return the open login of a person, or None."""
-        found = self._open.look((address, said, principal.key))
-        return None if found is None or found.over.is_set() else found
+    async def open(self, said: Login, address: str, principal: Principal) -> LoginAttempt | None:
+        """Return the open login of a person, or None. Raises `StoreError` and `ConfigError`."""
+        return await self._found(lambda store: store.at_place(_place(said, address, principal)))
+
+    async def at(self, link: str) -> LoginAttempt | None:
+        """Return the open login of a link, or None. Raises `StoreError` and `ConfigError`."""
+        return await self._found(lambda store: store.at(link))
+
+    async def _found(self, find: Callable[[LoginAttempts], Mapping[str, Any] | None]) -> LoginAttempt | None:
+        content = await to_thread.run_sync(lambda: find(self._store()))
+        attempt = None if content is None else self._attempt(content)
+        return None if attempt is None or attempt.over.is_set() else attempt
 
     def url(self, attempt: LoginAttempt) -> str:
         """Return the URL of the login's page, which only its person may receive."""
         return f"{self.here}{ROOT}{attempt.link}"
 
-    def at(self, link: str) -> LoginAttempt | None:
-        """Return the open login of a link, or None."""
-        found = self._links.look(link)
-        return None if found is None or found.over.is_set() else found
-
     async def wait(self, attempt: LoginAttempt, seconds: float) -> bool:
-        """Wait for a login, on this page or on the command line; return whether it was made."""
+        """Wait for a login, on a page of any gateway or on the command line; return whether it was made."""
         with anyio.move_on_after(seconds):
-            while not attempt.over.is_set() and not self._is_made(attempt):
+            while not attempt.over.is_set() and not await self._is_made(attempt):
                 with anyio.move_on_after(_LOOK_EVERY):
                     await attempt.over.wait()
         return attempt.over.is_set()
 
     async def begin(self, attempt: LoginAttempt, browser: str) -> str:
         """Start a login; return the URL to which to send the browser. Raises `FetchError` and `StoreError`."""
-        attempt.begun += 1
-        if attempt.begun > _MOST_BEGUN:
+        if not await to_thread.run_sync(lambda: self._store().start(attempt.link)):
             # Each start sends several requests to the authorization server.
             raise FetchError(_TOO_OFTEN)
+        net = self._network()
+        site = await find_login_site(attempt.kept, net, clock=self._clock)
+        back = redirect_uri_for(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
+        request = await start_login(site, back)
+        content = {
+            "attempt": attempt.link,
+            "said": asdict(request.said),
+            "redirect": request.redirect,
+            "verifier": request.verifier,
+            "browser": _digest(browser),
+        }
+        await to_thread.run_sync(lambda: self._store().send(attempt.link, request.state, content))
+        return request.url
+
+    def _network(self) -> Web:
         from truename.auth.network.web import Web  # noqa: PLC0415 - imports httpx2, which only logins need
 
         self._web = self._web or Web(self._allowed)
-        site = await find_login_site(attempt.kept, self._web, clock=self._clock)
-        back = redirect_uri_for(attempt.kept.said, site.said.issuer, self.here + CALLBACK)
-        request = await start_login(site, back)
-        pending = _PendingLogin(attempt=attempt, request=request, browser=_digest(browser))
-        self._authorizations.put(request.state, pending, whose=attempt.principal.key)
-        return request.url
+        return self._web
 
     async def finish(self, answer: Mapping[str, str], browser: str, path: str) -> LoginAttempt:
         """Complete a login with the response of the authorization server. Raises `FetchError` and `StoreError`."""
-        pending = self._authorizations.look(state := answer.get("state", ""))
-        if pending is None or not hmac.compare_digest(pending.browser, _digest(browser)):
+        state = answer.get("state", "")
+        sent = await to_thread.run_sync(lambda: self._store().sent(state))
+        if sent is None or not hmac.compare_digest(sent["browser"], _digest(browser)):
             raise FetchError(_LOGIN_DESK_GONE)
-        if pending.request.redirect != self.here + path:
+        if sent["redirect"] != self.here + path:
             raise FetchError(_ANOTHERS)
-        self._authorizations.take(state)
-        attempt, request = pending.attempt, pending.request
-        tokens = await request.tokens(answer)
-        # Two logins may have started before the first of them pinned the issuer.
-        pinned = None if attempt.kept.said.issuer else attempt.kept.pinned()
-        if pinned is not None and pinned.issuers != (request.said.issuer,):
+        attempt = await self.at(sent["attempt"])
+        if attempt is None or not await to_thread.run_sync(lambda: self._store().take(state)):
             raise FetchError(_LOGIN_DESK_GONE)
-        attempt.kept.keep(attempt.principal.key, request.said, tokens)
+        request = self._request(attempt, sent, state)
+        tokens = await request.tokens(answer)
+        await to_thread.run_sync(lambda: self._keep(attempt, request.said, tokens))
         self._tell(AccessEvent(what="logged_in", principal=attempt.principal.key, server=attempt.server))
-        self._links.take(attempt.link)
         attempt.over.set()
         return attempt
 
-    def _is_made(self, attempt: LoginAttempt) -> bool:
+    def _request(self, attempt: LoginAttempt, sent: Mapping[str, Any], state: str) -> LoginRequest:
+        """Return the request that some gateway sent a browser with."""
+        said, net = _login(sent["said"]), attempt.kept.within(self._network())
+        client = IssuerClient(said.issuer, net, self._clock)
+        site = LoginSite(said=said, kept=attempt.kept, issuer_client=client, fetch=net, clock=self._clock)
+        redirect, verifier = sent["redirect"], sent["verifier"]
+        return LoginRequest(site=site, said=said, url="", redirect=redirect, state=state, verifier=verifier)
+
+    def _keep(self, attempt: LoginAttempt, said: Login, tokens: TokenResponse) -> None:
+        # Two logins may have started before the first of them pinned the issuer.
+        pinned = None if attempt.kept.said.issuer else attempt.kept.pinned()
+        if pinned is not None and pinned.issuers != (said.issuer,):
+            raise FetchError(_LOGIN_DESK_GONE)
+        attempt.kept.keep(attempt.principal.key, said, tokens)
+        self._store().end(attempt.link)
+
+    async def _is_made(self, attempt: LoginAttempt) -> bool:
         try:
-            found = _tokens(attempt.kept, attempt.principal)
+            found = await to_thread.run_sync(lambda: _tokens(attempt.kept, attempt.principal))
         except StoreError:
             return False
-        if found is not None and found != attempt.before:
+        if found not in {"", attempt.before}:
             attempt.over.set()
         return attempt.over.is_set()
 
     async def close(self) -> None:
-        """Close the vault, and the connections to authorization servers."""
+        """Close the databases, and the connections to authorization servers."""
+        if self._attempts is not None:
+            self._attempts.close()
         if self._vault is not None:
             self._vault.close()
         if self._web is not None:
             await self._web.close()
 
 
-def _tokens(kept: LoginRegistrations, principal: Principal) -> TokenResponse | None:
+def _tokens(kept: LoginRegistrations, principal: Principal) -> str:
+    """Return a digest of a person's tokens; "" if they have none."""
     whole = kept.of(principal.key)
-    return None if whole is None else kept.logins(whole).of(principal.key)
+    found = None if whole is None else kept.logins(whole).of(principal.key)
+    return "" if found is None else _digest(json.dumps([found.token, found.until, found.refresh]))
+
+
+def _place(said: Login, address: str, principal: Principal) -> str:
+    return json.dumps([address, asdict(said), principal.key], sort_keys=True)
+
+
+def _login(fields: Mapping[str, Any]) -> Login:
+    return Login(**{**fields, "scopes": tuple(fields["scopes"])})
 
 
 def _digest(text: str) -> str:
@@ -285,7 +355,7 @@ class LoginPages:
             here = self._logins.here
             said = client_document(here + CLIENT, (here + CALLBACK, _LOOPBACK), self._name)
             return JSONResponse(said, headers={"cache-control": "public, max-age=300"})
-        attempt = None if found is None else self._logins.at(found[1])
+        attempt = None if found is None else await self._logins.at(found[1])
         if attempt is None:
             return _error(_GONE, 404)
         if method == "POST":
@@ -321,7 +391,7 @@ class LoginPages:
         return _to(await recognizer.address(browser, attempt.link))
 
     async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
-        attempt = self._logins.at(link)
+        attempt = await self._logins.at(link)
         if attempt is None:
             return _error(_GONE, 404)
         if who.key != attempt.principal.key:

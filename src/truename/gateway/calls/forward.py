@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from truename.errors import InvalidCall
 from truename.gateway.calls.logins import finish_login, log_in, login_answer, renew_login
 from truename.gateway.elicitation.input_requests import INPUT_REQUIRED, attributed_questions, own_answers, with_answers
-from truename.gateway.elicitation.owned import given, taken_back
+from truename.gateway.elicitation.owned import StateOwner
 from truename.gateway.elicitation.router import Asker
 from truename.gateway.elicitation.url_elicitations import is_required, required, without_visits
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.writable import unwritable
+from truename.gateway.trust.decisions import behind
 from truename.gateway.upstream.logs import own_level, with_level
 from truename.gateway.upstream_errors import UpstreamError
 
@@ -35,20 +36,24 @@ def forward(
     method: str,
     params: Mapping[str, Any],
     *,
+    definition: str = "",
     task: tuple[str, str] | None = None,
     repeatable: bool | None = None,
     before: Before | None = None,
 ) -> Awaitable[Raw]:
     """Send a request on this client's behalf; awaited, it returns the raw result.
 
-    ``task`` is the one for whose result it asks: the server's own id, and the one that the client knows.
+    ``definition`` is a digest of the definition of the tool. ``task`` is the one for whose result it asks: the server's
+    own id, and the one that the client knows.
     ``repeatable`` says whether it may be sent again; None leaves that to the server's entry. ``before`` looks at the
     server whenever something is about to be sent to it, and raises what is raised here then.
     A question of the server meanwhile goes to this client (`asking`); so does a login that the server needs first.
     Raises `UpstreamError`, `InvalidCall` for what no server could read, and `MCPError` for errors that the server
     itself sends.
     """
-    return _Sending(request, upstream, method, task=task, repeatable=repeatable, before=before).forward(params)
+    sending = _Sending(request, upstream, method, task=task, repeatable=repeatable, before=before)
+    sending.definition = definition
+    return sending.forward(params)
 
 
 class _Sending:
@@ -68,6 +73,7 @@ class _Sending:
         self._upstream = upstream
         self._method = method
         self._before = before
+        self.definition = ""
         self._asker = Asker(request, upstream.settings, upstream.key)
         self._asker.task, self._asker.repeatable = task, repeatable
         self._target = upstream
@@ -114,8 +120,8 @@ class _Sending:
                 target = upstream.key, self._method, principal_of(request).key
                 return await upstream.suspended.call(asker, target, said, self._sent)
             if asker.is_modern and self._is_stateless:
-                whose = principal_of(request), upstream.key, self._method
-                return given(await self._sent(taken_back(said, *whose)), *whose)
+                owner = self._state_owner()
+                return await owner.given(said, await self._sent(await owner.taken_back(said)))
             result = await self._sent(said)
             if asker.is_modern or result.get("resultType") != INPUT_REQUIRED:
                 return result
@@ -124,6 +130,12 @@ class _Sending:
             if not is_required(error):
                 raise
             return required(upstream.key, self._method, error, asker)
+
+    def _state_owner(self) -> StateOwner:
+        upstream = self._upstream
+        place = upstream.key, behind(upstream.config), self._method, self.definition
+        states, lasts = upstream.states, upstream.settings.answer_timeout
+        return StateOwner(states, principal_of(self._request), *place, lasts=lasts)
 
     async def _sent(self, params: Mapping[str, Any]) -> Raw:
         """Send it once. A suspended call goes on when the client's request is over, so it is counted by itself."""

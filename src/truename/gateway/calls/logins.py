@@ -63,7 +63,10 @@ async def finish_login(request: Request, upstream: Upstream, answer: object) -> 
     is_gone_to = isinstance(answer, dict) and answer.get("action") == "accept"
     if logins is None or not is_gone_to or not isinstance(auth, Login) or address is None:
         return
-    attempt = logins.open(auth, address, principal_of(request))
+    try:
+        attempt = await logins.open(auth, address, principal_of(request))
+    except (StoreError, ConfigError):
+        return
     if attempt is not None:
         await logins.wait(attempt, upstream.settings.answer_timeout)
 
@@ -76,7 +79,7 @@ async def log_in(
     Return None after the login, and for a client of the stateless era the result that asks. Raises ``error`` where
     nobody can be asked, or does not log in.
     """
-    attempt = _attempt(request, upstream, error) if method in _ASKING and STATE not in params else None
+    attempt = await _attempt(request, upstream, error) if method in _ASKING and STATE not in params else None
     if attempt is None:
         raise error
     logins, one = attempt
@@ -94,7 +97,9 @@ def renew_login(request: Request, upstream: Upstream) -> None:
         upstream.isolation.renew(principal_of(request))
 
 
-def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tuple[PendingLogins, LoginAttempt] | None:
+async def _attempt(
+    request: Request, upstream: Upstream, error: UpstreamError
+) -> tuple[PendingLogins, LoginAttempt] | None:
     """Return the login that is to be made for a request that failed so; None where its client cannot be asked."""
     if not needs_login(error) or (logins := _logins_of(request)) is None:
         return None
@@ -102,7 +107,7 @@ def _attempt(request: Request, upstream: Upstream, error: UpstreamError) -> tupl
     if not isinstance(auth, Login) or address is None or not can_answer(askable(request), QUESTION, _URL):
         return None
     try:
-        found = logins.attempt(upstream.key, auth, address, principal_of(request))
+        found = await logins.attempt(upstream.key, auth, address, principal_of(request))
     except (StoreError, ConfigError):
         return None
     return None if found is None else (logins, found)

@@ -250,9 +250,15 @@ class CallPath:
             sent = self._tasks.asked(call.request, upstream, own)
             try:
                 outcome = await forward(
-                    call.request, upstream, "tools/call", sent, repeatable=call.tool.repeatable, before=guard.check
+                    call.request,
+                    upstream,
+                    "tools/call",
+                    sent,
+                    definition=registry.vetting.digest_of(call.tool),
+                    repeatable=call.tool.repeatable,
+                    before=guard.check,
                 )
-                outcome = self._tasks.begun(call.request, upstream, sent, outcome)
+                outcome = await self._tasks.begun(call.request, upstream, sent, outcome)
             except (MCPError, TruenameError) as error:
                 outcome = error
             except BaseException as error:
@@ -266,7 +272,7 @@ class CallPath:
             raise outcome
         if not approval.is_approved or call.judged is None:
             return outcome
-        return registry.approving.passed(call.judged, outcome)
+        return await registry.approving.passed(call.judged, outcome)
 
     async def _treated(self, call: ResolvedCall, sent: Mapping[str, Any], outcome: Raw | Exception) -> Raw | Exception:
         """Return an outcome after what is done with each: its texts, the recording, the screening.

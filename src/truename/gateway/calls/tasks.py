@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +25,9 @@ from truename.gateway.protocol.specification import (
     REQUEST_TIMEOUT,
     TASKS_EXTENSION,
 )
+from truename.gateway.trust.decisions import behind
 from truename.gateway.upstream_errors import UpstreamError
+from truename.gateway.views.task_record import FOR_EVER, RecordedTask
 from truename.gateway.views.tasks import LONGEST_ID, TaskPlace
 from truename.policy.principal import LOCAL
 
@@ -93,7 +98,7 @@ class TaskRequests:
         is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
         return params if is_unknown else {key: one for key, one in params.items() if key != shapes.ASKED_FOR}
 
-    def begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
+    async def begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
         """Return the result of a call; a task that it began is the client's from now on.
 
         Raises `UpstreamError` for a task that this client cannot follow.
@@ -108,10 +113,63 @@ class TaskRequests:
             raise _unfollowed(upstream, f"gave a task an id of more than {LONGEST_ID:,} characters")
         owner = self._owner(request)
         self._end_with_session(request, owner)
-        place = TaskPlace(upstream.key, _address(upstream), None if upstream.isolation is None else owner, found.id)
-        task = self._registry.tasks.begin(owner, place, found.ttl)
+        place = TaskPlace(
+            upstream.key, behind(upstream.config), None if upstream.isolation is None else owner, found.id
+        )
+        task = await self._begun(owner, place, found.ttl)
         self._listen(request, upstream, task)
         return shapes.renamed(result, found.id, task.shown)
+
+    async def _begun(self, owner: Hashable, place: TaskPlace, ttl: float | None) -> Task:
+        """Note a task that was begun, in the record too where it may outlive its connection."""
+        tasks, record, name = self._registry.tasks, self._registry.task_record, _recorded_owner(owner)
+        if name is None or not record.is_kept:
+            return tasks.begin(owner, place, ttl)
+        is_taken = tasks.is_shown(place.id, except_at=place)
+        wanted = RecordedTask(
+            shown=place.id,
+            owner=name,
+            server=place.server,
+            address=place.address,
+            id=place.id,
+            is_isolated=place.connection is not None,
+        )
+        found = await record.begin(wanted, ttl, is_taken=is_taken)
+        return tasks.begin(owner, place, ttl) if found is None else tasks.adopt(owner, place, found, found.begun)
+
+    async def _found(self, owner: Hashable, shown: str) -> Task | None:
+        """Return the task that an id means to somebody, also one that another gateway, or an earlier one, noted."""
+        task = self._registry.tasks.find(owner, shown)
+        name = _recorded_owner(owner)
+        if task is not None or name is None:
+            return task
+        recorded = await self._registry.task_record.find(name, shown)
+        return None if recorded is None else self._adopted(owner, recorded)
+
+    def _adopted(self, owner: Hashable, recorded: RecordedTask) -> Task:
+        connection = owner if recorded.is_isolated else None
+        place = TaskPlace(recorded.server, recorded.address, connection, recorded.id)
+        return self._registry.tasks.adopt(owner, place, recorded, time.time())
+
+    async def _all_of(self, owner: Hashable) -> tuple[Task, ...]:
+        """Return somebody's tasks, as they were begun."""
+        name = _recorded_owner(owner)
+        for recorded in () if name is None else await self._registry.task_record.of(name):
+            self._adopted(owner, recorded)
+        return self._registry.tasks.of(owner)
+
+    async def _forget(self, task: Task) -> None:
+        self._registry.tasks.forget(task)
+        if (name := _recorded_owner(task.owner)) is not None:
+            await self._registry.task_record.forget(name, task.shown)
+
+    async def _keep(self, task: Task, ttl: float | None) -> None:
+        """Keep a task for so many milliseconds from its beginning, as its server says now."""
+        before = task.until
+        self._registry.tasks.keep(task, ttl)
+        if task.until != before and _recorded_owner(task.owner) is not None:
+            until = FOR_EVER if task.until == math.inf else task.until + time.time() - time.monotonic()
+            await self._registry.task_record.keep(task.shown, until)
 
     @staticmethod
     def _owner(request: Request) -> Hashable:
@@ -135,7 +193,9 @@ class TaskRequests:
     async def _stands(self, server: str, state: Mapping[str, Any]) -> None:
         """Tell whose task it is how it stands."""
         upstream, id = self._registry.pool.get(server), str(state.get(shapes.TASK_ID))
-        task = None if upstream is None else self._registry.tasks.at(TaskPlace(server, _address(upstream), None, id))
+        task = (
+            None if upstream is None else self._registry.tasks.at(TaskPlace(server, behind(upstream.config), None, id))
+        )
         if task is not None and task.told is not None:
             await task.told(shapes.renamed(state, task.place.id, task.shown))
 
@@ -152,7 +212,7 @@ class TaskRequests:
         _check(request, params)
         if method == "tasks/list":
             return await self._listed(request, params.get("cursor"))
-        task = self._registry.tasks.find(self._owner(request), str(params.get(shapes.TASK_ID)))
+        task = await self._found(self._owner(request), str(params.get(shapes.TASK_ID)))
         if task is None or not self._is_here(request, task):
             raise shapes.unknown()
         try:
@@ -177,7 +237,7 @@ class TaskRequests:
     def _is_here(self, request: Request, task: Task) -> bool:
         """Whether the task's server is shown to who asks now, and is still there."""
         upstream = self._registry.servers_in(self._choose(request)).get(task.place.server)
-        return upstream is not None and _address(upstream) == task.place.address
+        return upstream is not None and behind(upstream.config) == task.place.address
 
     async def _told(self, request: Request, task: Task, method: str, params: Mapping[str, Any]) -> Raw:
         """Ask the server of a task for it, under the server's own id."""
@@ -190,11 +250,11 @@ class TaskRequests:
             result = await self._registry.vetting.answers.over(upstream.key, answering)
         except MCPError as error:
             if method == "tasks/get" and error.code == INVALID_PARAMS:
-                self._registry.tasks.forget(task)
+                await self._forget(task)
             raise
         modern = request.connection.is_modern
         if shapes.is_state(result, modern=modern):
-            self._registry.tasks.keep(task, shapes.time_to_live(result, modern=modern))
+            await self._keep(task, shapes.time_to_live(result, modern=modern))
         return shapes.renamed(result, own, task.shown)
 
     async def _listed(self, request: Request, cursor: object) -> Raw:
@@ -203,7 +263,7 @@ class TaskRequests:
         A server's own list has the tasks of all its clients, so each is asked for by itself.
         """
         after = _after(cursor)
-        later = (task for task in self._registry.tasks.of(self._owner(request)) if task.number > after)
+        later = (task for task in await self._all_of(self._owner(request)) if task.number > after)
         own = [task for task in later if self._is_here(request, task)]
         page, states = own[:_PAGE], dict[int, Raw]()
 
@@ -227,8 +287,14 @@ def _tasks_of(upstream: Upstream, *, modern: bool) -> Mapping[str, Any] | None:
     return None if session is None or session.modern != modern else session.tasks
 
 
-def _address(upstream: Upstream) -> Hashable:
-    return upstream.config.url, upstream.config.command, upstream.config.args
+def _recorded_owner(owner: Hashable) -> str | None:
+    """Return what stands for an owner in the record; None for a connection, whose tasks end with it."""
+    match owner:
+        case ("principal", str(key)):
+            return json.dumps(["principal", key])
+        case str():
+            return json.dumps([owner])
+    return None
 
 
 def _begins(said: Mapping[str, Any]) -> bool:

@@ -1,44 +1,54 @@
 """Calls that are held open while a client of the stateless era is asked.
 
 A server of the handshake eras asks while its tool runs; a client of the stateless era is asked by a result, and answers
-by calling again. So the call goes on by itself meanwhile, and who calls again with its state meets it there.
+by calling again. So the call goes on by itself meanwhile, and who calls again with its state meets it there. The state
+names the process whose call it is: what reaches another gateway of the same state is passed on (`AnswerRelay`).
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.gateway.elicitation.answer_relay import AnswerRelay
 from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
+from truename.gateway.elicitation.request_states import ANSWERS, STATE, RequestStates
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 from truename.gateway.quota import Quota, share_of, whose
 from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
     from truename.config import Settings
     from truename.gateway.elicitation.router import Asker
+    from truename.storage import StateLocation
 
     Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 __all__ = ["SuspendedCalls"]
 
 # What belongs to one sending of a call, and not to the call.
-_OF_ONE_SENDING: Final = frozenset({"_meta", "inputResponses", "requestState"})
+_OF_ONE_SENDING: Final = frozenset({"_meta", ANSWERS, STATE})
+_KIND: Final = "call"
 _TOO_MANY: Final = "The user was not asked: too many calls wait for answers, in total or of this user. Try again later."
 _UNKNOWN: Final = (
     "No call waits with this requestState for these parameters: it was already answered, expired, or belongs to "
     "another caller. Call again without requestState."
 )
+
+
+def _unknown() -> MCPError:
+    return MCPError(INVALID_PARAMS, _UNKNOWN)
 
 
 class _Memory:
@@ -76,7 +86,7 @@ class _SuspendedCall:
         self._memory = memory
         self._kept = 0
         self._is_met = False
-        self.state: str | None = None
+        self.id: str | None = None
         self.collected = anyio.Event()
         self._scope = anyio.CancelScope()
         self._limit = limit
@@ -186,9 +196,19 @@ class SuspendedCalls:
     at most while their clients are away.
     """
 
-    def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        settings: Settings,
+        *,
+        states: RequestStates | None = None,
+        location: StateLocation | None = None,
+    ) -> None:
         self._tasks = tasks
+        self._states = states or RequestStates()
+        self._relay = AnswerRelay(tasks, location, self._states, take=self._taken, is_needed=lambda: bool(self._held))
         self._held: dict[str, _SuspendedCall] = {}
+        self._relayed = 0
         self._gone = anyio.Event()
         self._memory = _Memory(settings.max_held_bytes)
         self._room = Quota(share_of(settings, settings.max_held))
@@ -213,19 +233,34 @@ class SuspendedCalls:
         `MCPError` for a state that is of no call that waits, or of somebody else's.
         """
         what = (*target, {key: value for key, value in params.items() if key not in _OF_ONE_SENDING})
-        held = (
-            self._resumed(what, asker, params) if "requestState" in params else self._begun(asker, what, params, send)
-        )
+        if STATE not in params:
+            return await self._met(self._begun(asker, what, params, send))
+        state = await self._states.opened(_KIND, target, params)
+        if state is None:
+            raise _unknown()
+        owner, id = state.content
+        if owner != self._relay.owner:
+            return await self._passed_on(owner, id, what, params)
+        held = self._resumed(id, what, params.get(ANSWERS))
+        held.asker.request = asker.request
+        return await self._met(held)
+
+    async def _met(self, held: _SuspendedCall) -> dict[str, Any]:
+        """Return the outcome of a call, or what it asks now."""
         try:
             asked = await held.next()
-        except anyio.get_cancelled_exc_class():
+            if asked is None:
+                return held.outcome()
+            id = secrets.token_hex(16)
+            content = [self._relay.owner, id]
+            state = await self._states.sealed(_KIND, held.what[:-1], content, lasts=self._limit)
+        except (MCPError, anyio.get_cancelled_exc_class()):
             held.end()
             raise
-        if asked is None:
-            return held.outcome()
-        held.state = secrets.token_urlsafe(32)
-        self._held[held.state] = held
-        return {"resultType": INPUT_REQUIRED, "inputRequests": asked, "requestState": held.state}
+        held.id = id
+        self._held[id] = held
+        self._relay.watch()
+        return {"resultType": INPUT_REQUIRED, "inputRequests": asked, STATE: state}
 
     def _begun(
         self,
@@ -246,30 +281,54 @@ class SuspendedCalls:
         self._tasks.start_soon(self._run, held, send, params)
         return held
 
-    def _resumed(self, what: tuple[Any, ...], asker: Asker, params: Mapping[str, Any]) -> _SuspendedCall:
-        held = self._held.get(str(params["requestState"]))
-        if held is None or held.what != what:
-            raise MCPError(INVALID_PARAMS, _UNKNOWN)
+    def _resumed(self, id: str, what: Sequence[Any], answers: object) -> _SuspendedCall:
+        held = self._held.get(id)
+        if held is None or [*held.what] != [*what]:
+            raise _unknown()
         # Each state is good for once.
         self._forget(held)
-        held.asker.request = asker.request
-        held.answer(params.get("inputResponses"))
+        held.answer(answers)
         return held
+
+    async def _passed_on(self, owner: str, id: str, what: tuple[Any, ...], params: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the gateway whose call it is take an answer. Raises as `call` does."""
+        outcome = await self._relay.pass_on(owner, id, {"what": [*what], "answers": params.get(ANSWERS)})
+        match outcome:
+            case {"result": dict(result)}:
+                return result
+            case {"upstream": dict(fields)}:
+                raise UpstreamError(**{**fields, "output": tuple(fields["output"])})
+            case {"error": [int(code), str(message), data]}:
+                raise MCPError(code, message, data)
+        raise _unknown()
+
+    async def _taken(self, id: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Take an answer that came by another gateway; return what `_passed_on` reads there."""
+        self._relayed += 1
+        try:
+            return {"result": whole(await self._met(self._resumed(id, answer.get("what", ()), answer.get("answers"))))}
+        except UpstreamError as error:
+            return {"upstream": {one.name: getattr(error, one.name) for one in fields(error)}}
+        except MCPError as error:
+            return {"error": [error.code, error.message, error.data]}
+        finally:
+            self._relayed -= 1
+            self._gone.set()
 
     @property
     def count(self) -> int:
-        """How many calls wait for their clients now."""
-        return len(self._held)
+        """How many calls wait for their clients now, or go on with an answer that came by another gateway."""
+        return len(self._held) + self._relayed
 
     async def none(self) -> None:
         """Wait until no call waits."""
-        while self._held:
+        while self.count:
             self._gone = anyio.Event()
             await self._gone.wait()
 
     def _forget(self, held: _SuspendedCall) -> None:
-        if held.state is not None:
-            self._held.pop(held.state, None)
+        if held.id is not None:
+            self._held.pop(held.id, None)
             self._gone.set()
 
     async def _run(self, held: _SuspendedCall, send: Send, params: Mapping[str, Any]) -> None:
@@ -281,3 +340,7 @@ class SuspendedCalls:
         finally:
             held.drop()
             self._forget(held)
+
+    def close(self) -> None:
+        """Close the database of answers that are passed on."""
+        self._relay.close()

@@ -26,6 +26,8 @@ READ: Final = frozenset({"GET", "HEAD"})
 _NOT_FOR_YOU: Final = (
     "The metrics cover all servers, also those that profiles hide. Name the readers in telemetry.metrics_for."
 )
+# The server is asked every two seconds.
+_LONGEST_SILENCE: Final = 5.0
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 
@@ -40,9 +42,15 @@ class Probes:
         await JSONResponse({"status": "ok"}, headers=_NO_STORE)(scope, receive, send)
 
     async def ready(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer ``/readyz``: whether calls should be sent here now, with the reasons why not."""
+        """Answer ``/readyz``: whether calls should be sent here now, with the reasons why not.
+
+        A state database that does not answer is a warning and no reason: calls of names in memory go on, and all
+        gateways of the state are in the same case, so a balancer that left them out would end those calls too.
+        """
         reasons = list(_reasons(self._gateway))
         said = {"status": "not ready" if reasons else "ready", "reasons": reasons}
+        if self._gateway.state_silence > _LONGEST_SILENCE:
+            said["warnings"] = ["the state database does not answer"]
         await JSONResponse(said, 503 if reasons else 200, headers=_NO_STORE)(scope, receive, send)
 
     def is_public(self) -> bool:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from truename.auth.vault import decrypt, encrypt
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.methods import negotiated
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import HANDSHAKE_VERSIONS
+from truename.storage.sealing import decrypt, encrypt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import secrets
 import time
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -17,18 +16,19 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.errors import StoreError
+from truename.auth.vault import open_vault_at
+from truename.errors import ConfigError, StoreError
 from truename.gateway.background import background
 from truename.gateway.http.session_ids import SessionIds
 from truename.gateway.protocol.turns import in_thread
-from truename.storage import Schema, import_tables, open_database
+from truename.storage import Schema, StateLocation, import_tables, open_database
+from truename.storage.vault_keys import KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from truename.gateway.http.session_ids import Handshake, Opened
-    from truename.storage import StateLocation
 
 __all__ = ["MOST_ENDED", "SCHEMA", "SessionRecord"]
 
@@ -42,6 +42,7 @@ SCHEMA: Final = Schema(
     "session",
     (
         (
+            # Empty: the vault has the key. An earlier version that goes on with the table makes a key of its own.
             "CREATE TABLE session_key (key BLOB NOT NULL)",
             "CREATE TABLE session_used (name BLOB PRIMARY KEY, at REAL NOT NULL)",
             "CREATE TABLE session_ended (name BLOB PRIMARY KEY, until REAL NOT NULL)",
@@ -63,7 +64,7 @@ _import_former: Final = partial(
         "session_forgotten": ("session_forgotten", "forgotten"),
     },
 )
-_KEY: Final = 32
+_SHARED_KEY: Final = "session ids"
 _EVERY: Final = 10.0
 _UNKEPT: Final = "Sessions will not survive a restart, because their database cannot be used. %s"
 
@@ -98,15 +99,17 @@ class SessionRecord:
             raise
 
     def _key(self) -> bytes:
-        with self._file.change() as data:
-            rows = data.execute("SELECT key FROM session_key").fetchall()
-            if not rows:
-                rows = [(secrets.token_bytes(_KEY),)]
-                data.execute("INSERT INTO session_key (key) VALUES (?)", rows[0])
-        keys = [key for (key,) in rows if isinstance(key, bytes) and len(key) == _KEY]
-        if len(rows) != 1 or not keys:
+        """Return the key of the ids, which the vault has. An earlier version kept it as it is in a table of its own."""
+        rows = [key for (key,) in self._file.rows("SELECT key FROM session_key")]
+        if len(rows) > 1 or any(not isinstance(key, bytes) or len(key) != KEY_BYTES for key in rows):
             self._file.refuse("its key is not the one that it was created with")
-        return keys[0]
+        with open_vault_at(self._file.location) as vault:
+            key = vault.key(_SHARED_KEY, *rows)
+        if rows and not self._file.readonly_because:
+            with self._file.change() as data:
+                data.execute("DELETE FROM session_key")
+            self._file.empty_log()
+        return key
 
     def derived_key(self, purpose: bytes) -> bytes:
         """Return a key of 32 bytes for another purpose, which all processes on this database derive alike."""
@@ -119,10 +122,15 @@ class SessionRecord:
 
     @classmethod
     def opened(cls, where: StateLocation | Path | None, lasts: float) -> SessionRecord:
-        """Open a record; if its file cannot be used, log that and keep the record in memory."""
+        """Open a record; if its file cannot be used, log that and keep the record in memory.
+
+        Raises `ConfigError` for a database of a server: the other gateways would not know this one's sessions.
+        """
         try:
             return cls(where, lasts)
-        except StoreError as error:
+        except ConfigError as error:
+            if StateLocation.of(where).url is not None:
+                raise
             log.warning(_UNKEPT, error)
             return cls(None, lasts)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from truename.config import Settings
+    from truename.gateway.elicitation.request_states import RequestStates
     from truename.gateway.mcp.requests import Request
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.trust.decisions import Decisions
@@ -78,19 +79,19 @@ class _PendingApproval:
 class Approving:
     """Judges calls by the policy and people's decisions (`Decisions`), and has people asked."""
 
-    def __init__(self, decisions: Decisions, settings: Settings, news: RateLimitedLog) -> None:
+    def __init__(self, decisions: Decisions, settings: Settings, news: RateLimitedLog, states: RequestStates) -> None:
         self._log = news
         self._settings = settings.approvals
         self._patience = settings.answer_timeout
         self._decisions = decisions
-        self._multi_round = MultiRoundRequests(settings.approvals.expiry)
+        self._states = states
+        self._multi_round = MultiRoundRequests(settings.approvals.expiry, states)
         self._questions: dict[str, anyio.Event] = {}
 
     def with_settings(self, settings: Settings) -> Approving:
         """Return the same under other settings; who is asked now stays asked. Raises `StoreError`."""
-        other = Approving(self._decisions.with_settings(settings), settings, self._log)
-        other._multi_round, other._questions = self._multi_round, self._questions
-        self._multi_round.lasts = settings.approvals.expiry
+        other = Approving(self._decisions.with_settings(settings), settings, self._log, self._states)
+        other._questions = self._questions
         return other
 
     def close(self) -> None:
@@ -127,7 +128,7 @@ class Approving:
         """
         if call is None or decision is None:
             return Approval(params)
-        met = self._multi_round.met(call, params) if STATE in params else None
+        met = await self._multi_round.met(call, params) if STATE in params else None
         if met is not None and met.approved:
             # The server that runs the approved call asked something.
             return Approval(met.onward(params), is_approved=True)
@@ -144,9 +145,9 @@ class Approving:
         if approval.once is not None:
             await self._decisions.finish(approval.once, failed=failed)
 
-    def passed(self, call: Call, result: Raw) -> Raw:
+    async def passed(self, call: Call, result: Raw) -> Raw:
         """Return the result of an approved call; where it is a question, the client comes back with a state of ours."""
-        return self._multi_round.passed(call, result)
+        return await self._multi_round.passed(call, result)
 
     async def _asked(self, asked: _PendingApproval, decision: Decision, answer: object) -> Approval | Raw:
         """Have a call decided on; ``answer`` is what the client's user said in the stateless era."""
@@ -164,7 +165,8 @@ class Approving:
                 answer = None
             elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
                 if asked.request.connection.is_modern:
-                    return self._multi_round.asked(asked.call, {_KEY: {"method": QUESTION, "params": form_of(waiting)}})
+                    question = {"method": QUESTION, "params": form_of(waiting)}
+                    return await self._multi_round.asked(asked.call, {_KEY: question})
                 await self._put(asked, waiting)
             found = await self._waited(asked.call, waiting)
             if found is None:

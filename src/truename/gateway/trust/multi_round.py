@@ -1,38 +1,31 @@
 """Calls that a client of the stateless era makes again: with the answer to a question of the gateway, or of a server.
 
-The state that such a client brings back means something to this process only. It is good once, for the very same call
-(tool, definition, arguments, origin) of the same principal; the server's own state never leaves the gateway.
+The state that such a client brings back is good once, at any gateway of the same state database, for the very same call
+(tool, definition, arguments, origin) of the same principal; the server's own state is inside, and nobody reads it.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
+from truename.gateway.elicitation.request_states import ANSWERS, STATE, RequestStates, require_short
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INVALID_PARAMS
-from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from truename.policy import Call
 
 __all__ = ["ANSWERS", "STATE", "MultiRoundRequests", "Round", "plain", "unknown_state"]
 
-STATE: Final = "requestState"
-ANSWERS: Final = "inputResponses"
+_KIND: Final = "approval"
 _NO_CALL: Final = (
     "No call waits with this requestState for this tool and these arguments: it was already answered, expired, or "
     "belongs to another caller. Call again without requestState."
 )
-_MOST: Final = 10_000
-_MOST_OF_ONE: Final = 100
-_LONGEST: Final = 1024 * 1024
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,74 +35,60 @@ def plain(params: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Round:
-    """What a call was given to come back with. One that was ``approved`` is on its way at a server, which asked."""
+    """What a call came back with. One that was ``approved`` is on its way at a server, which asked."""
 
-    whose: str
-    what: str
-    until: float
-    approved: bool = False
-    state: Mapping[str, Any] | None = None
+    approved: bool
+    state: Mapping[str, Any]
 
     def onward(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with which the server's round goes on."""
         kept = {key: value for key, value in params.items() if key != STATE}
-        return {**kept, **(self.state or {})}
+        return {**kept, **self.state}
 
 
 class MultiRoundRequests:
-    """The rounds that are open, each for ``lasts`` seconds; of too many the oldest are forgotten."""
+    """The rounds of calls, each for ``lasts`` seconds."""
 
-    def __init__(self, lasts: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, lasts: float, states: RequestStates) -> None:
         self.lasts = lasts
-        self._clock = clock
-        self._open: OrderedDict[str, Round] = OrderedDict()
+        self._states = states
 
-    def asked(self, call: Call, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result that asks a client something before its call is made."""
-        return {"resultType": INPUT_REQUIRED, "inputRequests": dict(question), STATE: self._opened(call)}
+    async def asked(self, call: Call, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result that asks a client something before its call is made. Raises `MCPError`."""
+        state = await self._sealed(call, approved=False, state={})
+        return {"resultType": INPUT_REQUIRED, "inputRequests": dict(question), STATE: state}
 
-    def passed(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
+    async def passed(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
         """Return what a server answered to an approved call; when that is a question, the call is met again by it.
 
-        Raises `UpstreamError` for a state that is too long to be kept.
+        Raises `UpstreamError` for a state that is too long to be sealed, and `MCPError`.
         """
         if result.get("resultType") != INPUT_REQUIRED:
             return result
         state = result.get(STATE)
-        if len(str(state)) > _LONGEST:
-            raise UpstreamError(
-                server=call.origin.server,
-                kind="question",
-                problem=f"asked with a state of more than {_LONGEST:,} characters",
-                remedy="The call was cancelled; what it did until then is unknown.",
-            )
-        return {**result, STATE: self._opened(call, approved=True, state={} if state is None else {STATE: state})}
+        require_short(call.origin.server, state)
+        sealed = await self._sealed(call, approved=True, state={} if state is None else {STATE: state})
+        return {**result, STATE: sealed}
 
-    def met(self, call: Call, params: Mapping[str, Any]) -> Round | None:
-        """Return, and end, the round that a call comes back with; None where its state is none of these.
+    async def met(self, call: Call, params: Mapping[str, Any]) -> Round | None:
+        """Return the round that a call comes back with, and use it up; None where its state is none of these.
 
-        Raises `MCPError` for a state that was given to another call, or somebody else.
+        Raises `MCPError` for a state that was given to another call, or somebody else, is over, or was used before.
         """
-        found = self._open.get(str(params.get(STATE)))
-        if found is None:
+        if not self._states.has(_KIND, params):
             return None
-        if (found.whose, found.what) != (call.caller.principal, call.fingerprint) or found.until < self._clock():
+        opened = await self._states.opened(_KIND, _bound(call), params)
+        if opened is None or not await self._states.use(opened, call.caller.principal):
             raise unknown_state()
-        del self._open[str(params[STATE])]
-        return found
+        return Round(**opened.content)
 
-    def _opened(self, call: Call, *, approved: bool = False, state: Mapping[str, Any] | None = None) -> str:
-        now, whose = self._clock(), call.caller.principal
-        own = [token for token, one in self._open.items() if one.whose == whose]
-        while self._open and next(iter(self._open.values())).until < now:
-            self._open.popitem(last=False)
-        if len(own) >= _MOST_OF_ONE:
-            self._open.pop(own[0], None)
-        if len(self._open) >= _MOST:
-            self._open.popitem(last=False)
-        token = secrets.token_urlsafe(32)
-        self._open[token] = Round(whose, call.fingerprint, now + self.lasts, approved, state)
-        return token
+    async def _sealed(self, call: Call, *, approved: bool, state: Mapping[str, Any]) -> str:
+        content = {"approved": approved, "state": state}
+        return await self._states.sealed(_KIND, _bound(call), content, lasts=self.lasts)
+
+
+def _bound(call: Call) -> list[str]:
+    return [call.caller.principal, call.caller.agent, call.fingerprint]
 
 
 def unknown_state() -> MCPError:

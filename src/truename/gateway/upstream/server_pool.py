@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +15,7 @@ from anyio.lowlevel import checkpoint
 
 from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
+from truename.gateway.elicitation.request_states import RequestStates
 from truename.gateway.elicitation.suspended_calls import SuspendedCalls
 from truename.gateway.events import ignore_event
 from truename.gateway.upstream.handshake import HandshakeConnection
@@ -58,7 +59,14 @@ class ServerPool(Mapping[str, Upstream]):
     """
 
     def __init__(
-        self, config: Config, owners: TaskGroup, changed: Callable[[], None], on_event: OnEvent, outside: Outside
+        self,
+        config: Config,
+        owners: TaskGroup,
+        changed: Callable[[], None],
+        on_event: OnEvent,
+        outside: Outside,
+        *,
+        states: RequestStates,
     ) -> None:
         self.joined: Callable[[Upstream], None] = _ignore_joined
         self._owners = owners
@@ -67,7 +75,8 @@ class ServerPool(Mapping[str, Upstream]):
         self._identity = {"name": config.settings.server_name, "version": own_version()}
         self._settings = config.settings
         self._outside = outside
-        self.suspended = SuspendedCalls(owners, config.settings)
+        self._states = states
+        self.suspended = SuspendedCalls(owners, config.settings, states=states, location=config.state_location())
         self._kept = _kept_beside(config)
         self._scopes: dict[Upstream, anyio.CancelScope] = {}
         self._coming: dict[str, Upstream] = {}
@@ -161,7 +170,7 @@ class ServerPool(Mapping[str, Upstream]):
             on_event=self._on_event,
             outside=self._outside,
         )
-        upstream.suspended = self.suspended
+        upstream.suspended, upstream.states = self.suspended, self._states
         upstream.kept = self._kept
         if server.isolation != "shared":
             by_session = server.isolation == "session"
@@ -248,22 +257,27 @@ async def running_pool(
     *,
     wait: float | None = None,
     may_rest: bool = False,
+    states: RequestStates | None = None,
 ) -> AsyncIterator[ServerPool]:
     """Start the enabled servers and wait until each is ready or has failed; end them with the block.
 
     ``wait`` bounds the waiting, in seconds: who is later joins later. ``may_rest`` has lazy servers started when they
     are needed; else all are, to hear what they list now.
 
+    ``states`` has what clients of the stateless era bring back.
+
     ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
     """
     outside = Outside.of(config)
     try:
         async with background() as owners:
-            pool = ServerPool(config if may_rest else _all_eager(config), owners, changed, on_event, outside)
+            shown = config if may_rest else _all_eager(config)
+            pool = ServerPool(shown, owners, changed, on_event, outside, states=states or RequestStates())
             pool.start()
             with anyio.move_on_after(math.inf if wait is None else wait):
                 await pool.settled()
-            yield pool
+            with closing(pool.suspended):
+                yield pool
     finally:
         with anyio.CancelScope(shield=True):
             await outside.credentials.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from truename.gateway.background import background
+from truename.gateway.elicitation.request_states import RequestStates
 from truename.gateway.elicitation.router import ElicitationRouter
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.upstream.announced import Announced
@@ -81,6 +82,7 @@ class Upstream(Listed):
         self.isolation: Isolation | None = None
         self.second: HandshakeConnection | None = None
         self.suspended: SuspendedCalls | None = None
+        self.states = RequestStates()
         self.follower = Follower(config.key, self._mark_dirty)
         self._owner = owner
         self._identity = identity

@@ -2,6 +2,7 @@
 
 Ids are the servers' own, and two servers may give the same. A client sees the server's own where no other task that is
 known here has it, and else one that is made for it; either leads to one task of one server, and only for who began it.
+Those of principals are in the state database besides (`TaskRecord`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from truename.gateway.views.task_record import FOR_EVER
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
     from typing import Any
+
+    from truename.gateway.views.task_record import RecordedTask
 
     Told = Callable[[Mapping[str, Any]], Awaitable[None]]
 
@@ -29,11 +35,11 @@ LONGEST_ID: Final = 1_024
 class TaskPlace:
     """Where a task runs: a server, the client whose own its connection is (None: all share it), and its own id.
 
-    ``address`` is how the server is reached: another one may take its place in the configuration.
+    ``address`` is a digest of how the server is reached: another one may take its place in the configuration.
     """
 
     server: str
-    address: Hashable
+    address: str
     connection: Hashable | None
     id: str
 
@@ -61,7 +67,9 @@ class Tasks:
         self._most = most
         self._clock = clock
         self._numbers = count(1)
-        self._shown: dict[str, Task] = {}
+        self._shown: dict[tuple[Hashable, str], Task] = {}
+        # How many have an id. Two owners may have the same by different gateways.
+        self._names: Counter[str] = Counter()
         self._places: dict[TaskPlace, Task] = {}
         self._of: dict[Hashable, dict[str, Task]] = {}
 
@@ -73,16 +81,41 @@ class Tasks:
 
         A server that gives an id anew has forgotten whose it was.
         """
+        self._clear(place)
+        shown = place.id
+        while self.is_shown(shown):
+            shown = f"{place.id}-{secrets.token_hex(8)}"
+        task = self._added(Task(owner, shown, place, next(self._numbers), self._clock()))
+        self.keep(task, ttl)
+        return task
+
+    def is_shown(self, id: str, except_at: TaskPlace | None = None) -> bool:
+        """Return whether a task is shown under an id; the one at a place does not count."""
+        other = None if except_at is None else self._places.get(except_at)
+        return self._names[id] > (1 if other is not None and other.shown == id else 0)
+
+    def adopt(self, owner: Hashable, place: TaskPlace, recorded: RecordedTask, now: float) -> Task:
+        """Note a task that stands in the record, which was read at ``now``; the one that is known, if it is here."""
+        known = self._shown.get((owner, recorded.shown))
+        if known is not None and known.place == place:
+            return known
+        self._clear(place)
+        if known is not None:
+            self.forget(known)
+        apart = self._clock() - now
+        until = math.inf if recorded.until >= FOR_EVER else recorded.until + apart
+        return self._added(Task(owner, recorded.shown, place, recorded.number, recorded.begun + apart, until))
+
+    def _clear(self, place: TaskPlace) -> None:
         if (before := self._places.get(place)) is not None:
             self.forget(before)
         if len(self._shown) >= self._most:
             self._make_room()
-        shown = place.id
-        while shown in self._shown:
-            shown = f"{place.id}-{secrets.token_hex(8)}"
-        task = Task(owner, shown, place, next(self._numbers), self._clock())
-        self._shown[shown] = self._places[place] = self._of.setdefault(owner, {})[shown] = task
-        self.keep(task, ttl)
+
+    def _added(self, task: Task) -> Task:
+        self._shown[task.owner, task.shown] = self._places[task.place] = task
+        self._of.setdefault(task.owner, {})[task.shown] = task
+        self._names[task.shown] += 1
         return task
 
     def keep(self, task: Task, ttl: float | None) -> None:
@@ -104,7 +137,7 @@ class Tasks:
 
     def of(self, owner: Hashable) -> tuple[Task, ...]:
         """Return somebody's tasks, as they were begun."""
-        return tuple(self._living(self._of.get(owner, {})))
+        return tuple(sorted(self._living(self._of.get(owner, {})), key=lambda task: task.number))
 
     def _living(self, tasks: dict[str, Task]) -> Iterator[Task]:
         now = self._clock()
@@ -112,9 +145,12 @@ class Tasks:
 
     def forget(self, task: Task) -> None:
         """Forget a task: its id means nothing any more."""
-        if self._shown.get(task.shown) is not task:
+        if self._shown.get((task.owner, task.shown)) is not task:
             return
-        del self._shown[task.shown], self._places[task.place], self._of[task.owner][task.shown]
+        del self._shown[task.owner, task.shown], self._places[task.place], self._of[task.owner][task.shown]
+        self._names[task.shown] -= 1
+        if not self._names[task.shown]:
+            del self._names[task.shown]
         if not self._of[task.owner]:
             del self._of[task.owner]
 

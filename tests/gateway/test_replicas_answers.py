@@ -1,0 +1,211 @@
+"""What was asked at one gateway is answered at another one, on one state database; answered at both, it counts once."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.gateway.servers.whole import STATELESS
+from tests.gateway.whole_http import WholeServer
+from tests.support.gateway_holding import ABLE, ANSWER, ASK
+from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_shares import people
+from truename.config.approvals import Asking
+from truename.gateway.elicitation import answer_relay
+from truename.policy import Approvals, SqlApprovalStore, read_policy
+from truename.trust.approval_queue import ApprovalQueue, decided
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tests.gateway.conftest import Lab, Raw, Upstreams
+    from truename.storage import StateLocation
+
+pytestmark = pytest.mark.anyio
+
+ASKS = read_policy({"default": "ask"})
+WRITE: dict[str, Any] = {"name": "write", "arguments": {"text": "x"}, **ABLE}
+
+
+def decision(word: str) -> dict[str, Any]:
+    return {"approval": {"action": "accept", "content": {"decision": word}}}
+
+
+@asynccontextmanager
+async def replicas(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation, *servers: Any, **more: Any
+) -> AsyncIterator[tuple[Raw, Raw]]:
+    settings = {"state": place.address, **more}
+    async with (
+        lab.serving(*servers, **settings) as here,
+        lab.serving(*servers, **settings) as there,
+        raw(here) as first,
+        raw(there) as second,
+    ):
+        yield first, second
+
+
+def outcome(answer: Any) -> str:
+    said = answer.json()
+    return str(said["error"]["message"]) if "error" in said else "ran"
+
+
+async def at_both(first: Raw, second: Raw, params: dict[str, Any], **more: Any) -> list[str]:
+    outcomes: list[str] = []
+
+    async def call(http: Raw) -> None:
+        outcomes.append(outcome(await http.post("tools/call", params, **more)))
+
+    async with anyio.create_task_group() as tasks:
+        for http in (first, second):
+            tasks.start_soon(call, http)
+    return sorted(outcomes)
+
+
+async def test_a_call_that_waits_at_one_gateway_goes_on_with_an_answer_that_reaches_another(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+        with anyio.fail_after(20):
+            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+        assert "No call waits with this requestState" in outcome(await second.post("tools/call", done))
+        assert "No call waits with this requestState" in outcome(await first.post("tools/call", done))
+    assert len(far.able) == 1
+
+
+async def test_an_answer_at_several_gateways_at_once_counts_once_at_a_call_that_waits(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+        with anyio.fail_after(20):
+            refused, ran = await at_both(first, second, done)
+    assert ("No call waits with this requestState" in refused, ran) == (True, "ran")
+
+
+async def test_a_call_whose_gateway_is_gone_says_so_at_another(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_relay, "TAKEN_WITHIN", 0.1)
+    settings = {"state": place.address}
+    async with upstreams.serve(Handshaking().server) as url:
+        servers = lab.at("far", url)
+        async with lab.serving(servers, **settings) as there, raw(there) as second:
+            async with lab.serving(servers, **settings) as here, raw(here) as first:
+                asked = await first.result("tools/call", ASK)
+            done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+            with anyio.fail_after(20):
+                answer = outcome(await second.post("tools/call", done))
+    assert "has ended, and its call with it" in answer
+
+
+async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        done = {**ASK, "requestState": asked["requestState"], "inputResponses": {"q9": ANSWER["q1"]}}
+        again = await second.result("tools/call", done)
+        assert again["inputRequests"] == asked["inputRequests"]
+        last = {**ASK, "requestState": again["requestState"], "inputResponses": ANSWER}
+        assert (await second.result("tools/call", last))["structuredContent"] == ANSWER["q1"]
+
+
+async def test_a_form_of_the_gateway_is_answered_at_another_one(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    async with replicas(lab, raw, place, lab.normal("fs", "write"), policy=ASKS) as (first, second):
+        asked = await first.result("tools/call", WRITE)
+        assert "x" not in asked["requestState"].split(".")[:2]
+        done = {**WRITE, "requestState": asked["requestState"], "inputResponses": decision("allow once")}
+        assert not (await second.result("tools/call", done)).get("isError")
+        assert "was already answered" in outcome(await first.post("tools/call", done))
+        # The answer was about one call: the next one is asked about anew.
+        assert (await second.result("tools/call", WRITE))["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("word", ["allow once", "allow with these arguments", "always allow"])
+async def test_a_form_that_is_answered_at_two_gateways_at_once_has_its_call_made_once(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation, *, word: str
+) -> None:
+    async with replicas(lab, raw, place, lab.normal("fs", "write"), policy=ASKS) as (first, second):
+        asked = await first.result("tools/call", WRITE)
+        done = {**WRITE, "requestState": asked["requestState"], "inputResponses": decision(word)}
+        refused, ran = await at_both(first, second, done)
+    assert ("was already answered" in refused, ran) == (True, "ran")
+
+
+async def test_a_form_is_answered_after_its_gateway_was_started_anew(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    settings: dict[str, Any] = {"state": place.address, "policy": ASKS}
+    async with lab.serving(lab.normal("fs", "write"), **settings) as address, raw(address) as http:
+        asked = await http.result("tools/call", WRITE)
+    done = {**WRITE, "requestState": asked["requestState"], "inputResponses": decision("allow once")}
+    async with lab.serving(lab.normal("fs", "write"), **settings) as address, raw(address) as http:
+        assert not (await http.result("tools/call", done)).get("isError")
+
+
+async def test_what_an_operator_or_another_gateway_decides_counts_at_all(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    asking = Asking(ask="operator")
+    async with replicas(lab, raw, place, lab.normal("fs", "write"), policy=ASKS, approvals=asking) as (first, second):
+        assert (await first.result("tools/call", WRITE))["isError"]
+        with ApprovalQueue(place) as queue:
+            (waiting,) = queue.all()
+            assert waiting.arguments == 'text: "x"'
+            with closing(SqlApprovalStore(place)) as store:
+                decided(waiting, "call", Approvals(store), queue, approved=True, by="ada", lasts=60.0)
+        assert not (await second.result("tools/call", WRITE)).get("isError")
+        assert (await first.result("tools/call", WRITE))["isError"]
+
+
+async def test_a_state_is_nobody_elses_and_of_no_other_call(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    access, headers = people("ann", "eve")
+    servers = lab.normal("fs", "write", "read")
+    async with replicas(lab, raw, place, servers, policy=ASKS, access=access) as (first, second):
+        asked = (await first.post("tools/call", WRITE, headers=headers["ann"])).json()["result"]
+        done = {**WRITE, "requestState": asked["requestState"], "inputResponses": decision("allow once")}
+        others: list[tuple[dict[str, Any], str]] = [
+            (done, "eve"),
+            ({**done, "arguments": {"text": "y"}}, "ann"),
+            ({**done, "name": "read"}, "ann"),
+            ({**done, "requestState": done["requestState"][:-1]}, "ann"),
+        ]
+        for params, who in others:
+            assert "No call waits" in outcome(await second.post("tools/call", params, headers=headers[who]))
+        # None of these used it up.
+        assert outcome(await second.post("tools/call", done, headers=headers["ann"])) == "ran"
+
+
+async def test_a_servers_own_state_goes_back_to_it_from_another_gateway_once_and_for_its_call(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation, upstreams: Upstreams
+) -> None:
+    access, headers = people("ann", "eve")
+    whole = WholeServer("far", STATELESS)
+    ask: dict[str, Any] = {"name": "form", "arguments": {"text": "a"}, **ABLE}
+    async with (
+        upstreams.serve(whole.server) as url,
+        replicas(lab, raw, place, lab.at("far", url), access=access) as (first, second),
+    ):
+        asked = (await first.post("tools/call", ask, headers=headers["ann"])).json()["result"]
+        assert "state" not in asked["requestState"]
+        key = next(iter(asked["inputRequests"]))
+        done = {**ask, "requestState": asked["requestState"], "inputResponses": {key: ANSWER["q1"]}}
+        for params, who in ((done, "eve"), ({**done, "arguments": {"text": "b"}}, "ann")):
+            refused = outcome(await second.post("tools/call", params, headers=headers[who]))
+            assert "You have no call with this requestState" in refused
+        refused, ran = await at_both(first, second, done, headers=headers["ann"])
+    assert ("You have no call with this requestState" in refused, ran) == (True, "ran")

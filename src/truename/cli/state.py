@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
+from truename.audit import HEADS_SCHEMA
 from truename.auth.authorization_server import sessions
 from truename.auth.inbound import static_tokens
 from truename.cli._audit import audited
@@ -36,7 +37,7 @@ __all__ = ["state"]
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
-    *(static_tokens.SCHEMA, sessions.SCHEMA),
+    *(static_tokens.SCHEMA, sessions.SCHEMA, HEADS_SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
 Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]
@@ -205,7 +206,7 @@ def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> i
 
 def _revision(location: StateLocation) -> dict[str, object]:
     """Return the fields of the audit record about the state; the next start compares it with the last such record."""
-    with closing(open_database(location, Schema("audit", ()), readonly=True)) as database:
+    with closing(open_database(location, Schema("revision", ()), readonly=True)) as database:
         found = database.revision()
     return {"database": found.database, "revision": found.number}
 

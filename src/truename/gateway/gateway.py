@@ -30,6 +30,7 @@ from truename.ledger import Ledger, open_ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
+from truename.storage import StateLocation
 from truename.telemetry.call_spans import describe_call
 from truename.telemetry.setup import create_metrics, export_metrics
 from truename.trust import PinStore
@@ -122,7 +123,8 @@ class Gateway:
                 stack.callback(ledger.close)
             pins = stack.enter_context(PinStore(self.config.pins_location()))
             config = check_identities(ledger, self._served(self.config))
-            self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
+            state = self.config.state_location() if self._ledger is None else StateLocation()
+            self._audit = await stack.enter_async_context(auditing(config.settings.audit, state, pins))
             self._audit.started(config, version=own_version())
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())

@@ -42,7 +42,12 @@ class RegistryStatus:
             audit_ok=self._audit.is_well,
             audit=None
             if recorder is None
-            else AuditStatus(waiting=recorder.waiting, lag=recorder.lag, dropped=recorder.dropped),
+            else AuditStatus(
+                waiting=recorder.waiting,
+                lag=recorder.lag,
+                dropped=recorder.dropped,
+                heads_behind=self._audit.heads_behind,
+            ),
             servers=tuple(self._servers()),
         )
 

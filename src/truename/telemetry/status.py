@@ -23,11 +23,15 @@ class ServerStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStatus:
-    """The state of the audit log: ``waiting`` records are not on disk yet, the oldest for ``lag`` seconds."""
+    """The state of the audit log: ``waiting`` records are not on disk yet, the oldest for ``lag`` seconds.
+
+    ``heads_behind`` is for how many seconds the head in the state database is not that of the log; None without one.
+    """
 
     waiting: int
     lag: float
     dropped: int
+    heads_behind: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

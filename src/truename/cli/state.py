@@ -219,9 +219,10 @@ def _tell(table: str, rows: int) -> None:
 def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
+        from truename.gateway.call_quotas import lease_store  # noqa: PLC0415
         from truename.gateway.http import session_record  # noqa: PLC0415
 
-    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA)
+    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, lease_store.SCHEMA)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
 from truename.audit import with_recorded_revision
 from truename.config.addresses import path_of
+from truename.config.quotas import Quotas
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.call_records import ignore_call
@@ -167,6 +169,7 @@ class Gateway:
                 self._registry.view(spec)
                 self._audit.look()
             tasks.start_soon(self._keep_fresh, tasks)
+            tasks.start_soon(partial(self._registry.quotas.run, is_used=config.settings.quotas != Quotas()))
             stack.callback(self._close_endpoints)
             self._stack = stack.pop_all()
         return self

@@ -48,6 +48,7 @@ class RegistryStatus:
                 dropped=recorder.dropped,
                 heads_behind=self._audit.heads_behind,
             ),
+            quotas_ok=registry.quotas.is_well,
             servers=tuple(self._servers()),
         )
 

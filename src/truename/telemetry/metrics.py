@@ -221,6 +221,7 @@ class _StatusCollector(Collector):
                     now.audit.heads_behind,
                 ),
             ]
+        rows.append(("truename_quotas_ok", "Whether the state database leases what quotas allow.", now.quotas_ok))
         rows.append(("truename_audit_ok", "Whether the audit log can be written.", now.audit_ok))
         yield from (GaugeMetricFamily(name, text, value=value) for name, text, value in rows if value is not None)
         for name, text, value in _OF_A_SERVER:

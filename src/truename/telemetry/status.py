@@ -38,6 +38,8 @@ class AuditStatus:
 class GatewayStatus:
     """The state of a gateway. None stands for a value that cannot be read, or that does not apply.
 
+    ``quotas_ok``: whether the state database leases what quotas allow.
+
     ``audit_ok`` and ``audit`` differ: an audit log that could not be opened is not ok and has no recorder.
     """
 
@@ -49,6 +51,7 @@ class GatewayStatus:
     approvals_waiting: int | None
     audit_ok: bool | None
     audit: AuditStatus | None
+    quotas_ok: bool | None
     servers: tuple[ServerStatus, ...]
 
 

@@ -29,6 +29,7 @@ from truename.errors import (
     NoLegalName,
     NotAllowed,
     PolicyError,
+    QuotaExceeded,
     ResolutionError,
     RetiredName,
     StoreError,
@@ -95,6 +96,8 @@ EXAMPLES: list[TruenameError] = [
     NotAllowed(id=AB, rule="trust", decision="Its definition is pending review.", code="quarantined"),
     NotAllowed(id=AB, rule="audit", code="unrecorded"),
     ApprovalRequired(id=AB, approval_key="k"),
+    QuotaExceeded(principal="ann", quota="calls_per_minute", limit=60, retry_after=11.2),
+    QuotaExceeded(principal="ann", quota="concurrent_calls", limit=5),
 ]
 
 

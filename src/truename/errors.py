@@ -18,6 +18,7 @@
     +-- MigrationError (ValueError)      file, line, problem         rename_refused, invalid_version, left_alone
     +-- InvalidCall (ValueError)         field, problem              invalid_call
     +-- InvalidPayload (ValueError)      field, problem              invalid_history, invalid_request
+    +-- QuotaExceeded                    principal, quota, limit     quota_exceeded
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name
@@ -33,6 +34,7 @@ Several errors at once are raised as an ``ExceptionGroup``; `ConfigErrors` colle
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -58,6 +60,7 @@ __all__ = [
     "NoLegalName",
     "NotAllowed",
     "PolicyError",
+    "QuotaExceeded",
     "ResolutionError",
     "RetiredName",
     "StoreError",
@@ -121,6 +124,7 @@ CODES: Mapping[str, CodeInfo] = {
     "invalid_request": CodeInfo(-32602, 2),
     "call_reused": CodeInfo(-32602, 1),
     "call_repeated": CodeInfo(-32602, 1),
+    "quota_exceeded": CodeInfo(-32603, 1),
 }
 
 
@@ -483,6 +487,36 @@ _REPEATED: Final = {
     "Give each call its own id.",
     "call_repeated": "The call {call} of {id} was already started{other}; it was not run again. Make a new call.",
 }
+
+
+_QUOTAS: Final = {
+    "calls_per_minute": "{principal} has made {limit:,} calls in this minute, which is the limit; nothing was run. "
+    "Try again in {seconds:,} seconds.",
+    "concurrent_calls": "{principal} has {limit:,} calls running, which is the limit; nothing was run. "
+    "Try again when one of them has ended.",
+}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class QuotaExceeded(TruenameError):
+    """A call beyond a quota of its principal.
+
+    ``quota`` is ``calls_per_minute`` or ``concurrent_calls``, ``limit`` its value, and ``retry_after`` the seconds
+    after which a call may succeed.
+
+    >>> print(QuotaExceeded(principal="ann", quota="calls_per_minute", limit=60, retry_after=11.2))
+    ann has made 60 calls in this minute, which is the limit; nothing was run. Try again in 12 seconds.
+    """
+
+    principal: str
+    quota: str
+    limit: int
+    retry_after: float = 1.0
+    code: str = "quota_exceeded"
+
+    def __str__(self) -> str:
+        who, seconds = printable(self.principal, 80), math.ceil(self.retry_after)
+        return _QUOTAS[self.quota].format(principal=who, limit=self.limit, seconds=seconds)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

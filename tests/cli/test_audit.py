@@ -9,13 +9,18 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import HOSTILE
-from truename.audit import AuditLog, anchor_file
+from tests.support.gateway_audit import fix_time
+from truename.audit import AuditLog, HeadKeeper, anchor_file, open_chain
+from truename.audit.chains import host_name
+from truename.config.audit import Audit
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,11 +47,15 @@ def journal(tmp_path: Path) -> Path:
 def test_a_journal_is_proved(journal: Path, run: Run) -> None:
     done = run("audit", "verify", "truename.toml")
     assert (done.status, " ".join(done.out.split())) == (0, f"4 records of {journal} are intact.")
-    assert run("audit", "verify", "truename.toml", "--json").document == {
+    told = run("audit", "verify", "truename.toml", "--json").document
+    assert {name: told[name] for name in ("log", "records", "broken", "elsewhere", "heads")} == {
         "log": str(journal),
         "records": 4,
         "broken": [],
+        "elsewhere": [],
+        "heads": "none",
     }
+    assert [(one["chain"], one["records"], one["proven"], one["by"]) for one in told["chains"]] == [("", 4, 0, "")]
 
 
 def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
@@ -185,3 +194,82 @@ def test_without_a_journal_it_is_said_how_to_have_one(tmp_path: Path, run: Run) 
     (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
     done = run("audit", "verify", "truename.toml")
     assert (done.status, "audit.path" in done.err) == (2, True)
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    """A log of two chains whose heads are in a state file, and a configuration that names both."""
+    (tmp_path / "truename.toml").write_text(
+        'state = "state.db"\n[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "audit"\n'
+    )
+    settings, location = Audit(path=str(tmp_path / "audit")), StateLocation(tmp_path / "state.db")
+    opened = [open_chain(settings, location) for _ in range(2)]
+    for number, (log, place) in enumerate(opened):
+        fix_time(log, f"2026-01-0{number + 1}T00:00:00.000+00:00")
+        heads = HeadKeeper(location, None, place, partial(getattr, log, "head"), lambda: 0)
+        heads.begin(log.require_record)
+        log.append([("call", {"who": f"caller {number}", "tool": "fs@1/read@1"})])
+        heads.close()
+    for log, _ in opened:
+        log.close()
+    return tmp_path / "audit"
+
+
+def test_all_chains_are_proved_followed_and_exported(several: Path, run: Run) -> None:
+    name = f"{host_name()}-1"
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, "4 records of" in done.out, "in 2 chains are intact" in " ".join(done.out.split())) == (
+        *(0, True, True),
+    )
+    told = run("audit", "verify", "truename.toml", "--json").document
+    assert [(one["chain"], one["proven"], one["by"], one["state"]) for one in told["chains"]] == [
+        ("", 2, "database", "closed"),
+        (name, 2, "database", "closed"),
+    ]
+    exported = [json.loads(line) for line in run("audit", "export", "truename.toml").out.splitlines()]
+    assert [(one.get("chain"), one["kind"]) for one in exported] == [
+        *((None, "segment"), (None, "call"), (name, "segment"), (name, "call")),
+    ]
+    shown = run("audit", "tail", "truename.toml", "-n", "2").out
+    assert ("caller 1" in shown, f"chain={name}" in shown, "caller 0" in shown) == (True, True, False)
+    anchors = run("audit", "anchor", "truename.toml").out.split()
+    assert run("audit", "verify", "truename.toml", "--expect", anchors[0], "--expect", anchors[1]).status == 0
+    shutil.rmtree(several / name)
+    gone = run("audit", "verify", "truename.toml")
+    assert (gone.status, gone.out.startswith(f"truncated {name}: the chain is missing; it had 2 records")) == (1, True)
+    assert run("audit", "verify", "truename.toml", "--expect", anchors[1]).status == 1
+
+
+def test_old_records_are_pruned_by_a_command(several: Path, run: Run) -> None:
+    assert "would be removed" in run("audit", "prune", "truename.toml", "--older-than", "90d", "--dry-run").out
+    assert (several / f"{host_name()}-1").exists()
+    done = run("audit", "prune", "truename.toml", "--older-than", "90d", "--json").document
+    assert [(one["chain"], one["records"]) for one in done["pruned"]] == [(f"{host_name()}-1", 2)]
+    assert not (several / f"{host_name()}-1").exists()
+    assert run("audit", "verify", "truename.toml").status == 0
+    assert "only records from before" in " ".join(
+        run("audit", "prune", "truename.toml", "--older-than", "90d").out.split()
+    )
+
+
+def test_chains_are_not_proven_while_their_heads_cannot_be_read(several: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database" * 100)
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, "were not compared" in " ".join(done.err.split())) == (3, True)
+
+
+def test_what_machines_elsewhere_wrote_is_an_error_if_all_is_asked_for(
+    several: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = StateLocation(tmp_path / "state.db")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "blue")
+        log, place = open_chain(Audit(path=str(tmp_path / "blue")), location)
+        heads = HeadKeeper(location, None, place, lambda: log.head, lambda: 0)
+        log.append([("call", {})])
+        heads.begin(log.require_record)
+        heads.close()
+        log.close()
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, "2 records that blue wrote to" in " ".join(done.err.split())) == (0, True)
+    assert run("audit", "verify", "truename.toml", "--complete").status == 1

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import shutil
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,16 @@ import anyio
 import pytest
 
 from tests.support.gateway_audit import records, until
-from truename.audit import AuditRecord, anchor_file, read_records, verify_log
+from truename.audit import (
+    AuditRecord,
+    HeadStore,
+    StoredHead,
+    anchor_file,
+    read_records,
+    verify_chains,
+    verify_log,
+)
+from truename.audit.chains import host_name
 from truename.audit.log import AuditLog
 from truename.config import Config, Settings
 from truename.config.audit import Audit
@@ -24,6 +33,7 @@ from truename.gateway import Gateway, listening
 from truename.identity import ToolId
 from truename.ledger import Ledger
 from truename.policy import read_policy
+from truename.storage import StateLocation
 from truename.trust import PinStore
 
 if TYPE_CHECKING:
@@ -231,15 +241,19 @@ async def test_a_journal_that_was_cut_is_never_written_on(
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-@pytest.mark.parametrize("required", [True, False])
-async def test_a_second_gateway_on_one_journal_is_refused(lab: Lab, place: Path, *, required: bool) -> None:
-    async with audited(lab, place, lab.normal("w", "read")):
-        with pytest.raises(StoreError, match="another process writes to this log") as refused:
-            async with audited(lab, place, lab.normal("w", "read"), required=required):
-                pass
-    assert refused.value.code == "busy"
-    async with audited(lab, place, lab.normal("w", "read"), required=required):
-        pass
+async def test_a_second_gateway_on_one_directory_writes_a_chain_of_its_own(lab: Lab, place: Path) -> None:
+    for _ in range(2):
+        async with (
+            audited(lab, place, lab.normal("w", "read"), required=True),
+            audited(lab, place, lab.normal("w", "read"), required=True),
+        ):
+            pass
+    report = verify_chains(place)
+    assert [one.name for one in report.chains] == ["", f"{host_name()}-1"]
+    assert report.defects == ()
+    for chain in report.chains:
+        kinds = [one.kind for one in read_records(chain.place.path) if isinstance(one, AuditRecord)]
+        assert [kind for kind in kinds if kind in {"start", "stop"}] == ["start", "stop"] * 2
 
 
 async def test_a_gateway_does_not_go_on_a_journal_that_was_put_back(lab: Lab, place: Path, tmp_path: Path) -> None:
@@ -332,3 +346,40 @@ async def test_who_starts_and_ends_is_written_down(lab: Lab, place: Path) -> Non
     starts = records(place, "start")
     assert [(one["pid"], one["servers"]) for one in starts] == [(os.getpid(), "w")] * 2
     assert len(records(place, "stop")) == 2
+
+
+async def test_the_head_is_in_the_state_database_and_a_stored_head_is_no_news(
+    lab: Lab, place: Path, tmp_path: Path, connect: Callable[..., Any]
+) -> None:
+    state = tmp_path / "state.db"
+    async with audited(lab, place, lab.normal("w", "read"), state=str(state), required=True) as (gateway, address):
+        async with connect(f"{address}/mcp", "legacy") as client:
+            await client.call_tool("read", {})
+        gateway.audit.look()
+        await written(gateway)
+        before = records(place, "state")
+        with anyio.fail_after(20):
+            while len(heads := stored(state)) != 1 or heads[0].number < len(records(place)):
+                await anyio.sleep(0.02)
+        for _ in range(3):
+            with closing(HeadStore(StateLocation(state), None)) as store:
+                store.claim(replace(heads[0], lost=7))
+            gateway.audit.look()
+        await written(gateway)
+        assert records(place, "state") == before
+    (head,) = stored(state)
+    assert (head.state, head.path) == ("closed", str(place))
+    assert verify_chains(place, heads=[head], is_database_known=True).chains[0].by == "database"
+
+
+async def written(gateway: Gateway) -> None:
+    """Wait until all that was recorded so far is on the disk."""
+    await asyncio.wrap_future(gateway.audit.require().written("access", {"what": "asked"}))
+
+
+def stored(state: Path) -> tuple[StoredHead, ...]:
+    store = HeadStore.readable(StateLocation(state), None)
+    if store is None:
+        return ()
+    with closing(store):
+        return store.all()

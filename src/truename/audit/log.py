@@ -57,6 +57,7 @@ def read_lock(path: Path) -> Iterator[None]:
 
 
 _SEGMENT: Final = 64 * 1024 * 1024
+_DAY: Final = len("2026-11-22")
 _OPEN: Final = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _NEW: Final = _OPEN | os.O_CREAT | os.O_EXCL
 _BUSY: Final = "Give each gateway its own audit log."
@@ -69,7 +70,7 @@ class AuditLog:
     One gateway owns it: a lock excludes other gateways. A command that adds a few records (`beside`) does not need that
     lock. With a ``key`` the hashes are HMACs; the key must stay the same for the whole log. ``anchor`` is a file
     outside of the directory that records the end of the log (`AnchorFile`). ``max_bytes`` is the size at which the next
-    segment begins.
+    segment begins; its owner also begins one each day, so that old ones can be removed.
 
     Raises `StoreError`: ``busy`` (another gateway owns it, or a writer does not release its lock), ``corrupt`` (its end
     is not the one that was written: `truename audit verify` names the defect; nothing is appended to such a log),
@@ -91,7 +92,10 @@ class AuditLog:
         self._max = max_bytes
         self._now = now
         self._alone = alone
-        self._has_begun = False
+        # The day (UTC) at which this process began a segment.
+        self._begun = ""
+        # A field of the next segment's first record: up to which record a stored head proved the chain.
+        self._proven: int | None = None
         self._anchor = None if anchor is None else AnchorFile(anchor, key)
         self._file = -1
         self._head: HeadFile | None = None
@@ -157,6 +161,26 @@ class AuditLog:
         self._id, self._tail, self._next = head.journal, tail._replace(seen=frozenset()), last + 1
         self._chain = Chain(tail.number, tail.hash, self._key)
 
+    @property
+    def head(self) -> LogHead:
+        """The id of the chain, and the number and hash of its last record that is on the disk. Any thread may ask."""
+        chain = self._chain
+        return LogHead(self._id, chain.number, chain.last)
+
+    def require_record(self, stored: LogHead) -> None:
+        """Raise `StoreError` (``corrupt``) if the chain lacks the record of a head that is stored elsewhere.
+
+        The next segment notes the number, if records follow that no stored head proves.
+        """
+        with self._store_errors():
+            if stored.journal != self._id:
+                message = f"chain {stored.journal} was here, and another one is in its place"
+                raise BrokenChain(message)
+            if stored.number and stored != self.head:
+                find_end_from(segments(self.path), stored, self._key)
+        if stored.number < self._chain.number:
+            self._proven = stored.number
+
     def append(self, records: Iterable[tuple[str, Mapping[str, object]]]) -> None:
         """Append records and sync them, in one write. Raises `StoreError`.
 
@@ -218,10 +242,11 @@ class AuditLog:
         """Open a segment to which records can be added: the last one, or a new one."""
         tail = self._tail
         is_full = tail.torn or not tail.segment or tail.offset >= self._max or self._next != tail.segment + 1
-        if self._file >= 0 and not is_full:
+        is_old = self._alone and self._begun != self._now()[:_DAY]
+        if self._file >= 0 and not is_full and not is_old:
             return
         self._close_segment()
-        if is_full or (self._alone and not self._has_begun):
+        if is_full or is_old:
             self._begin_segment(heading)
         else:
             self._file = os.open(self._segment(tail.segment), _OPEN)
@@ -234,12 +259,15 @@ class AuditLog:
         file = self._segment(self._next)
         self._file = os.open(file, _NEW, 0o600)
         sync_directory(self.path)
+        at = self._now()
         body: dict[str, object] = {"journal": self._id, "schema": 1, "keyed": self._key is not None}
+        if self._proven is not None:
+            body["proven"] = self._proven
         if self._tail.torn:
             body["torn"] = describe_torn(self._tail.torn)
         chain = replace(self._chain)
         try:
-            self._write(chain.add("segment", body, self._now()), chain, LogTail(segment=self._next))
+            self._write(chain.add("segment", body, at), chain, LogTail(segment=self._next))
         except OSError:
             # On a full disk, each retry would leave another empty file.
             with suppress(OSError):
@@ -247,7 +275,7 @@ class AuditLog:
                     file.unlink()
             raise
         self._next += 1
-        self._has_begun = True
+        self._begun, self._proven = at[:_DAY], None
 
     def _write(self, lines: bytes, chain: Chain, behind: LogTail) -> None:
         write_whole(self._file, lines)

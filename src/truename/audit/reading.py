@@ -6,9 +6,11 @@ import logging
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from heapq import merge
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.audit.chain import GENESIS, LONGEST, AuditRecord, BrokenChain, read_record
+from truename.audit.chains import chains_of
 from truename.audit.head import HEAD, AnchorFile, describe_torn, read_heads, read_lines, segments
 from truename.audit.log import read_lock
 from truename.files.private import open_plain
@@ -17,11 +19,14 @@ from truename.storage import Revision
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import Self
 
-    from truename.audit.head import Anchor, LogHeads
+    from truename.audit.chains import ChainPlace
+    from truename.audit.head import Anchor, LogHead, LogHeads
     from truename.config import Config
 
 __all__ = [
+    "FollowedLog",
     "LogDefect",
     "LogPlace",
     "read_records",
@@ -36,6 +41,9 @@ _log: Final = logging.getLogger("truename.audit")
 
 # A gateway records the revision when it changes, and at its start and end.
 _FAR: Final = 20_000
+_RESETS: Final = frozenset({"accepted", "imported"})
+# Chains of writers that are long gone are not read at each start.
+_MOST_CHAINS: Final = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +66,28 @@ class LogDefect:
 
 
 def read_records(
-    path: Path, key: bytes | None = None, *, anchor: Path | None = None, expected: Anchor | None = None
+    path: Path,
+    key: bytes | None = None,
+    *,
+    anchor: Path | None = None,
+    expected: Anchor | None = None,
+    stored: LogHead | None = None,
 ) -> Iterator[AuditRecord | LogDefect]:
-    """Yield all records of a log in order, and each defect in its place.
+    """Yield all records of one chain in order, and each defect in its place.
 
-    ``anchor`` is the anchor file of the log, ``expected`` an anchor that was kept elsewhere. Records that are written
-    meanwhile are ignored. Raises `OSError` for files that cannot be read.
+    ``anchor`` is the anchor file of the chain, ``expected`` an anchor that was kept elsewhere, ``stored`` the head that
+    the state database has. Records that are written meanwhile are ignored. Raises `OSError` for files that cannot be
+    read.
     """
     with read_lock(path):
         walk = _ChainReader(read_heads(path, key), key)
         # The anchor is read before the size of the log: it is never ahead of the log.
         yield from walk.await_anchor(None if anchor is None else AnchorFile(anchor, key), expected)
+        yield from walk.await_stored(stored)
         found = [(segment, segment.path.stat().st_size) for segment in segments(path)]
-    for count, ((number, file), size) in enumerate(found, 1):
+    # Old segments are removed by `truename audit prune`: a record of it says up to which.
+    begin = found[0][0].number if found else 1
+    for count, ((number, file), size) in enumerate(found, begin):
         if number != count:
             yield LogDefect(file=file.name, line=0, kind="order", problem=f"segment {count:06} is missing before it")
         yield from walk.through(file, size)
@@ -88,6 +105,10 @@ class _ChainReader:
         self._torn, self._file = b"", ""
         self._is_head_met = False
         self._awaited: dict[tuple[int, str], LogDefect] = {}
+        # The record before the first that is there, where old ones were pruned, and what was pruned.
+        self._before_first: tuple[int, str] | None = None
+        self._pruned: PrunedRecords | None = None
+        self._has_begun = False
 
     def await_anchor(self, anchor: AnchorFile | None, expected: Anchor | None) -> Iterator[LogDefect]:
         """Require the records of these anchors: `end` reports those that were not read."""
@@ -100,6 +121,16 @@ class _ChainReader:
             self._await(kept.number, kept.hash, "which the anchor file records")
         if expected is not None and expected.number:
             self._await(expected.number, expected.hash, "which was expected")
+
+    def await_stored(self, stored: LogHead | None) -> Iterator[LogDefect]:
+        """Require the record of the head that the state database has of this chain."""
+        if stored is None:
+            return
+        if self._journal and stored.journal != self._journal:
+            problem = f"chain {stored.journal} was here, and chain {self._journal} is in its place"
+            yield LogDefect(file="", line=0, kind="truncated", problem=problem)
+        elif stored.number:
+            self._await(stored.number, stored.hash, "which the state database records")
 
     def _await(self, number: int, digest: str, why: str) -> None:
         problem = (
@@ -120,12 +151,17 @@ class _ChainReader:
                 yield self._broken(line, "changed", f"the line was changed: {error}")
                 self._expected, self._last = self._expected + 1, ""
                 continue
-            if problem := _misplaced(record, self._expected, self._last):
+            if not self._has_begun and record.kind == "segment" and record.number > 1:
+                self._before_first = (record.number - 1, record.previous)
+            elif problem := _misplaced(record, self._expected, self._last):
                 yield self._broken(line, "order", problem)
+            self._has_begun = True
             if line == 1:
                 yield from self._begun(record)
             self._is_head_met |= self._head is not None and (record.number, record.hash) == self._head[1:]
             self._awaited.pop((record.number, record.hash), None)
+            if record.kind == "pruned":
+                self._pruned = PrunedRecords.of(record, self._journal) or self._pruned
             self._expected, self._last = record.number + 1, record.hash
             yield record
 
@@ -141,6 +177,7 @@ class _ChainReader:
 
     def end(self) -> Iterator[LogDefect]:
         """Yield the defects at the end."""
+        yield from self._unexplained_begin()
         if self._torn:
             yield self._broken(0, "torn", _TORN)
         if not self._is_head_whole and self._file:
@@ -150,8 +187,35 @@ class _ChainReader:
             yield LogDefect(file=HEAD, line=0, kind="truncated", problem=gone)
         yield from self._awaited.values()
 
+    def _unexplained_begin(self) -> Iterator[LogDefect]:
+        """Report records that are missing from the begin, and that no later record says to be pruned."""
+        if self._before_first is None:
+            return
+        number, digest = self._before_first
+        pruned = self._pruned
+        # A prune that was killed left some of the files that it recorded.
+        if pruned is not None and (number < pruned.through or (number, digest) == (pruned.through, pruned.hash)):
+            return
+        problem = f"records 1 to {number:,} are missing before its first, and no record of `audit prune` explains it"
+        yield LogDefect(file="", line=0, kind="order", problem=problem)
+
     def _broken(self, line: int, kind: str, problem: str) -> LogDefect:
         return LogDefect(file=self._file, line=line, kind=kind, problem=problem)
+
+
+class PrunedRecords(NamedTuple):
+    """The last of the records that were pruned from the begin of a chain: its number and hash."""
+
+    through: int
+    hash: str
+
+    @classmethod
+    def of(cls, record: AuditRecord, chain: str) -> Self | None:
+        """Return what a record of kind ``pruned`` says of its own chain; None if it says nothing of it."""
+        through, digest = record.body.get("through"), record.body.get("through_hash")
+        if record.body.get("of_chain") != chain or type(through) is not int or not isinstance(digest, str):
+            return None
+        return cls(through, digest) if 0 < through < record.number else None
 
 
 _GONE: Final = "it is missing or damaged: the end cannot be verified"
@@ -196,16 +260,47 @@ def recent_records(path: Path, count: int, key: bytes | None = None) -> tuple[li
 
 
 def recorded_revision(path: Path, key: bytes | None = None) -> Revision | None:
-    """Return the revision of the state database that a log recorded last; None if it recorded none.
+    """Return the revision of the state database that the chains of a log recorded last; None if they recorded none.
 
     Raises `OSError`.
     """
     if not path.is_dir():
         return None
-    found, _ = recent_records(path, _FAR, key)
-    bodies = (one.body for one in reversed(found) if one.kind == "state")
-    database, number = next(((body.get("database"), body.get("revision")) for body in bodies), (None, None))
-    return Revision(database, number) if isinstance(database, str) and isinstance(number, int) and number else None
+    written = sorted(chains_of(path), key=_last_written, reverse=True)[:_MOST_CHAINS]
+    found = sorted((one for place in written for one in _recorded_in(place.path, key)), key=lambda one: one.at)
+    # What an operator accepted or imported counts instead of all that was before.
+    begin = max((number for number, one in enumerate(found) if one.is_reset), default=0)
+    latest = found[-1].revision if found else None
+    if latest is None:
+        return None
+    # The clocks of several writers differ; the number of changes only grows.
+    of_it = (one.revision for one in found[begin:] if one.revision and one.revision.database == latest.database)
+    return max(of_it, key=lambda one: one.number)
+
+
+class _RecordedRevision(NamedTuple):
+    at: str
+    revision: Revision | None
+    is_reset: bool
+
+
+def _last_written(place: ChainPlace) -> float:
+    found = segments(place.path)
+    return found[-1].path.stat().st_mtime if found else 0.0
+
+
+def _recorded_in(path: Path, key: bytes | None) -> Iterator[_RecordedRevision]:
+    """Yield the revision that a chain recorded last, and the last one that was accepted or imported."""
+    is_last = True
+    for record in reversed(recent_records(path, _FAR, key)[0]):
+        is_reset = record.kind == "state" and record.body.get("what") in _RESETS
+        if is_reset or (is_last and record.kind == "state"):
+            database, number = record.body.get("database"), record.body.get("revision")
+            revision = Revision(database, number) if isinstance(database, str) and isinstance(number, int) else None
+            yield _RecordedRevision(record.at, revision if number else None, is_reset)
+            is_last = False
+        if is_reset:
+            return
 
 
 def with_recorded_revision(config: Config) -> Config:
@@ -236,6 +331,40 @@ def records_since(path: Path, place: LogPlace, key: bytes | None = None) -> tupl
         found += _read((line for line, _ in lines), key)
         place = LogPlace(number, offset + sum(size for _, size in lines))
     return found, place
+
+
+class FollowedLog:
+    """The records of all chains of a directory, the last ones and then those that are added, by time."""
+
+    def __init__(self, directory: Path, key: bytes | None = None) -> None:
+        self._directory, self._key = directory, key
+        self._places: dict[str, LogPlace] = {}
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether any chain had a line, readable or not."""
+        return any(place.offset for place in self._places.values())
+
+    def recent(self, count: int) -> list[tuple[str, AuditRecord]]:
+        """Return the last ``count`` records of all chains, each with the name of its chain. Raises `OSError`."""
+        found = []
+        for chain in chains_of(self._directory):
+            records, self._places[chain.name] = recent_records(chain.path, count, self._key)
+            found.append([(chain.name, record) for record in records])
+        return list(merge(*found, key=_time))[-count:] if count else []
+
+    def more(self) -> list[tuple[str, AuditRecord]]:
+        """Return the records that were added since the last call. Raises `OSError`."""
+        found = []
+        for chain in chains_of(self._directory):
+            before = self._places.get(chain.name, LogPlace())
+            records, self._places[chain.name] = records_since(chain.path, before, self._key)
+            found.append([(chain.name, record) for record in records])
+        return list(merge(*found, key=_time))
+
+
+def _time(found: tuple[str, AuditRecord]) -> str:
+    return found[1].at
 
 
 def _read(lines: Iterable[bytes], key: bytes | None) -> Iterator[AuditRecord]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.audit.head import anchor_file
-from truename.audit.log import AuditLog
+from truename.audit.chains import command_chain
+from truename.audit.stored_heads import HeadStore
 from truename.errors import StoreError
 from truename.policy.arguments import json_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from truename.audit.chains import ChainPlace
+    from truename.audit.head import LogHead
     from truename.audit.redaction import Redaction
     from truename.catalog import Origin
     from truename.config.audit import Audit
     from truename.identity import ToolId
     from truename.policy.call import CallEvent
+    from truename.storage import StateLocation
 
 __all__ = ["KINDS", "CommandAudit", "begin_fields", "call_record", "record_fields"]
 
@@ -33,6 +36,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "begin": "a call is about to be sent, or a decision about to be made",
         "call": "a call ended",
         "gap": "records were lost before this one",
+        "pruned": "old records were removed",
         "configuration": "a new configuration was applied, or refused",
         "definition": "a definition was trusted, quarantined, accepted, rejected or forgotten",
         "name": "a name was redirected, retired or dropped",
@@ -151,8 +155,9 @@ class CommandAudit:
     it does not act. Otherwise the command acts, and ``warn`` receives a message if its record cannot be written.
     """
 
-    def __init__(self, settings: Audit, warn: Callable[[str], None]) -> None:
+    def __init__(self, settings: Audit, location: StateLocation, warn: Callable[[str], None]) -> None:
         self._settings = settings
+        self._location = location
         self._warn = warn
 
     @contextmanager
@@ -179,7 +184,21 @@ class CommandAudit:
         settings = self._settings
         if settings.path is None:
             return
-        key = None if settings.key is None else settings.key.encode()
-        anchor = anchor_file(settings.directory)
-        with AuditLog.beside(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor) as audit_log:
-            audit_log.append(records)
+        log, place = command_chain(settings, self._location)
+        with log:
+            log.append(records)
+            head = log.head
+        # A command that copies the state must leave the copy as it is.
+        if any(kind != "state" for kind, _ in records):
+            self._store(head, place)
+
+    def _store(self, head: LogHead, place: ChainPlace) -> None:
+        """Store the end of the chain; the records count without it too."""
+        key = None if self._settings.key is None else self._settings.key.encode()
+        try:
+            store = HeadStore.writable(self._location, key)
+            if store is not None:
+                with closing(store):
+                    store.add(head, place)
+        except StoreError as error:
+            self._warn(f"{error} The record is written; its place in the state database is not.")

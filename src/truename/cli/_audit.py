@@ -26,7 +26,7 @@ def audited(
     Raises `StoreError` if the log is set to refuse what it cannot record, and the record cannot be written.
     """
     records: list[dict[str, object]] = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
-    with CommandAudit(config.settings.audit, _warn).deciding(kind, records):
+    with CommandAudit(config.settings.audit, config.state_location(), _warn).deciding(kind, records):
         yield records
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Self
 from cyclopts import App, Parameter
 
 from truename.cli._audit import audited
+from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
@@ -33,9 +34,6 @@ from truename.trust.approval_queue import (
 
 __all__ = ["approvals"]
 
-_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_LONGEST = 10 * 366 * 86_400
-_MOST_DIGITS = 6
 _CHANGED = "the tool's definition has changed since"
 _OFFERED = "it is suspended while the server offers another definition, pending review: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
@@ -69,17 +67,6 @@ approvals = App(
     "use it at once; the client must repeat a granted call, unless the gateway holds calls until they are decided.",
     default_parameter=Parameter(negative=()),
 )
-
-
-def seconds_of(text: str) -> float:
-    """Parse a duration. Raises `UsageError`."""
-    number, unit = text[:-1], text[-1:]
-    if not (number.isascii() and number.isdigit()) or unit not in _UNITS or len(number) > _MOST_DIGITS:
-        raise UsageError(fact=f"{excerpt(text)} is not a duration", advice="Write it as 30m, 12h, 90d or 52w.")
-    seconds = int(number) * _UNITS[unit]
-    if not 0 < seconds <= _LONGEST:
-        raise UsageError(fact=f"{text} is not a minute to ten years", advice="Write it as 30m, 12h, 90d or 52w.")
-    return seconds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,10 @@ import csv
 import json
 import sys
 import time
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,18 +18,26 @@ from truename.audit import (
     KINDS,
     Anchor,
     AuditRecord,
+    ChainReport,
+    FollowedLog,
+    HeadStore,
     LogDefect,
+    LogReport,
+    StoredHead,
     anchor_file,
-    read_records,
-    recent_records,
-    records_since,
+    find_old,
+    in_order_of_time,
+    verify_chains,
 )
-from truename.cli._errors import EXIT_FINDINGS, UsageError
+from truename.audit import prune as prune_chain
+from truename.cli._durations import seconds_of
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, say, show, shown_time, styled
+from truename.cli._rendering import count, print_json, say, show, shown_time, styled
 from truename.cli._sources import configuration
-from truename.errors import excerpt
-from truename.files.user import at_home
+from truename.config import Config as Configured
+from truename.errors import StoreError, excerpt
+from truename.files.user import at_home, whoami
 
 __all__ = ["audit"]
 
@@ -35,8 +46,24 @@ LogDirectory = Annotated[
     str | None, Parameter(name="--log", help="The directory of an audit log; default: the configuration's.")
 ]
 Expect = Annotated[
-    str | None,
-    Parameter(name="--expect", help="NUMBER:HASH of a record that must exist, as printed by `truename audit anchor`."),
+    tuple[str, ...],
+    Parameter(
+        name="--expect",
+        show_default=False,
+        help="NUMBER:HASH of a record that must exist, as printed by `truename audit anchor`. May be repeated.",
+    ),
+]
+Complete = Annotated[
+    bool,
+    Parameter(
+        name="--complete", show_default=False, help="Report chains that are not in this directory as errors too."
+    ),
+]
+OlderThan = Annotated[
+    str, Parameter(name="--older-than", help="How old a record must be to be removed: 12h, 90d, 52w.")
+]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", show_default=False, help="Show what would be removed; remove nothing.")
 ]
 Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="The number of records to show.")]
 Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Keep printing new records.")]
@@ -51,15 +78,16 @@ Kind = Annotated[str | None, Parameter(name="--kind", help=f"Only records of thi
 Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One JSON object per line, or CSV.")]
 
 _COLUMNS = (
-    *("number", "at", "kind", "who", "client", "tool", "server", "name", "call", "decision", "rule", "grant"),
+    *("number", "chain", "at", "kind", "who", "client", "tool", "server", "name", "call", "decision", "rule", "grant"),
     *("outcome", "code", "what", "by", "via", "request", "covers", "until", "why", "times"),
     *("seconds", "digest", "arguments_digest", "trace", "hash"),
 )
 _PAUSE = 0.5
+_IS_LOST = ("are lost", "is lost")
 
 audit = App(
     name="audit",
-    help="Verify, follow and export the audit log of calls and decisions.",
+    help="Verify, follow, export and prune the audit log of calls and decisions.",
     help_format="plaintext",
     help_epilogue="[audit] in the configuration enables the audit log. A log written with a key can be verified "
     "only with the same key.",
@@ -79,61 +107,150 @@ _TOLD = frozenset(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class AuditPlace:
+    """A log, its key, and the heads of its state database; None where it has none, or they cannot be read."""
+
+    path: Path
+    key: bytes | None
+    heads: tuple[StoredHead, ...] | None
+    heads_problem: str
+
+
 @audit.command
 def verify(
     source: Configuration | None = None,
     /,
     *,
     log: LogDirectory = None,
-    expect: Expect = None,
+    expect: Expect = (),
+    complete: Complete = False,
     as_json: JsonOutput = False,
 ) -> int:
-    """Verify that no record was changed, removed, inserted, moved, or cut off. Exit status 1: the log is damaged."""
-    expected = None if expect is None else _expected(expect)
-    path, key = _place(source, log, must_exist=False)
-    count, _, broken = _proved(path, key, expected)
+    """Verify that no record was changed, removed, inserted, moved, or cut off, and that no chain is missing.
+
+    Exit status 1: the log is damaged. 3: the heads in the state database cannot be read; all else was verified.
+    """
+    expected = [_expected(one) for one in expect]
+    place = _place(source, log, must_exist=False)
+    report = _proved(place, expected)
+    broken = [*report.defects, *(_elsewhere(one) for one in report.elsewhere if complete)]
     if as_json:
-        print_json({"log": str(path), "records": count, "broken": [vars(one) for one in broken]})
+        plain = {
+            "log": str(place.path),
+            "records": report.records,
+            "broken": [vars(one) for one in broken],
+            "chains": [_plain(one) for one in report.chains],
+            "elsewhere": [_plain_head(one) for one in report.elsewhere],
+            "heads": place.heads_problem or ("compared" if place.heads is not None else "none"),
+        }
+        print_json(plain)
     else:
-        _tell(path, key, count, broken)
-        if not broken and expected is None and not anchor_file(path).exists():
+        _tell(place, report, broken)
+        if not broken and not expect and not any(one.by for one in report.chains):
             say(
                 "This machine stores no anchor, so truncation of the log together with its head is not detected. "
                 "Compare it with what `truename audit anchor` printed earlier: --expect NUMBER:HASH."
             )
-    return EXIT_FINDINGS if broken else 0
+    return EXIT_FINDINGS if broken else EXIT_UPSTREAM if place.heads_problem else 0
 
 
 @audit.command
 def anchor(source: Configuration | None = None, /, *, log: LogDirectory = None, as_json: JsonOutput = False) -> int:
-    """Print the number and hash of the last record, to store elsewhere. Exit status 1: the log is damaged.
+    """Print the number and hash of the last record of each chain, to store elsewhere. Exit status 1: it is damaged.
 
     `truename audit verify --expect` then detects truncation, and an older copy of the log.
     """
-    path, key = _place(source, log)
-    count, last, broken = _proved(path, key, None)
+    place = _place(source, log)
+    report = _proved(place, ())
+    broken = [*report.defects]
+    lasts = [one.last for one in report.chains] or [Anchor(0, GENESIS)]
     if broken:
-        _tell(path, key, count, broken, error=True)
+        _tell(place, report, broken, error=True)
     if as_json:
-        head = {"number": last.number, "hash": last.hash, "expect": None if broken else str(last)}
-        print_json({"log": str(path), **head, "broken": [vars(one) for one in broken]})
+        first = {"number": lasts[0].number, "hash": lasts[0].hash, "expect": None if broken else str(lasts[0])}
+        anchors = [{"chain": one.name, "expect": str(one.last)} for one in report.chains if not broken]
+        plain = {"log": str(place.path), **first, "anchors": anchors, "broken": [vars(one) for one in broken]}
+        print_json(plain)
     elif not broken:
-        show(str(last))
+        for last in lasts:
+            show(str(last))
     return EXIT_FINDINGS if broken else 0
 
 
-def _proved(path: Path, key: bytes | None, expected: Anchor | None) -> tuple[int, Anchor, list[LogDefect]]:
-    """Return the number of records, the last of them, and all defects."""
-    if not path.is_dir():
+@audit.command
+def prune(
+    source: Configuration | None = None,
+    /,
+    *,
+    older_than: OlderThan,
+    dry_run: DryRun = False,
+    as_json: JsonOutput = False,
+) -> int:
+    """Remove files whose records are all older than a time, and record what was removed. The others stay proven.
+
+    Gateways may run meanwhile. Exit status 1: the log is damaged; nothing is removed from such a log.
+    """
+    place, config = _place(source, None), configuration(source)
+    settings, location = config.settings.audit, config.state_location()
+    report = _proved(place, ())
+    if report.defects:
+        _tell(place, report, [*report.defects], error=True)
+        return EXIT_FINDINGS
+    before = (datetime.now(UTC) - timedelta(seconds=seconds_of(older_than))).isoformat(timespec="milliseconds")
+    found = find_old(report, before, place.key)
+    for one in found if not dry_run else ():
+        prune_chain(one, settings, location, {"by": whoami(), "via": "command"})
+    if as_json:
+        plain = [
+            {"chain": one.chain.name, "records": one.records, "files": len(one.files), "until": one.last.at}
+            for one in found
+        ]
+        print_json({"log": str(place.path), "before": before, "dry_run": dry_run, "pruned": plain})
+        return 0
+    would = "would be removed" if dry_run else "were removed"
+    for one in found:
+        show(f"{_named(one.chain)}{count(one.records, 'record')} until {shown_time(one.last.at)} {would}.")
+    if not found:
+        show(f"No file of {place.path} has only records from before {shown_time(before)}.")
+    return 0
+
+
+def _proved(place: AuditPlace, expected: Sequence[Anchor]) -> LogReport:
+    """Verify all chains of a log."""
+    if not place.path.is_dir():
         problem = "the directory of the audit log does not exist"
-        return 0, Anchor(0, GENESIS), [LogDefect(file=path.name, line=0, kind="truncated", problem=problem)]
-    count, last, broken = 0, Anchor(0, GENESIS), list[LogDefect]()
-    for found in read_records(path, key, anchor=anchor_file(path), expected=expected):
-        if isinstance(found, LogDefect):
-            broken.append(found)
-        else:
-            count, last = count + 1, Anchor(found.number, found.hash)
-    return count, last, broken
+        gone = LogDefect(file=place.path.name, line=0, kind="truncated", problem=problem)
+        return LogReport(chains=(), elsewhere=(), broken=(gone,))
+    heads, is_known = place.heads or (), place.heads is not None
+    return verify_chains(place.path, place.key, heads=heads, expected=expected, is_database_known=is_known)
+
+
+def _elsewhere(head: StoredHead) -> LogDefect:
+    problem = f"the chain is not here; {head.host} wrote {head.number:,} records to {head.path}"
+    return LogDefect(file=head.name or "journal", line=0, kind="elsewhere", problem=problem)
+
+
+def _plain(chain: ChainReport) -> dict[str, object]:
+    return {
+        "chain": chain.name,
+        "id": chain.id,
+        "records": chain.records,
+        "last": str(chain.last),
+        "proven": chain.proven,
+        "by": chain.by,
+        "state": None if chain.head is None else chain.head.state,
+        "lost": chain.lost,
+    }
+
+
+def _plain_head(head: StoredHead) -> dict[str, object]:
+    shown = ("host", "path", "name", "number", "state", "at")
+    return {"id": head.chain, **{name: getattr(head, name) for name in shown}}
+
+
+def _named(chain: ChainReport) -> str:
+    return f"{chain.name}: " if chain.name else ""
 
 
 def _expected(text: str) -> Anchor:
@@ -144,16 +261,28 @@ def _expected(text: str) -> Anchor:
         raise UsageError(fact=f"--expect: {excerpt(text)} is not an anchor", advice=advice) from error
 
 
-def _tell(path: Path, key: bytes | None, count: int, broken: list[LogDefect], *, error: bool = False) -> None:
+def _tell(place: AuditPlace, report: LogReport, broken: Sequence[LogDefect], *, error: bool = False) -> None:
+    path, records, chains = place.path, report.records, report.chains
     if broken:
         for one in broken[:_SHOWN]:
             show(styled(one.kind, "bold red"), f" {one}", error=error)
         errors = "1 error" if len(broken) == 1 else f"{len(broken):,} errors"
-        say(f"{errors} in {count:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
-        if not count:
+        say(f"{errors} in {records:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
+        if not records:
             say(_UNREAD)
     else:
-        show(f"{count:,} records of {path} are intact" + ("." if key else ". The chain has no key."))
+        several = f" in {len(chains):,} chains" if len(chains) > 1 else ""
+        show(f"{records:,} records of {path}{several} are intact" + ("." if place.key else ". The chain has no key."))
+    for chain in chains:
+        if chain.unproven and chain.by:
+            newer = f"records {chain.proven + 1:,} to {chain.last.number:,} are newer than what proves the others"
+            say(f"{_named(chain)}{newer}: nothing but the files has them.")
+        if chain.lost:
+            say(f"{_named(chain)}{count(chain.lost, 'record')} could not be written, and {_IS_LOST[chain.lost == 1]}.")
+    for head in report.elsewhere:
+        say(f"Not here: {count(head.number, 'record')} that {head.host} wrote to {head.path}; verify them there.")
+    if place.heads_problem:
+        say(f"The heads in the state database were not compared. {place.heads_problem}")
 
 
 @audit.command
@@ -167,18 +296,19 @@ def tail(
     as_json: JsonOutput = False,
 ) -> int:
     """Show the last records, and new ones with --follow. Exit status 1: no record can be read."""
-    path, key = _place(source, log)
-    found, place = recent_records(path, max(0, lines), key)
-    if place.offset and lines > 0 and not found:
+    place = _place(source, log)
+    followed = FollowedLog(place.path, place.key)
+    found = followed.recent(max(0, lines))
+    if followed.has_lines and lines > 0 and not found:
         say(_UNREAD)
         return EXIT_FINDINGS
     while True:
-        for record in found:
-            _show(record, as_json=as_json)
+        for chain, record in found:
+            _show(chain, record, as_json=as_json)
         if not follow:
             return 0
         time.sleep(_PAUSE)
-        found, place = records_since(path, place, key)
+        found = followed.more()
 
 
 @audit.command
@@ -193,28 +323,33 @@ def export(
     principal: Principal = None,
     kind: Kind = None,
 ) -> int:
-    """Write records to standard output. Exit status 1: the log is damaged."""
-    path, key = _place(source, log)
+    """Write the records of all chains to standard output, in order of time. Exit status 1: the log is damaged."""
+    place = _place(source, log)
     begin = _moment(since)
     wanted = {name: value for name, value in (("tool", tool), ("who", principal)) if value is not None}
     table = csv.DictWriter(sys.stdout, _COLUMNS, extrasaction="ignore") if form == "csv" else None
     if table is not None:
         table.writeheader()
     broken = 0
-    for found in read_records(path, key):
+    for chain, found in in_order_of_time(place.path, place.key):
         if isinstance(found, LogDefect):
             broken += 1
-            say(styled("broken", "bold red"), f" {found}")
+            say(styled("broken", "bold red"), f" {chain}{'/' if chain else ''}{found}")
         elif found.at >= begin and kind in {None, found.kind} and wanted.items() <= found.body.items():
             if table is None:
-                sys.stdout.write(_line(found))
+                sys.stdout.write(_line(chain, found))
             else:
-                table.writerow({name: _cell(value) for name, value in found.plain.items()})
+                table.writerow({name: _cell(value) for name, value in _fields(chain, found).items()})
     return EXIT_FINDINGS if broken else 0
 
 
-def _line(record: AuditRecord) -> str:
-    return json.dumps(record.plain, ensure_ascii=True) + "\n"
+def _fields(chain: str, record: AuditRecord) -> dict[str, object]:
+    """Return the fields of a record, and the name of its chain, unless it is that of the directory itself."""
+    return {**record.plain, "chain": chain} if chain else record.plain
+
+
+def _line(chain: str, record: AuditRecord) -> str:
+    return json.dumps(_fields(chain, record), ensure_ascii=True) + "\n"
 
 
 def _cell(value: object) -> object:
@@ -235,21 +370,35 @@ def _moment(text: str | None) -> str:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _place(source: str | None, log: str | None, *, must_exist: bool = True) -> tuple[Path, bytes | None]:
-    """Return the directory of the audit log and its key; a missing directory is accepted if its anchor exists."""
-    settings = configuration(source).settings.audit if log is None or source is not None else None
+def _place(source: str | None, log: str | None, *, must_exist: bool = True) -> AuditPlace:
+    """Return the place of a log; a missing directory is accepted if its anchor exists."""
+    config = configuration(source) if log is None or source is not None else None
+    settings = None if config is None else config.settings.audit
     key = None if settings is None or settings.key is None else settings.key.encode()
     path = at_home(log) if log is not None else Path(settings.path) if settings and settings.path else None
     if path is None:
         raise UsageError(fact="no audit log is configured", advice="Set audit.path, or name a log: --log DIRECTORY.")
     if not path.is_dir() and (must_exist or not anchor_file(path).exists()):
         raise UsageError(fact=f"no audit log found at {path}", advice="`truename serve` creates it when it starts.")
-    return path, key
+    heads, problem = (None, "") if config is None else _heads(config, key)
+    return AuditPlace(path=path, key=key, heads=heads, heads_problem=problem)
 
 
-def _show(record: AuditRecord, *, as_json: bool) -> None:
+def _heads(config: Configured, key: bytes | None) -> tuple[tuple[StoredHead, ...] | None, str]:
+    """Return the heads in the state database of a configuration, or why they cannot be read."""
+    try:
+        store = HeadStore.readable(config.state_location(), key)
+        if store is None:
+            return None, ""
+        with closing(store):
+            return store.all(), ""
+    except StoreError as error:
+        return None, str(error)
+
+
+def _show(chain: str, record: AuditRecord, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(_line(record))
+        sys.stdout.write(_line(chain, record))
         sys.stdout.flush()
         return
     body = dict(record.body)
@@ -258,4 +407,5 @@ def _show(record: AuditRecord, *, as_json: bool) -> None:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items() if name in _TOLD
     }
     rest = " ".join(f"{name}={_cell(text)}" for name, text in told.items())
-    show(shown_time(record.at), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}")
+    from_chain = f" chain={chain}" if chain else ""
+    show(shown_time(record.at), " ", styled(record.kind, "bold"), f" {_cell(what)} {rest}{from_chain}")

@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
+from truename.audit import HEADS_SCHEMA
 from truename.auth import sealed_values
 from truename.auth.authorization_server import codes, sessions
 from truename.auth.inbound import static_tokens
@@ -38,7 +39,7 @@ __all__ = ["state"]
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
-    *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA),
+    *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA, HEADS_SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"
 Place: TypeAlias = Annotated[str, Parameter(help="The path of a file, or postgresql://HOST/DATABASE?scope=NAME.")]
@@ -214,7 +215,7 @@ def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> i
 
 def _revision(location: StateLocation) -> dict[str, object]:
     """Return the fields of the audit record about the state; the next start compares it with the last such record."""
-    with closing(open_database(location, Schema("audit", ()), readonly=True)) as database:
+    with closing(open_database(location, Schema("revision", ()), readonly=True)) as database:
         found = database.revision()
     return {"database": found.database, "revision": found.number}
 
@@ -227,12 +228,13 @@ def _tell(table: str, rows: int) -> None:
 def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
+        from truename.gateway.call_quotas import lease_store  # noqa: PLC0415 - as before
         from truename.gateway.elicitation import answer_relay  # noqa: PLC0415 - as before
         from truename.gateway.http import session_record  # noqa: PLC0415 - as before
         from truename.gateway.replicas import registry  # noqa: PLC0415 - as before
         from truename.gateway.views import task_record  # noqa: PLC0415 - as before
 
-    gateway = (session_record.SCHEMA, registry.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA)
+    gateway = (session_record.SCHEMA, registry.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA, lease_store.SCHEMA)
     return (*_SCHEMAS, vault.SCHEMA, *gateway)
 
 

@@ -38,6 +38,7 @@ from truename.config.field_types import (
 )
 from truename.config.fields import EMPTY, FieldType, rows_of, setting
 from truename.config.policy_tables import CONTEXT, CONTEXTS, METADATA, POLICY, PROFILES, TOOLS
+from truename.config.quotas import Quotas
 from truename.config.telemetry import Telemetry
 from truename.config.trust import TRUST, Trust
 from truename.conventions import plain_convention, read_convention
@@ -261,6 +262,7 @@ class Settings:
     allow_addresses: tuple[str, ...] = setting(
         (), NETWORKS, "Networks that servers and identity providers may be in, even private and link-local ones."
     )
+    quotas: Quotas = setting(Quotas(), table(Quotas), "How many calls each principal may make.", live=True)
     # What is recorded
     audit: Audit = setting(Audit(), table(Audit, check_audit), "The audit log of calls and decisions.")
     telemetry: Telemetry = setting(Telemetry(), table(Telemetry), "Metrics and traces.")

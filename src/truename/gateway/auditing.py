@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from truename.audit import AuditLog, AuditRecorder, Redaction, anchor_file, begin_fields, call_record, record_fields
+from truename.audit import (
+    AuditRecorder,
+    HeadKeeper,
+    Redaction,
+    begin_fields,
+    call_record,
+    open_chain,
+    record_fields,
+)
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
-from truename.storage import Database, Schema, open_database
+from truename.storage import Database, Revision, Schema, open_database
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import BY_LOCK
 
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.showing import ShownEvent
     from truename.ledger import Ledger, Standing
     from truename.policy.call import CallEvent
-    from truename.storage import Revision, StateLocation
+    from truename.storage import StateLocation
     from truename.trust import PinStore
     from truename.trust.pins import PinnedTool, SeenDefinition
 
@@ -46,6 +54,7 @@ log: Final = logging.getLogger("truename.audit")
 _MOST: Final = 1_000
 # Whoever else reviewed a definition did it by a command.
 _BY_ITSELF: Final = frozenset({"", BY_LOCK})
+_NO_TABLES: Final = Schema("revision", ())
 _UNWRITTEN: Final = "the audit log cannot be written now, and calls that cannot be recorded are refused"
 
 
@@ -55,8 +64,15 @@ class Auditing:
     ``required`` and what is kept of arguments may change while it runs.
     """
 
-    def __init__(self, settings: Audit, recorder: AuditRecorder | None = None, book: PinStore | None = None) -> None:
+    def __init__(
+        self,
+        settings: Audit,
+        recorder: AuditRecorder | None = None,
+        book: PinStore | None = None,
+        heads: HeadKeeper | None = None,
+    ) -> None:
         self._recorder = recorder
+        self._heads = heads
         self._definitions = None if book is None else Definitions(book)
         self._withdrawals: Withdrawals | None = None
         self._requests: Requests | None = None
@@ -97,6 +113,11 @@ class Auditing:
     def recorder(self) -> AuditRecorder | None:
         """The recorder; None if nothing is recorded."""
         return self._recorder
+
+    @property
+    def heads_behind(self) -> float | None:
+        """For how many seconds the head in the state database is not that of the chain; None if none is stored."""
+        return None if self._heads is None else self._heads.behind
 
     @property
     def is_well(self) -> bool | None:
@@ -171,7 +192,7 @@ class Auditing:
     def watch_state(self, location: StateLocation) -> None:
         """Record the revision of the state database from now on, whenever it changed at a look."""
         if self._recorder is not None and not location.is_memory:
-            self._state = open_database(location, Schema("audit", ()), readonly=True)
+            self._state = open_database(location, _NO_TABLES, readonly=True)
             self._note_state()
 
     def _note_state(self) -> None:
@@ -179,11 +200,14 @@ class Auditing:
             return
         try:
             now = self._state.revision()
+            # The heads of the log are changes too: a record of them would be followed by another head.
+            heads = sum(count for (count,) in self._state.rows("SELECT revision FROM part WHERE name = 'audit'"))
         except StoreError as error:
             log.warning("%s", error)
             return
-        if now != self._noted:
-            self._noted = now
+        noted = Revision(now.database, now.number - heads)
+        if noted != self._noted:
+            self._noted = noted
             self.note("state", database=now.database, revision=now.number)
 
     def end(self) -> None:
@@ -228,37 +252,53 @@ def _fault(error: BaseException) -> Mapping[str, Any]:
 
 
 @asynccontextmanager
-async def auditing(settings: Audit, book: PinStore) -> AsyncIterator[Auditing]:
-    """Keep the audit log of the settings, if there is one, while the block lasts.
+async def auditing(settings: Audit, location: StateLocation, book: PinStore) -> AsyncIterator[Auditing]:
+    """Keep the audit log of the settings, if there is one, while the block lasts; store its head in the state.
 
-    If it cannot be opened, log that and run without it; raise `StoreError` if it is required, or if another gateway
-    writes to it.
+    If it cannot be opened, log that and run without it; raise `StoreError` if it is required.
     """
-    recorder = await anyio.to_thread.run_sync(_opened, settings)
-    kept = Auditing(settings, recorder, book)
+    recorder, heads = await anyio.to_thread.run_sync(_opened, settings, location)
+    kept = Auditing(settings, recorder, book, heads)
     try:
         yield kept
     finally:
         if recorder is not None:
             kept.end()
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(recorder.close)
+                await anyio.to_thread.run_sync(_close, recorder, heads)
 
 
-def _opened(settings: Audit) -> AuditRecorder | None:
+def _close(recorder: AuditRecorder, heads: HeadKeeper | None) -> None:
+    recorder.close()
+    if heads is not None:
+        heads.close()
+
+
+def _opened(settings: Audit, location: StateLocation) -> tuple[AuditRecorder | None, HeadKeeper | None]:
     if settings.path is None:
-        return None
-    key = None if settings.key is None else settings.key.encode()
+        return None, None
     try:
-        anchor = anchor_file(settings.directory)
-        audit_log = AuditLog(settings.directory, key, max_bytes=settings.max_segment, anchor=anchor)
+        audit_log, place = open_chain(settings, location)
     except StoreError as error:
-        # A second gateway would look like one that writes.
-        if settings.required or error.code == "busy":
-            raise
-        log.warning("%s Nothing is recorded.", error)
-        return None
-    return AuditRecorder(audit_log, most_waiting=settings.max_waiting)
+        return _unopened(settings, error)
+    recorder = AuditRecorder(audit_log, most_waiting=settings.max_waiting)
+    if location.is_memory:
+        return recorder, None
+    key = None if settings.key is None else settings.key.encode()
+    heads = HeadKeeper(location, key, place, lambda: audit_log.head, lambda: recorder.dropped)
+    try:
+        heads.begin(audit_log.require_record)
+    except StoreError as error:
+        recorder.close()
+        return _unopened(settings, error)
+    return recorder, heads
+
+
+def _unopened(settings: Audit, error: StoreError) -> tuple[None, None]:
+    if settings.required:
+        raise error
+    log.warning("%s Nothing is recorded.", error)
+    return None, None
 
 
 class Definitions:

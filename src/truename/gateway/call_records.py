@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import anyio
 import msgspec
 
-from truename.errors import ApprovalRequired, InvalidCall, NotAllowed, PolicyError, ResolutionError, TruenameError
+from truename.errors import (
+    ApprovalRequired,
+    InvalidCall,
+    NotAllowed,
+    PolicyError,
+    QuotaExceeded,
+    ResolutionError,
+    TruenameError,
+)
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.errors import MCPError
@@ -45,6 +53,7 @@ _OUTCOMES: Final[tuple[tuple[type[BaseException], Outcome], ...]] = (
     (BrokenOff, "cancelled"),
     (PolicyError, "refused"),
     (InvalidCall, "refused"),
+    (QuotaExceeded, "refused"),
     (ResolutionError, "unknown"),
 )
 _INPUT_REQUIRED: Final = "input_required"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
 from truename.audit import with_recorded_revision
 from truename.config.addresses import path_of
+from truename.config.quotas import Quotas
 from truename.gateway.auditing import Auditing, auditing
 from truename.gateway.background import background
 from truename.gateway.call_records import ignore_call
@@ -31,6 +33,7 @@ from truename.ledger import Ledger, open_ledger
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.policy.principal import LOCAL
+from truename.storage import StateLocation
 from truename.telemetry.call_spans import describe_call
 from truename.telemetry.setup import create_metrics, export_metrics
 from truename.trust import PinStore
@@ -124,7 +127,8 @@ class Gateway:
                 stack.callback(ledger.close)
             pins = stack.enter_context(PinStore(self.config.pins_location()))
             config = check_identities(ledger, self._served(self.config))
-            self._audit = await stack.enter_async_context(auditing(config.settings.audit, pins))
+            state = self.config.state_location() if self._ledger is None else StateLocation()
+            self._audit = await stack.enter_async_context(auditing(config.settings.audit, state, pins))
             self._audit.started(config, version=own_version())
             if self._ledger is None:
                 self._audit.watch_state(self.config.state_location())
@@ -185,6 +189,7 @@ class Gateway:
                 self._registry.view(spec)
                 self._audit.look()
             tasks.start_soon(self._keep_fresh, tasks)
+            tasks.start_soon(partial(self._registry.quotas.run, is_used=config.settings.quotas != Quotas()))
             stack.callback(self._close_endpoints)
             self._stack = stack.pop_all()
         return self

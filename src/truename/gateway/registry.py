@@ -15,6 +15,7 @@ import anyio
 
 from truename.errors import LedgerError, TruenameError
 from truename.gateway.background import LoopTurn
+from truename.gateway.call_quotas import CallQuotas
 from truename.gateway.heap import Heap, growing
 from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import ShownTools, standing
@@ -22,6 +23,7 @@ from truename.gateway.views.choice import UNIVERSAL
 from truename.gateway.views.naming import Namer, check_identities
 from truename.naming import utc_today
 from truename.policy import Context
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import View, ViewSpec
     from truename.ledger import Ledger
-    from truename.storage import StateLocation
     from truename.trust import PinStore
 
 __all__ = ["Registry"]
@@ -77,6 +78,7 @@ class Registry(ShownTools):
         self._swaps = 0
         self._turn_of_loop = LoopTurn()
         self._heap = Heap()
+        self.quotas = CallQuotas(approvals or StateLocation())
 
     async def begin(self) -> None:
         """Make all for the first time, after other processes that write. Raises what `rebuild` raises."""

@@ -42,7 +42,13 @@ class RegistryStatus:
             audit_ok=self._audit.is_well,
             audit=None
             if recorder is None
-            else AuditStatus(waiting=recorder.waiting, lag=recorder.lag, dropped=recorder.dropped),
+            else AuditStatus(
+                waiting=recorder.waiting,
+                lag=recorder.lag,
+                dropped=recorder.dropped,
+                heads_behind=self._audit.heads_behind,
+            ),
+            quotas_ok=registry.quotas.is_well,
             servers=tuple(self._servers()),
         )
 

@@ -61,10 +61,11 @@ _COMMIT: Final = """
 UPDATE part SET revision = {revision} WHERE name = '{part}';
 INSERT INTO written (part, revision, token) VALUES ('{part}', {revision}, '{token}');
 DELETE FROM written WHERE part = '{part}' AND revision <= {revision} - {remembered};
-NOTIFY {schema}, '{part} {revision}';
+{notify}
 SELECT state.id, state.base + (SELECT sum(revision)::bigint FROM part) FROM state;
 COMMIT
 """
+_NOTIFY: Final = "NOTIFY {schema}, '{part} {revision}';"
 _WAS_WRITTEN: Final = """
 BEGIN; SET LOCAL lock_timeout = {patience};
 SELECT revision FROM part WHERE name = '{part}' FOR UPDATE;
@@ -395,7 +396,8 @@ class PostgresqlDatabase:
             connection.execute(b"ROLLBACK")
             return
         token = secrets.token_hex(16)
-        names = {"part": part, "revision": revision, "token": token, "schema": self._link.schema}
+        notify = "" if self._schema.is_quiet else _NOTIFY.format(part=part, revision=revision, schema=self._link.schema)
+        names = {"part": part, "revision": revision, "token": token, "notify": notify}
         try:
             data.prolong()
             cursor = connection.execute(_COMMIT.format(remembered=_REMEMBERED, **names).encode())

@@ -19,10 +19,13 @@ class Schema:
     The names of all tables and indexes begin with the owner's name. SQL is in the subset that SQLite and PostgreSQL
     share, with SQLite's words for types. A migration that was released is never edited. A program also works on tables
     with one migration more than it knows: a migration adds, and the one after it removes what nobody uses any more.
+
+    Changes of a ``is_quiet`` owner notify nobody: no other process acts on them at once.
     """
 
     part: str
     migrations: tuple[tuple[str, ...], ...]
+    is_quiet: bool = False
 
     @property
     def version(self) -> int:

@@ -215,7 +215,13 @@ class _StatusCollector(Collector):
                 ("truename_audit_waiting", "Records not on the disk yet.", now.audit.waiting),
                 ("truename_audit_lag_seconds", "How long the oldest waits.", now.audit.lag),
                 ("truename_audit_dropped", "Records that were lost.", now.audit.dropped),
+                (
+                    "truename_audit_head_lag_seconds",
+                    "How long the head in the state database has been behind.",
+                    now.audit.heads_behind,
+                ),
             ]
+        rows.append(("truename_quotas_ok", "Whether the state database leases what quotas allow.", now.quotas_ok))
         rows.append(("truename_audit_ok", "Whether the audit log can be written.", now.audit_ok))
         yield from (GaugeMetricFamily(name, text, value=value) for name, text, value in rows if value is not None)
         for name, text, value in _OF_A_SERVER:

@@ -23,16 +23,22 @@ class ServerStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStatus:
-    """The state of the audit log: ``waiting`` records are not on disk yet, the oldest for ``lag`` seconds."""
+    """The state of the audit log: ``waiting`` records are not on disk yet, the oldest for ``lag`` seconds.
+
+    ``heads_behind`` is for how many seconds the head in the state database is not that of the log; None without one.
+    """
 
     waiting: int
     lag: float
     dropped: int
+    heads_behind: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayStatus:
     """The state of a gateway. None stands for a value that cannot be read, or that does not apply.
+
+    ``quotas_ok``: whether the state database leases what quotas allow.
 
     ``audit_ok`` and ``audit`` differ: an audit log that could not be opened is not ok and has no recorder.
     """
@@ -45,6 +51,7 @@ class GatewayStatus:
     approvals_waiting: int | None
     audit_ok: bool | None
     audit: AuditStatus | None
+    quotas_ok: bool | None
     servers: tuple[ServerStatus, ...]
 
 

@@ -112,12 +112,17 @@ class CallPath:
             if result is None:
                 resolved = await self._resolve(call)
                 resolved = await self._decide(resolved)
-                guard = DefinitionGuard(self._registry, resolved, partial(self._view_now, request))
-                approval = await self._approve(resolved, guard)
-                if isinstance(approval, Approval):
-                    result = await self._forward(resolved, approval, guard)
-                else:
-                    result = approval
+                place = await self._registry.quotas.take(resolved.principal, self._registry.settings.quotas)
+                try:
+                    guard = DefinitionGuard(self._registry, resolved, partial(self._view_now, request))
+                    approval = await self._approve(resolved, guard)
+                    if isinstance(approval, Approval):
+                        result = await self._forward(resolved, approval, guard)
+                    else:
+                        result = approval
+                finally:
+                    if place is not None:
+                        place.release()
         except ResolutionError as error:
             result = self._wrong_name(call, noted(error))
         except UpstreamError as error:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.errors import AmbiguousName, ApprovalRequired, ResolutionError, RetiredName, UnknownTool, excerpt
+from truename.errors import (
+    AmbiguousName,
+    ApprovalRequired,
+    QuotaExceeded,
+    ResolutionError,
+    RetiredName,
+    UnknownTool,
+    excerpt,
+)
 from truename.gateway.views.descriptors import META_PREFIX
 
 if TYPE_CHECKING:
@@ -26,7 +34,9 @@ def error_result(error: TruenameError, text: str | None = None) -> dict[str, Any
     """Return the result for a call that was not made, or whose outcome is not known."""
     # What the operator decides on; a client may name it when it calls again.
     key = error.approval_key if isinstance(error, ApprovalRequired) else ""
-    waiting = {f"{META_PREFIX}approval": key} if key else {}
+    waiting: dict[str, Any] = {f"{META_PREFIX}approval": key} if key else {}
+    if isinstance(error, QuotaExceeded):
+        waiting[f"{META_PREFIX}retry_after"] = error.retry_after
     return {
         "content": [{"type": "text", "text": text or str(error)}],
         "isError": True,

@@ -41,7 +41,7 @@ async def _run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     with History(path) as history:
         world = World(folder, history, state=options.state, replicas=replicas, sabotage=options.sabotage)
         clients = Clients(history, [gateway.port for gateway in world.gateways], options.seed)
-        nemesis = Nemesis(world, clients, options.seed)
+        nemesis = Nemesis(world, clients, options.seed, frozenset(options.only))
         async with world.running():
             began = time.monotonic()
             async with asyncio.TaskGroup() as tasks:
@@ -151,6 +151,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--state", choices=_REPLICAS, default="postgresql")
     parser.add_argument("--replicas", type=int, help="default: four on PostgreSQL, two on SQLite")
     parser.add_argument("--clients", type=int, default=_CLIENTS)
+    parser.add_argument("--only", nargs="+", default=[], metavar="TORMENT", help="as 'gateway: kill'; to find a cause")
     parser.add_argument("--sabotage", choices=FAULTS, help="put a fault in: the checker has to find it")
     return parser.parse_args()
 

@@ -33,12 +33,13 @@ _SPELLINGS: Final = ("get_item_{}", "getItem{}", "get-item-{}", "Lead_{}", "lead
 class Nemesis:
     """What goes wrong in a run; ``counts`` has how often."""
 
-    def __init__(self, world: World, clients: Clients, seed: int) -> None:
+    def __init__(self, world: World, clients: Clients, seed: int, only: frozenset[str] = frozenset()) -> None:
         self.counts: dict[str, int] = {}
         self._world = world
         self._clients = clients
         self._random = random.Random(f"nemesis {seed}")
         self._base = 0
+        self._only = only
 
     async def run(self) -> None:
         """Let everything go wrong, until cancelled; then nothing is left stopped or away."""
@@ -89,39 +90,42 @@ class Nemesis:
             gateway = self._random.choice(victims)
             kinds = ["kill", "kill", "stop", "stop", "long stop"]
             if gateway.clock.can_move:
-                kinds.append("clock")
+                kinds.append("move clock")
             if gateway.wire is not None:
                 kinds += ["cut", "cut", "silence"]
-            match self._random.choice(kinds):
-                case "kill":
-                    self._count("gateway killed")
-                    await gateway.kill()
-                    await self._pause(0.1, 2.0)
-                    await gateway.start()
-                case "stop":
-                    await self._stop(gateway, self._random.uniform(0.2, 6.0))
-                case "long stop" if self._random.random() < 0.3:
-                    await self._stop(gateway, _LONG_STOP)
-                case "clock":
-                    self._count("gateway's clock moved")
-                    gateway.clock.move(self._random.choice(_CLOCKS))
-                case "cut":
-                    assert gateway.wire is not None
-                    self._count("connections cut")
-                    gateway.wire.cut_all()
-                case "silence":
-                    assert gateway.wire is not None
-                    self._count("connections silenced")
-                    gateway.wire.is_silent = True
-                    await self._pause(1.0, 8.0)
-                    gateway.wire.cut_all()
-                    gateway.wire.is_silent = False
+            if (kind := self._drawn("gateway", kinds)) is not None:
+                await self._torment_gateway(gateway, kind)
 
-    async def _stop(self, gateway: Gateway, seconds: float) -> None:
-        self._count("gateway stopped")
-        gateway.stop()
-        await asyncio.sleep(seconds)
-        gateway.wake()
+    def _drawn(self, whom: str, kinds: list[str]) -> str | None:
+        """Draw one of these torments; None if none of them is wanted."""
+        kinds = [kind for kind in kinds if not self._only or f"{whom}: {kind}" in self._only]
+        if not kinds:
+            return None
+        kind = self._random.choice(kinds)
+        self._count(f"{whom}: {kind}")
+        return kind
+
+    async def _torment_gateway(self, gateway: Gateway, kind: str) -> None:
+        match kind:
+            case "kill":
+                await gateway.kill()
+                await self._pause(0.1, 2.0)
+                await gateway.start()
+            case "stop" | "long stop":
+                gateway.stop()
+                await asyncio.sleep(self._random.uniform(0.2, 6.0) if kind == "stop" else _LONG_STOP)
+                gateway.wake()
+            case "move clock":
+                gateway.clock.move(self._random.choice(_CLOCKS))
+            case "cut":
+                assert gateway.wire is not None
+                gateway.wire.cut_all()
+            case "silence":
+                assert gateway.wire is not None
+                gateway.wire.is_silent = True
+                await self._pause(1.0, 8.0)
+                gateway.wire.cut_all()
+                gateway.wire.is_silent = False
 
     async def _restart(self) -> None:
         """Start gateways that ended by themselves, as a supervisor does."""
@@ -140,13 +144,11 @@ class Nemesis:
         assert server is not None
         kinds = ["restart", "kill", "crash", "terminate", "terminate", "stop"]
         if self._world.server_clock.can_move:
-            kinds.append("clock")
+            kinds.append("move clock")
         while True:
             await self._pause(*_BETWEEN)
-            kind = self._random.choice(kinds)
-            self._count({"clock": "database's clock moved"}.get(kind, f"database: {kind}"))
-            match kind:
-                case "restart" | "kill" | "crash":
+            match self._drawn("database", kinds):
+                case "restart" | "kill" | "crash" as kind:
                     how = {"restart": signal.SIGINT, "kill": signal.SIGKILL, "crash": signal.SIGQUIT}[kind]
                     await asyncio.to_thread(server.stop, how)
                     await self._pause(0.0, 3.0)
@@ -157,7 +159,7 @@ class Nemesis:
                 case "stop":
                     # All of its processes: a machine that is suspended.
                     await self._suspend(self._random.uniform(0.5, 4.0))
-                case "clock":
+                case "move clock":
                     self._world.server_clock.move(self._random.choice(_CLOCKS))
 
     def _terminate(self) -> None:
@@ -237,7 +239,8 @@ class Nemesis:
         """Have each gateway take other configurations, one after the other, each in an order of its own."""
         while True:
             await self._pause(*_BETWEEN)
-            self._count("configuration changed")
+            if self._drawn("servers", ["configuration"]) is None:
+                continue
             keys = [key for key in SERVERS if self._random.random() < 0.8]
             for gateway in self._world.gateways:
                 self._random.shuffle(keys)

@@ -19,6 +19,10 @@ __all__ = ["CHECKS", "RESUMED", "Evidence", "Ran", "Resumption", "resumed", "res
 
 RESUMED: Final = 2.0
 """The seconds after the death of a replica within which another one answers calls of HTTP servers."""
+STALE: Final = 6.0
+"""The seconds after which every replica has seen a decision: docs/state.md says five, and a look takes a moment."""
+# Answers that leave an approval as it is.
+_UNTOUCHED: Final = frozenset({"approval_required", "unsupported", "unreachable", "http 401"})
 _SEPARATORS: Final = re.compile(r"[-_:. ]+")
 
 
@@ -39,7 +43,7 @@ class Evidence:
     ``claims`` and ``holders`` are the ledger's: (name, id) of every claim, and (first, present) by folded name. ``pins``
     has the pinned digest of each tool, ``audited`` the numbers of calls that audit logs announce, ``decided`` the keys
     and digests of decisions that they have, ``damaged`` what is wrong with a log. ``quarantined`` is the server whose
-    changed definitions are not shown before an operator accepts them.
+    changed definitions are not shown before an operator accepts them, ``steady`` one that nobody touches.
     """
 
     operations: Sequence[Operation]
@@ -51,6 +55,7 @@ class Evidence:
     decided: frozenset[str] = frozenset()
     damaged: Sequence[str] = ()
     quarantined: str = "delta"
+    steady: str = "steady"
 
     def of(self, what: str, outcome: str = "") -> Iterator[Operation]:
         """Yield the operations of a kind."""
@@ -170,10 +175,14 @@ def approvals_are_kept(evidence: Evidence) -> Iterator[str]:
             yield f"a call was run without an approval: {nonce}"
         if grant is None or grant.outcome != "ok":
             continue
-        # A call that was begun and interrupted needs another approval.
-        first = next((call for call in made if call.invoked > grant.ended), None)
-        if first is not None and first.answer.get("code") == "approval_required" and nonce not in ran:
-            yield f"an approval was lost: {nonce} was granted, and {first.replica} asked for an approval again"
+        for call in made:
+            if call.ended < grant.ended:
+                continue
+            if call.outcome != "fail" or call.answer.get("code") not in _UNTOUCHED:
+                # A call that was begun and interrupted needs another approval.
+                break
+            if call.answer["code"] == "approval_required" and call.invoked > grant.ended + STALE:
+                yield f"an approval was lost: {nonce} was granted, and {call.replica} asked for an approval again"
 
 
 def pins_are_kept(evidence: Evidence) -> Iterator[str]:
@@ -222,7 +231,8 @@ def audit_is_kept(evidence: Evidence) -> Iterator[str]:
 def calls_go_on(evidence: Evidence) -> Iterator[str]:
     """After the death of a replica, every other one that is up answers a call of a steady server within 2 seconds.
 
-    What a direct call of that server takes meanwhile, the machine takes.
+    What a direct call of that server takes meanwhile, the machine takes. A death while the database is away is not
+    judged: then calls that a policy decides on may be refused.
     """
     for one in resumptions(evidence):
         if one.seconds > one.allowed:
@@ -241,18 +251,19 @@ class Resumption:
 
 def resumptions(evidence: Evidence) -> Iterator[Resumption]:
     """Yield how long it took at every other replica after each death."""
-    down = _downtimes(evidence)
+    down, away = _downtimes(evidence), [(one.invoked, one.ended) for one in evidence.of("away")]
     direct = list(evidence.of("direct", "ok"))
     steady: defaultdict[int, list[float]] = defaultdict(list)
     for call in evidence.of("call", "ok"):
-        if call.asked.get("is_steady"):
+        if call.answer["server"] == evidence.steady:
             steady[call.replica].append(call.ended)
     for death in evidence.of("kill", "ok"):
         at = death.ended
         control = [one.ended - one.invoked for one in direct if at - 1 < one.ended < at + 2 * RESUMED]
         allowed = RESUMED + 3 * max(control, default=0.0)
         for replica, times in down.items():
-            if replica != death.replica and not any(start < at + allowed and end > at - 1 for start, end in times):
+            missing = any(start < at + allowed and end > at - 1 for start, end in (*times, *away))
+            if replica != death.replica and not missing:
                 next_one = min((ended for ended in steady[replica] if ended >= at), default=float("inf"))
                 yield Resumption(dead=death.replica, replica=replica, seconds=next_one - at, allowed=allowed)
 

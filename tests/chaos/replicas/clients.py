@@ -248,18 +248,13 @@ class Clients:
             if answer.code == "unreachable":
                 await asyncio.sleep(0.02)
 
-    async def watch(self, replica: int) -> None:
+    async def watch(self, number: int, replica: int) -> None:
         """Call the steady server through one replica, again and again."""
-        process = f"watch-{replica}"
+        process, caller = f"watch-{replica}-{number}", self.caller()
         while not self.is_over:
-            # One that hangs is not waited for: a balancer would ask anew, too.
-            caller = Caller(self._ports)
-            try:
-                if self.known.steady:
-                    await self.called(process, caller, replica, self.known.steady, self.nonce(), is_steady=True)
-            finally:
-                caller.close()
-            await asyncio.sleep(0.1)
+            if self.known.steady:
+                await self.called(process, caller, replica, self.known.steady, self.nonce())
+            await asyncio.sleep(0.2)
 
 
 async def direct_call(port: int, nonce: str) -> None:

@@ -10,6 +10,7 @@ import secrets
 import sys
 import time
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.audit import AuditRecorder
@@ -17,17 +18,20 @@ from truename.cli import main
 from truename.gateway.upstream.server_connection import ServerConnection
 from truename.ledger import sql as ledger_sql
 from truename.ledger.sql import SqlLedger
+from truename.policy import SqlApprovalStore
 from truename.storage import postgresql
 from truename.storage.postgresql import PostgresqlDatabase, PostgresqlTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from truename.ledger.events import Event
+    from truename.policy.store import ApprovalRecords
 
-__all__ = ["FAULTS"]
+__all__ = ["BROKEN", "FAULTS"]
 
 _EVERY: Final = 20
+_OFTEN: Final = 5
 _WINDOW: Final = 0.1
 
 
@@ -66,11 +70,11 @@ def stale() -> None:
 
 
 def lost_commit() -> None:
-    """Roll back one change in twenty, and acknowledge it."""
+    """Roll back one change in five, and acknowledge it."""
     commit, numbers = PostgresqlDatabase._commit, itertools.count(1)
 
     def losing(self: PostgresqlDatabase, data: PostgresqlTransaction) -> None:
-        if next(numbers) % _EVERY:
+        if next(numbers) % _OFTEN:
             commit(self, data)
         else:
             data.roll_back()
@@ -104,8 +108,30 @@ def unrecorded() -> None:
     AuditRecorder.written = dropping  # type: ignore[method-assign]
 
 
+def reused() -> None:
+    """Take an approval of one call for every such call."""
+
+    @contextmanager
+    def changing(self: SqlApprovalStore) -> Iterator[ApprovalRecords]:
+        with changed(self) as records:
+            records.put = lambda record: None  # type: ignore[method-assign]
+            yield records
+
+    changed = SqlApprovalStore.change
+    SqlApprovalStore.change = changing  # type: ignore[method-assign]
+
+
 FAULTS: Final[dict[str, Callable[[], None]]] = {
-    one.__name__: one for one in (unlocked, stale, lost_commit, repeated, unrecorded)
+    one.__name__: one for one in (unlocked, stale, lost_commit, repeated, unrecorded, reused)
+}
+# The promises that each breaks: any other finding does not count.
+BROKEN: Final[dict[str, frozenset[str]]] = {
+    "unlocked": frozenset({"no name means two tools", "no two replicas disagree", "no claim is lost"}),
+    "stale": frozenset({"no name means two tools", "no two replicas disagree"}),
+    "lost_commit": frozenset({"no claim is lost", "no approval is lost", "no pin is lost"}),
+    "repeated": frozenset({"no call is made twice"}),
+    "unrecorded": frozenset({"no audit record is lost"}),
+    "reused": frozenset({"no call is made twice"}),
 }
 
 

@@ -7,16 +7,20 @@ import json
 import os
 import random
 import signal
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import psycopg
 
+from tests.chaos.replicas.checker import STALE
 from tests.chaos.replicas.clients import direct_call
 from tests.chaos.replicas.world import ALWAYS, QUARANTINED, SERVERS
 
 if TYPE_CHECKING:
-    from tests.chaos.replicas.clients import Clients
+    from collections.abc import Iterator
+
+    from tests.chaos.replicas.clients import Caller, Clients
     from tests.chaos.replicas.world import Gateway, World
 
 __all__ = ["Nemesis"]
@@ -122,10 +126,13 @@ class Nemesis:
                 gateway.wire.cut_all()
             case "silence":
                 assert gateway.wire is not None
+                # Calls that a policy decides on may need the database.
+                number = self._world.history.invoke("nemesis", "down", gateway.number)
                 gateway.wire.is_silent = True
                 await self._pause(1.0, 8.0)
                 gateway.wire.cut_all()
                 gateway.wire.is_silent = False
+                self._world.history.end(number, "ok")
 
     async def _restart(self) -> None:
         """Start gateways that ended by themselves, as a supervisor does."""
@@ -150,17 +157,25 @@ class Nemesis:
             match self._drawn("database", kinds):
                 case "restart" | "kill" | "crash" as kind:
                     how = {"restart": signal.SIGINT, "kill": signal.SIGKILL, "crash": signal.SIGQUIT}[kind]
-                    await asyncio.to_thread(server.stop, how)
-                    await self._pause(0.0, 3.0)
-                    await self._start_database()
+                    with self._away():
+                        await asyncio.to_thread(server.stop, how)
+                        await self._pause(0.0, 3.0)
+                        await self._start_database()
                 case "terminate":
                     with suppress(psycopg.Error):
                         await asyncio.to_thread(self._terminate)
                 case "stop":
                     # All of its processes: a machine that is suspended.
-                    await self._suspend(self._random.uniform(0.5, 4.0))
+                    with self._away():
+                        await self._suspend(self._random.uniform(0.5, 4.0))
                 case "move clock":
                     self._world.server_clock.move(self._random.choice(_CLOCKS))
+
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        number = self._world.history.invoke("nemesis", "away")
+        yield
+        self._world.history.end(number, "ok")
 
     def _terminate(self) -> None:
         assert self._world.server is not None
@@ -271,12 +286,21 @@ class Nemesis:
                 continue
             if self._random.random() < 0.3:
                 # At two at once: one of them runs it.
-                others = [self._random.choice(up) for _ in range(2)]
-                two = [clients.called("guarded", clients.caller(), one, name, nonce, needs_approval=True) for one in others]
-                await asyncio.gather(*two)
+                await asyncio.gather(*(self._repeated(clients.caller(), name, nonce) for _ in range(2)))
             else:
-                replica = self._random.choice(up)
-                await clients.called("guarded", caller, replica, name, nonce, needs_approval=True)
+                await self._repeated(caller, name, nonce)
+
+    async def _repeated(self, caller: Caller, name: str, nonce: str) -> None:
+        """Make a call that was approved, at any replica, until every replica has to know of the approval."""
+        until = time.monotonic() + STALE + 1
+        while True:
+            up = [gateway.number for gateway in self._world.gateways if gateway.is_up]
+            answer = await self._clients.called(
+                "guarded", caller, self._random.choice(up or [0]), name, nonce, needs_approval=True
+            )
+            if answer.code != "approval_required" or time.monotonic() > until:
+                return
+            await asyncio.sleep(0.5)
 
     async def _granted(self, result: dict[str, object], nonce: str) -> bool:
         meta = result["_meta"]

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos.replicas.operator`: an operator at the command line; runs one command of Truename a line.
+"""`python -m tests.chaos.replicas.operator [FAULT]`: an operator at the command line; runs one command of Truename a line.
 
 Each line of standard input is a JSON list of words; each answer is one line, ``[EXIT STATUS, STANDARD OUTPUT]``.
 """
@@ -10,6 +10,7 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+from tests.chaos.replicas.faults import FAULTS
 from truename.cli import main
 
 
@@ -22,6 +23,8 @@ def run(words: list[str]) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
+    for fault in sys.argv[1:]:
+        FAULTS[fault]()
     for line in sys.stdin:
         answer = json.dumps(run(json.loads(line)))
         sys.__stdout__.write(answer + "\n")  # type: ignore[union-attr]

@@ -53,7 +53,7 @@ class World:
         self.server: PostgresqlServer | None = None
         self.server_clock = Clock(folder, "server", self.library)
         self.servers = Servers(folder)
-        self.operator = Operator(self)
+        self.operator = Operator(self, sabotage)
         self.gateways = [Gateway(self, number, sabotage) for number in range(replicas)]
         self._state = state
         self.is_over = False
@@ -331,11 +331,12 @@ class Gateway:
 class Operator:
     """A process that runs commands of Truename."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, sabotage: str | None) -> None:
         self.config = world.folder / "operator.json"
         self.audit = world.folder / "audit-operator"
         self.environment = {**_environment(), "XDG_STATE_HOME": str(world.folder / "home-operator")}
         self._world = world
+        self._sabotage = sabotage
         self._process: Process | None = None
         self._lock = asyncio.Lock()
 
@@ -343,7 +344,7 @@ class Operator:
         _write(self.config, self._world.configuration(None, self.audit, (*ALWAYS, *SERVERS)))
 
     async def start(self) -> None:
-        words = ("-m", "tests.chaos.replicas.operator")
+        words = ("-m", "tests.chaos.replicas.operator", *filter(None, [self._sabotage]))
         pipe = asyncio.subprocess.PIPE
         self._process = await _started(*words, env=self.environment, stdin=pipe, stdout=pipe)
 

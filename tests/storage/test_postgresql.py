@@ -444,12 +444,17 @@ def engines() -> Iterator[tuple[Database, Database]]:
         yield one, two
 
 
+@pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, "\ud800"])
-def test_what_no_database_takes_is_refused_by_both(engines: tuple[Database, Database], value: object) -> None:
-    column = "key" if isinstance(value, str) else "whole"
+def test_what_no_database_takes_is_refused_by_both(
+    engines: tuple[Database, Database], value: object, count: int
+) -> None:
+    rows: list[tuple[object, object]] = [(f"key {number}", number) for number in range(count)]
+    rows[-1] = (value, 0) if isinstance(value, str) else ("last", value)
     for database in engines:
         with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
-            data.execute(f"INSERT INTO value ({column}) VALUES (?)", (value,))
+            data.execute("DELETE FROM value")
+            data.executemany("INSERT INTO value (key, whole) VALUES (?, ?)", rows)
 
 
 @pytest.mark.parametrize("count", [3, 30, 6_000])

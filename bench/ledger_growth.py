@@ -1,17 +1,23 @@
-"""`python -m bench.ledger_growth [--events N ...] [--state URL] [--json]`: what a ledger costs as it grows.
+"""`python -m bench.ledger_growth [--events N ...] [--names N] [--state URL] [--json]`: what a ledger costs as it grows.
 
-It fills ledgers of 1,000, 100,000 and 1,000,000 events, and measures on each: to open it, to record one new name, to
-look up names that are not in memory, and the size of the file. It fails on no time. With the URL of an empty PostgreSQL
-database, each ledger is a scope of it, and no size is measured.
+It fills ledgers of 0, 1,000, 100,000 and 1,000,000 events, and measures on each: to open it, to record one new name, to
+look up names that are not in memory, to start a gateway before one server (until its 50 tools have names), and the size
+of the file. Then it records 100,000 new names in an empty ledger, alone and with their identities, by wall clock and in
+processor time of this process. It fails on no time. With the URL of an empty PostgreSQL database, each ledger is a
+scope of it, and no size is measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import gc
 import json
 import platform
+import secrets
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,11 +26,16 @@ from pathlib import Path
 from typing import Final
 
 from truename import ToolId
+from truename.config import Config, ServerConfig, Settings
+from truename.gateway import Gateway
 from truename.identity import fold
 from truename.ledger import Bind, Claim, Event, open_ledger
 from truename.storage import StateLocation
 
-_SIZES: Final = (1_000, 100_000, 1_000_000)
+_SIZES: Final = (0, 1_000, 100_000, 1_000_000)
+_NAMES: Final = 100_000
+_STARTS: Final = 5
+_TOOLS: Final = 50
 _BATCH: Final = 5_000
 _REPEATS: Final = 21
 _PER_SERVER: Final = 10_000
@@ -52,6 +63,41 @@ def _fill(place: StateLocation, size: int) -> float:
     return time.perf_counter() - began
 
 
+def _record(place: StateLocation, count: int, *, has_identities: bool) -> dict[str, float]:
+    """Record new names as a gateway does, which collects no garbage meanwhile."""
+    events = [one for one in _events(0, 2 * count) if has_identities or isinstance(one, Claim)]
+    batch = _BATCH * 2 if has_identities else _BATCH
+    ledger = open_ledger(place, max_claims=count)
+    gc.collect()
+    gc.disable()
+    began, spent = time.perf_counter(), time.process_time()
+    for start in range(0, len(events), batch):
+        ledger.record(events[start : start + batch])
+    found = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - spent}
+    gc.enable()
+    ledger.close()
+    return {"names": count, "identities": count if has_identities else 0, **found}
+
+
+def _start_seconds(place: StateLocation) -> float:
+    """Return how long a process takes that starts a gateway, gives its tools names, and ends."""
+    command = [sys.executable, "-m", "bench.ledger_growth", "--start", str(place.address)]
+    taken = []
+    for _ in range(_STARTS):
+        began = time.perf_counter()
+        subprocess.run(command, check=True)
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+async def _start(state: str) -> None:
+    server = ServerConfig(key="started", command=sys.executable, args=("-m", "bench.gateway_cost.upstream", str(_TOOLS)))
+    async with Gateway(Config(servers=(server,), settings=Settings(state=state, style="prefixed"))) as gateway:
+        await gateway.settle()
+        if len(gateway.table()) != _TOOLS:
+            raise SystemExit(f"{len(gateway.table())} tools have names")
+
+
 def _measure(place: StateLocation, size: int) -> dict[str, float]:
     opened, recorded, looked = [], [], []
     for repeat in range(_REPEATS):
@@ -73,6 +119,7 @@ def _measure(place: StateLocation, size: int) -> dict[str, float]:
         "open_ms": statistics.median(opened) * 1e3,
         "record_ms": statistics.median(recorded) * 1e3,
         "lookup_us": statistics.median(looked) * 1e6,
+        "start_s": _start_seconds(place),
         "file_mib": 0.0 if place.path is None else place.path.stat().st_size / 2**20,
     }
 
@@ -87,25 +134,43 @@ def main() -> int:
     """Print one line for each size."""
     parser = argparse.ArgumentParser(prog="python -m bench.ledger_growth", description=__doc__)
     parser.add_argument("--events", type=int, nargs="+", default=_SIZES, help="the sizes of the ledgers")
+    parser.add_argument("--names", type=int, default=_NAMES, help="how many new names are recorded at last")
     parser.add_argument("--state", help="the URL of an empty PostgreSQL database; default: files")
+    parser.add_argument("--start", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     words = parser.parse_args()
-    found = []
+    if words.start:
+        asyncio.run(_start(words.start))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
+
+        def place(name: str) -> StateLocation:
+            if not words.state:
+                return StateLocation(Path(folder) / f"{name}.db")
+            joint = "&" if "?" in words.state else "?"
+            return StateLocation.of(f"{words.state}{joint}scope=bench_{name}_{secrets.token_hex(3)}")
+
+        ledgers = []
         for size in words.events:
-            address = f"{words.state}{'&' if '?' in words.state else '?'}scope=bench_{size}" if words.state else None
-            place = StateLocation.of(address or Path(folder) / f"{size}.db")
-            filled = _fill(place, size)
-            found.append({**_measure(place, size), "fill_s": filled})
+            where = place(str(size))
+            filled = _fill(where, size)
+            ledgers.append({**_measure(where, size), "fill_s": filled})
+        recorded = [_record(place(f"new{has}"), words.names, has_identities=bool(has)) for has in (0, 1)]
     if words.json:
-        print(json.dumps({"versions": _versions(), "ledgers": found}, indent=1))
+        print(json.dumps({"versions": _versions(), "ledgers": ledgers, "recorded": recorded}, indent=1))
         return 0
     print(", ".join(f"{name} {version}" for name, version in _versions().items()))
-    print(f"{'events':>10} {'open ms':>9} {'record ms':>10} {'lookup us':>10} {'file MiB':>9} {'fill s':>8}")
-    for row in found:
+    heads = ("events", "open ms", "record ms", "lookup us", "start s", "file MiB", "fill s")
+    print(" ".join(f"{head:>10}" for head in heads))
+    for row in ledgers:
         print(
-            f"{row['events']:>10,} {row['open_ms']:>9.2f} {row['record_ms']:>10.2f} {row['lookup_us']:>10.1f}"
-            f" {row['file_mib']:>9.1f} {row['fill_s']:>8.1f}"
+            f"{row['events']:>10,} {row['open_ms']:>10.2f} {row['record_ms']:>10.2f} {row['lookup_us']:>10.1f}"
+            f" {row['start_s']:>10.2f} {row['file_mib']:>10.1f} {row['fill_s']:>10.1f}"
+        )
+    for row in recorded:
+        print(
+            f"{row['names']:,} new names and {row['identities']:,} identities: {row['seconds']:.1f} s,"
+            f" {row['cpu_seconds']:.1f} s of processor time"
         )
     return 0
 

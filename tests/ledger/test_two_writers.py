@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ from tests.shared import ROOT
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import LedgerError, UnknownTool
 from truename.ledger import open_ledger
-from truename.ledger.sql import check_ledger
+from truename.ledger.sql import SCHEMA, check_ledger
+from truename.storage import open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,6 +136,21 @@ def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(place: S
     with pytest.raises(UnknownTool) as caught:
         resolve("get_data", theirs)
     assert caught.value.reason == "absent"
+
+
+def test_a_name_that_a_writer_gave_without_the_lock_is_not_given_again(place: StateLocation) -> None:
+    ledger = open_ledger(place)
+    ledger.record([claim("other", "b/q")])
+    insert = "INSERT INTO ledger_holder (scope, fold, first, present, revision) VALUES ('', 'get', 'a@1/p@1', 'a@1/p@1', 1)"
+    with closing(open_database(place, SCHEMA)) as data, data.change() as connection:
+        # It counts no record: nobody reads the row.
+        connection.execute(insert)
+
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.record([claim("get", "b/q")])
+
+    with closing(open_database(place, SCHEMA)) as data:
+        assert data.rows("SELECT present FROM ledger_holder WHERE fold = 'get'") == [("a@1/p@1",)]
 
 
 def test_processes_that_write_at_once_give_no_name_to_two_tools(place: StateLocation) -> None:

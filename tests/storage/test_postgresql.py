@@ -7,6 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -165,6 +166,31 @@ def test_a_listener_that_is_cut_off_silently_is_not_relied_on(
             wire.is_silent = False
             until(here.has_news)
             assert words(here) == ["a"]
+
+
+def test_while_nobody_listens_each_look_asks_the_server(
+    wire: Wire, over_wire: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "STALENESS", 3_600.0)
+    connected = link.ServerLink._new
+
+    def refusing(self: link.ServerLink) -> link.PostgresqlConnection:
+        if threading.current_thread().name == "truename-listen":
+            raise psycopg.OperationalError
+        return connected(self)
+
+    with new_place() as place:
+        there = StateLocation(url=place.url, scope=over_wire.scope)
+        with closing(open_database(over_wire, SCHEMA)) as here, closing(open_database(there, SCHEMA)) as other:
+            here.has_news()
+            here.has_news()
+            monkeypatch.setattr(link.ServerLink, "_new", refusing)
+            wire.cut_all()
+            put(other, "a")
+            until(here.has_news)
+            put(other, "b")
+            assert here.has_news()
+            assert words(here) == ["a", "b"]
 
 
 def test_while_the_server_is_away_what_is_known_goes_on_and_nothing_is_changed(server: PostgresqlServer) -> None:
@@ -418,12 +444,17 @@ def engines() -> Iterator[tuple[Database, Database]]:
         yield one, two
 
 
+@pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, "\ud800"])
-def test_what_no_database_takes_is_refused_by_both(engines: tuple[Database, Database], value: object) -> None:
-    column = "key" if isinstance(value, str) else "whole"
+def test_what_no_database_takes_is_refused_by_both(
+    engines: tuple[Database, Database], value: object, count: int
+) -> None:
+    rows: list[tuple[object, object]] = [(f"key {number}", number) for number in range(count)]
+    rows[-1] = (value, 0) if isinstance(value, str) else ("last", value)
     for database in engines:
         with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
-            data.execute(f"INSERT INTO value ({column}) VALUES (?)", (value,))
+            data.execute("DELETE FROM value")
+            data.executemany("INSERT INTO value (key, whole) VALUES (?, ?)", rows)
 
 
 @pytest.mark.parametrize("count", [3, 30, 6_000])

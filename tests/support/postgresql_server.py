@@ -56,6 +56,8 @@ class PostgresqlServer:
         self.directory = directory
         self._settings = {**_SETTINGS, **settings}
         self._data = directory / "data"
+        # What the server has in its environment besides.
+        self.environment: dict[str, str] = {}
         self._owner: dict[str, Any] = {}
         if os.getuid() == 0:
             nobody = pwd.getpwnam("nobody")
@@ -75,6 +77,20 @@ class PostgresqlServer:
     def pid(self) -> int:
         """The id of the server's first process; it is the one that this or another process started."""
         return int((self._data / "postmaster.pid").read_text().split("\n")[0])
+
+    def pids(self) -> list[int]:
+        """Return the ids of all processes of the server."""
+        first = self.pid
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
+
+    def answers(self) -> bool:
+        """Return whether the server answers now."""
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.Error:
+            return False
+        return True
 
     def create(self) -> None:
         """Make the files of a server that was never started."""
@@ -98,7 +114,10 @@ class PostgresqlServer:
         command = [self._program(name), *options]
         # The server keeps what it inherits: a pipe would not end.
         with (self.directory / "log").open("ab") as log:
-            done = subprocess.run(command, cwd=self.directory, stdout=log, stderr=log, check=False, **self._owner)
+            env = {**os.environ, **self.environment}
+            done = subprocess.run(
+                command, cwd=self.directory, stdout=log, stderr=log, env=env, check=False, **self._owner
+            )
         assert done.returncode == 0, (self.directory / "log").read_text()
 
     def start(self) -> None:

@@ -28,8 +28,8 @@ def check_events(events: Sequence[Event], scope: NamingScope, state: LedgerState
     """Raise `LedgerError` for a name that is another tool's (``conflict``), ``withdrawn``, or too many (``full``)."""
     newcomers: dict[str, Claim] = {}
     for event in events:
-        if isinstance(event, Claim) and _is_newcomer(event, newcomers, scope):
-            newcomers[fold(event.name)] = event
+        if isinstance(event, Claim) and _is_newcomer(event, key := fold(event.name), newcomers, scope):
+            newcomers[key] = event
     claimed = Counter(claim.server for claim in newcomers.values())
     bound = Counter(event.server for event in events if isinstance(event, Bind))
     for counts, kind in ((claimed, "claims"), (bound, "bound")):
@@ -38,9 +38,9 @@ def check_events(events: Sequence[Event], scope: NamingScope, state: LedgerState
                 raise LedgerError(code="full", origin=server, count=max_claims)
 
 
-def _is_newcomer(claim: Claim, newcomers: dict[str, Claim], scope: NamingScope) -> bool:
-    """Return whether no tool has the name yet."""
-    name, id, key = claim.name, claim.id, fold(claim.name)
+def _is_newcomer(claim: Claim, key: str, newcomers: dict[str, Claim], scope: NamingScope) -> bool:
+    """Return whether no tool has the name yet, whose fold is ``key``."""
+    name, id = claim.name, claim.id
     holder = newcomers[key].id if key in newcomers else scope.holder(key)
     if scope.bars(name, id):
         raise LedgerError(code="withdrawn", name=name, claimant=id)

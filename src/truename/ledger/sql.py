@@ -35,7 +35,7 @@ from truename.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.ledger.events import Event
     from truename.ledger.state import RowKey
@@ -146,7 +146,7 @@ def _maybe_text(id: ToolId | None) -> str | None:
 class _Table(NamedTuple):
     """The columns of a table's keys and values, and how each is read into Python and written.
 
-    ``stored`` returns a key, or its beginning, as the columns keep it.
+    ``stored`` returns a key, or its beginning, as the columns keep it, ``last`` the last part of a key.
     """
 
     keys: tuple[str, ...]
@@ -155,6 +155,7 @@ class _Table(NamedTuple):
     row: Callable[[Any], tuple[Any, ...]]
     key: Callable[[RowKey], RowKey] = tuple
     stored: Callable[[RowKey], RowKey] = tuple
+    last: Callable[[Any], Any] | None = None
 
 
 def _event(body: str) -> Event:
@@ -184,6 +185,7 @@ _TABLES: Final = {
         lambda name: (name,),
         lambda key: (*key[:3], _id(key[3])),
         lambda key: (*key[:3], *map(str, key[3:])),
+        str,
     ),
     "first_version": _Table(
         ("scope", "integration", "suite", "tool"),
@@ -200,6 +202,7 @@ _TABLES: Final = {
         tuple,
         lambda key: (_id(key[0]),),
         lambda key: tuple(map(str, key)),
+        str,
     ),
     "binding": _Table(("server", "name"), ("id",), _id, lambda id: (str(id),)),
     "owner": _Table(("uri",), ("server",), str, lambda server: (server,)),
@@ -226,6 +229,9 @@ _COUNT: Final = {
 }
 _WRITE: Final = {
     name: upsert(f"ledger_{name}", table.keys, (*table.columns, "revision")) for name, table in _TABLES.items()
+}
+_ADD: Final = {
+    name: insert(f"ledger_{name}", (*table.keys, *table.columns, "revision")) for name, table in _TABLES.items()
 }
 # What of a table's rows follows from the events alone: a claim that is repeated under other settings is not kept.
 _REPLAYED: Final[dict[str, Callable[[Any], object]]] = {
@@ -492,10 +498,19 @@ def _write(data: Transaction, events: Sequence[Event], state: LedgerState, revis
     ]
     data.executemany(_EVENT, rows)
     for table, changed in state.tables.items():
-        about = _TABLES[table]
-        values = changed.take_changed()
-        data.executemany(_WRITE[table], [(*about.stored(key), *about.row(value), revision) for key, value in values])
+        unstored = changed.take_unstored()
+        if added := [row for one in unstored for row in _rows(_TABLES[table], one.prefix, one.added, revision)]:
+            data.executemany(_ADD[table], added)
+        if put := [row for one in unstored for row in _rows(_TABLES[table], one.prefix, one.changed, revision)]:
+            data.executemany(_WRITE[table], put)
     data.execute("UPDATE ledger_revision SET number = ?, events = ?", (revision, count + len(kept)))
+
+
+def _rows(about: _Table, prefix: RowKey, rows: Mapping[Any, Any], revision: int) -> Iterator[tuple[Any, ...]]:
+    stored, last, row = about.stored(prefix), about.last, about.row
+    if last is None:
+        return ((*stored, key, *row(value), revision) for key, value in rows.items())
+    return ((*stored, last(key), *row(value), revision) for key, value in rows.items())
 
 
 def _import_former(data: Transaction, path: Path) -> None:

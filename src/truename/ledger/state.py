@@ -33,6 +33,7 @@ __all__ = [
     "RowSource",
     "ServerCounts",
     "Standing",
+    "UnstoredRows",
     "WithdrawnRow",
 ]
 
@@ -91,6 +92,14 @@ class ServerCounts(NamedTuple):
     owned: int = 0
 
 
+class UnstoredRows(NamedTuple):
+    """Rows to store, by the last part of their keys: new ones, and ones that may be stored with other values."""
+
+    prefix: RowKey
+    added: dict[Any, Any]
+    changed: dict[Any, Any]
+
+
 class WithdrawnRow(NamedTuple):
     """The withdrawal of a spelling, and its place among all withdrawals of its scope."""
 
@@ -116,14 +125,15 @@ class LedgerRows(Generic[V]):
     Without a source all rows are in memory. Rows whose keys differ only in their last part are a `RowGroup`.
     """
 
-    __slots__ = ("_groups", "changed", "is_whole", "source", "table")
+    __slots__ = ("_groups", "is_stored", "is_whole", "source", "table", "unstored")
 
     def __init__(self, table: str, source: RowSource | None, *, is_stored: bool) -> None:
         self.table = table
         self.source = source
         self.is_whole = source is None
-        # The rows that are not stored yet.
-        self.changed: dict[RowKey, V] | None = {} if is_stored else None
+        self.is_stored = is_stored
+        # The groups with rows that are not stored yet.
+        self.unstored: list[RowGroup[V]] = []
         self._groups: dict[RowKey, RowGroup[V]] = {}
 
     def group(self, *prefix: object) -> RowGroup[V]:
@@ -146,14 +156,20 @@ class LedgerRows(Generic[V]):
         """Set a row; it is stored with the events that set it."""
         self.group(*key[:-1]).put(key[-1], value)
 
+    def add(self, value: V, *key: object) -> None:
+        """Set a row that is not stored; see `RowGroup.add`."""
+        self.group(*key[:-1]).add(key[-1], value)
+
     def absorb(self, key: RowKey, value: V) -> None:
         """Take over a row as it is stored."""
         self.group(*key[:-1]).rows[key[-1]] = value
 
-    def take_changed(self) -> list[tuple[RowKey, V]]:
+    def take_unstored(self) -> list[UnstoredRows]:
         """Return the rows that were set since the last call, to store them."""
-        found = [*(self.changed or {}).items()]
-        self.changed = {}
+        found = [UnstoredRows(group.prefix, group.added, group.changed) for group in self.unstored]
+        for group in self.unstored:
+            group.added, group.changed = {}, {}
+        self.unstored = []
         return found
 
     def under(self, *prefix: object) -> list[tuple[RowKey, V]]:
@@ -181,12 +197,15 @@ class RowGroup(Mapping[Any, V]):
     Looking one up reads one, iterating reads all of them.
     """
 
-    __slots__ = ("_table", "prefix", "rows")
+    __slots__ = ("_table", "added", "changed", "prefix", "rows")
 
     def __init__(self, table: LedgerRows[V], prefix: RowKey) -> None:
         self._table = table
         self.prefix = prefix
         self.rows: dict[Any, V] = {}
+        # The rows to store: those that are new, and those that may be stored with other values.
+        self.added: dict[Any, V] = {}
+        self.changed: dict[Any, V] = {}
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of a row, ``default`` if there is none."""
@@ -205,8 +224,18 @@ class RowGroup(Mapping[Any, V]):
     def put(self, key: Any, value: V) -> None:
         """Set a row; it is stored with the events that set it."""
         self.rows[key] = value
-        if self._table.changed is not None:
-            self._table.changed[*self.prefix, key] = value
+        if self._table.is_stored:
+            if not (self.added or self.changed):
+                self._table.unstored.append(self)
+            (self.added if key in self.added else self.changed)[key] = value
+
+    def add(self, key: Any, value: V) -> None:
+        """Set a row that was looked up and is not stored. If it is, storing it fails: nobody else's is replaced."""
+        self.rows[key] = value
+        if self._table.is_stored:
+            if not (self.added or self.changed):
+                self._table.unstored.append(self)
+            self.added[key] = value
 
     def __getitem__(self, key: Any) -> V:
         found: V | None = self.get(key)
@@ -417,7 +446,7 @@ class LedgerState:
                 self._bind(event)
             case Own():
                 if self.owners.get(event.uri) is None:
-                    self.owners.put(event.server, event.uri)
+                    self.owners.add(event.server, event.uri)
                     counts = self.counts(event.server)
                     self.server_counts.put(event.server, counts._replace(owned=counts.owned + 1))
             case _:
@@ -438,7 +467,7 @@ class LedgerState:
         bindings = self.bindings.group(event.server)
         before = bindings.get(event.name)
         if self.binds(event.server, event.name, event.id):
-            bindings.put(event.name, event.id)
+            (bindings.add if before is None else bindings.put)(event.name, event.id)
             self.rebindings += 1
         server_rank, claims, bound, owned = self.counts(event.server)
         if server_rank is None:
@@ -448,7 +477,7 @@ class LedgerState:
             # A tool with another id stays where it was in the list.
             earlier = None if before is None else origins.get(before)
             place = (server_rank, self._bound) if earlier is None else (earlier.server_rank, earlier.rank)
-            origins.put(event.id, OriginRow(event.server, event.name, *place))
+            origins.add(event.id, OriginRow(event.server, event.name, *place))
             bound += 1
             self._bound += 1
         self.server_counts.put(event.server, ServerCounts(server_rank, claims, bound, owned))
@@ -549,7 +578,9 @@ class NamingScope:
             rank, claims, bound, owned = state.counts(event.server)
             state.server_counts.put(event.server, ServerCounts(rank, claims + 1, bound, owned))
         # Only the tool to which the holder was redirected gets past the check; it may be the first one again.
-        if holders != (first or id, id):
+        if holders is None:
+            self._holders.add(key, NameHolders(id, id))
+        elif holders != (first or id, id):
             self._holders.put(key, NameHolders(first or id, id))
         self._spell(name, key, event.prefix, event.number)
         self.held(event.table).put(id, name)
@@ -557,13 +588,14 @@ class NamingScope:
             integration, suite, tool = id.family
             versions = state.first_versions.group(self.name, integration, suite)
             if versions.get(tool) is None:
-                versions.put(tool, id)
+                versions.add(tool, id)
 
     def _spell(self, name: str, key: str, prefix: str = "", number: int | None = None) -> None:
         known = self._spellings.get(name)
         if known is None:
             self._spelled.rows[key] = (*self.spellings(key), name)
-        if known is None or ((prefix or number is not None) and known != (key, prefix, number)):
+            self._spellings.add(name, RecordedSpelling(key, prefix, number))
+        elif (prefix or number is not None) and known != (key, prefix, number):
             self._spellings.put(name, RecordedSpelling(key, prefix, number))
 
     def _withdraw(self, name: str, standing: Standing) -> None:

@@ -134,13 +134,13 @@ class PostgresqlTransaction:
             cursor.executemany(translated(query).encode(), found)
             self.has_changed |= _has_changed(cursor)
 
-    def _send(self, statements: Iterable[tuple[str, str]]) -> None:
+    def _send(self, statements: Iterable[tuple[str, Sequence[Any]]]) -> None:
         """Send statements; the next rows are made while the server executes them."""
         if not self._sent:
             self._pipeline.enter_context(self.connection.pipeline())
-        for statement, text in statements:
+        for statement, values in statements:
             self.prolong()
-            self._sent.append(self.connection.execute(statement.encode(), (text,)))
+            self._sent.append(self.connection.execute(statement.encode(), values))
 
     def wait(self) -> None:
         """Wait for the answers to all that was sent. Raises their first error."""

@@ -2,8 +2,9 @@
 
 A process has one link for each scope of a database: a few connections that threads take in turns, and a thread that
 listens. Every commit notifies all links of the scope. Each `POLL` seconds, and after each notification, the listening
-connection asks for the revisions of all owners; the answer also shows that the connection is alive. If the last answer
-is older than `STALENESS` (the connection was cut silently, the process was stopped), each look asks the server itself.
+connection asks for the revisions of all owners; the answer also shows that the connection is alive. If that connection
+was lost, or the last answer is older than `STALENESS` (it was cut silently, the process was stopped), each look asks
+the server itself.
 So a look is never older than `STALENESS`, unless the server cannot be reached: then what is in memory goes on.
 """
 
@@ -133,6 +134,8 @@ class ServerLink:
         self._is_away = self._is_connecting = False
         self._listener: threading.Thread | None = None
         self._listening: PostgresqlConnection | None = None
+        # Whether the server notifies that connection, and was asked since.
+        self._is_heard = False
         self._has_ended = threading.Event()
         beside = location.recorded_beside
         self.revision_file = None if beside is None else RevisionFile(beside)
@@ -317,8 +320,11 @@ class ServerLink:
         return self._parts.get(part, _NOTHING).revision
 
     def look(self, part: str) -> int:
-        """Return the revision of an owner's tables, as it was at most `STALENESS` seconds ago if the server answers."""
-        if self.silence > STALENESS:
+        """Return the revision of an owner's tables, as it was at most `STALENESS` seconds ago if the server answers.
+
+        While nobody listens the server is asked: nothing would tell of a change that was made after its last answer.
+        """
+        if not self._is_heard or self.silence > STALENESS:
             try:
                 with self.connection() as connection:
                     self.survey(connection)
@@ -355,11 +361,12 @@ class ServerLink:
                     connection.deadline = time.monotonic() + POLL
                     self.survey(connection)
                     connection.deadline = None
+                    self._is_heard = True
                     self._await_news(connection)
             except Exception as error:
                 log.debug("the connection that listens was lost", exc_info=error)
             finally:
-                self._listening = None
+                self._listening, self._is_heard = None, False
                 connection.close()
 
     def _await_news(self, connection: PostgresqlConnection) -> None:

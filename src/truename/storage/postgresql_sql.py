@@ -15,7 +15,7 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
-__all__ = ["MARK", "adapt", "translated"]
+__all__ = ["INTEGERS", "MARK", "adapt", "translated"]
 
 _WORD: Final = re.compile(r"'(?:[^']|'')*'|\?|%|\b(?:INTEGER|REAL|BLOB|TEXT)\b")
 _EVERYWHERE: Final = {"?": "%s", "%": "%%", "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA"}
@@ -24,7 +24,8 @@ _TABLES: Final = ("CREATE TABLE", "ALTER TABLE")
 MARK: Final = "\ufdd0"
 """Begins the two characters that stand for NUL: a noncharacter (The Unicode Standard 16.0, section 23.7)."""
 _MARK_BYTES: Final = MARK.encode()
-_INTEGERS: Final = range(-(2**63), 2**63)
+INTEGERS: Final = range(-(2**63), 2**63)
+"""The integers that a column can have."""
 
 
 @lru_cache(maxsize=1024)
@@ -45,7 +46,7 @@ class _IntegerDumper(Int8Dumper):
 
     def dump(self, obj: Any) -> Any:
         number = int(obj)
-        if number not in _INTEGERS:
+        if number not in INTEGERS:
             message = "the integer has more than 64 bits"
             raise OverflowError(message)
         return super().dump(number)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import socket
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
@@ -16,10 +14,10 @@ import uvicorn
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from truename.errors import ConfigError
 from truename.gateway.http.response_stream import ABORT
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from truename.gateway.http.connection_limits import ConnectionLimits
     from truename.gateway.http.tls_termination import TlsTermination
 
-__all__ = ["WebServer", "bind"]
+__all__ = ["WebServer"]
 
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
@@ -377,30 +375,3 @@ class WebServer(uvicorn.Server):
         self._finishing.set()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Take an address without listening on it yet. Raises `ConfigError`."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-        except OSError:
-            bound.close()
-            raise
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(
-            file="--http",
-            key=f"{host}:{port}",
-            problem=f"cannot listen on this address: {_reason(error)}",
-            remedy="Choose another port or host.",
-        ) from error
-    return bound
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return "the port is in use"
-    return getattr(error, "strerror", None) or str(error)

@@ -19,7 +19,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from truename.auth.network.listening import bind
 from truename.cli._ending import report_end
 from truename.cli._rendering import say, say_json
 from truename.cli._worker import WORKER
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from truename.cli._ending import Reason
 
-__all__ = ["Listeners", "Supervisor", "cores"]
+__all__ = ["Supervisor", "cores"]
 
 # Seconds until a worker that died is started again: at once, unless it dies again and again.
 _BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -59,40 +58,8 @@ def _quota() -> int:
         return 0
 
 
-class Listeners:
-    """The sockets of the workers, at one address.
-
-    On Linux each worker has a socket of its own, and the kernel divides connections by a hash of both addresses
-    (``SO_REUSEPORT``); one that dies takes no more of them. Elsewhere the workers share one socket, and whichever
-    wakes first takes a connection. Raises `ConfigError` if the address cannot be had.
-    """
-
-    def __init__(self, host: str, port: int, *, divided: bool = sys.platform == "linux") -> None:
-        # It holds the port, also while no worker listens, and is taken as if nobody might share it.
-        self._held = bind(host, port)
-        self._is_divided = divided
-        if divided:
-            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-
-    @contextlib.contextmanager
-    def one(self) -> Iterator[socket.socket]:
-        """Give the socket of one worker, which a process inherits within the block."""
-        if not self._is_divided:
-            yield self._held
-            return
-        with socket.socket(self._held.family, self._held.type, self._held.proto) as own:
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            own.bind(self._held.getsockname())
-            yield own
-
-    def close(self) -> None:
-        """Give up the address."""
-        self._held.close()
-
-
 @dataclass(kw_only=True)
-class _Running:
+class _RunningWorker:
     """A worker that runs: its process, our end of the link, and what it has told."""
 
     number: int
@@ -115,7 +82,7 @@ class _Running:
 
 
 @dataclass(kw_only=True)
-class _Due:
+class _DueStart:
     """A worker that is to be started again, at a time."""
 
     number: int
@@ -124,19 +91,19 @@ class _Due:
 
 @dataclass(kw_only=True)
 class Supervisor:
-    """Runs ``count`` workers: ``truename`` with ``words``, each with a socket of ``listeners``.
+    """Runs ``count`` workers: ``truename`` with ``words``, which share the socket ``bound``.
 
     The first one is started alone: what is wrong with the configuration is told once. ``reload`` is the setting of this
     name: where it is ``off``, SIGHUP ends the gateway.
     """
 
     words: Sequence[str]
-    listeners: Listeners
+    bound: socket.socket
     count: int
     reload: str
     as_json: bool
-    _running: dict[int, _Running] = field(default_factory=dict)
-    _due: list[_Due] = field(default_factory=list)
+    _running: dict[int, _RunningWorker] = field(default_factory=dict)
+    _due: list[_DueStart] = field(default_factory=list)
     _deaths: dict[int, int] = field(default_factory=dict)
     _signals: list[signal.Signals] = field(default_factory=list)
     _directory: str = ""
@@ -205,11 +172,11 @@ class Supervisor:
 
     def _start(self, number: int, *, reports: bool = False) -> None:
         ours, theirs = socket.socketpair()
-        with theirs, self.listeners.one() as listener:
+        with theirs:
             described = {
                 "number": number,
                 "count": self.count,
-                "listener": listener.fileno(),
+                "listener": self.bound.fileno(),
                 "link": theirs.fileno(),
                 "directory": self._directory,
                 "reports": reports,
@@ -219,12 +186,12 @@ class Supervisor:
                 [sys.executable, "-P", "-m", "truename", *self.words],
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {WORKER: json.dumps(described)},
-                pass_fds=(listener.fileno(), theirs.fileno()),
+                pass_fds=(self.bound.fileno(), theirs.fileno()),
                 # Ctrl-C in a terminal reaches this process alone, which passes it on.
                 process_group=0,
             )
         ours.setblocking(False)
-        self._running[number] = _Running(number=number, process=process, link=ours, began=time.monotonic())
+        self._running[number] = _RunningWorker(number=number, process=process, link=ours, began=time.monotonic())
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -238,7 +205,7 @@ class Supervisor:
             for said in worker.told():
                 self._hear(worker, said)
 
-    def _hear(self, worker: _Running, said: dict[str, object]) -> None:
+    def _hear(self, worker: _RunningWorker, said: dict[str, object]) -> None:
         match said:
             case {"ready": True}:
                 self._has_begun(worker)
@@ -247,7 +214,7 @@ class Supervisor:
             case {"broken_off": int(left), "reason": "time" | "signal" as reason}:
                 worker.left, worker.reason = left, reason
 
-    def _has_begun(self, worker: _Running) -> None:
+    def _has_begun(self, worker: _RunningWorker) -> None:
         worker.is_ready = True
         if worker.is_hung_up:
             worker.process.send_signal(signal.SIGHUP)
@@ -291,7 +258,7 @@ class Supervisor:
                 del self._running[worker.number]
                 self._ended(worker, status)
 
-    def _ended(self, worker: _Running, status: int) -> None:
+    def _ended(self, worker: _RunningWorker, status: int) -> None:
         if self._endings:
             self._left += worker.left
             if worker.left:
@@ -308,13 +275,13 @@ class Supervisor:
             return
         self._start_again(worker, status)
 
-    def _start_again(self, worker: _Running, status: int) -> None:
+    def _start_again(self, worker: _RunningWorker, status: int) -> None:
         now, number = time.monotonic(), worker.number
         has_recovered = worker.is_ready and now - worker.began >= _RECOVERED
         deaths = 0 if has_recovered else self._deaths.get(number, 0)
         self._deaths[number] = deaths + 1
         pause = _BACKOFF[min(deaths, len(_BACKOFF) - 1)]
-        self._due.append(_Due(number=number, at=now + pause))
+        self._due.append(_DueStart(number=number, at=now + pause))
         when = "now" if not pause else f"in {pause:g} s"
         self._say(
             worker,
@@ -323,7 +290,7 @@ class Supervisor:
         )
         self._settle(number)
 
-    def _say(self, worker: _Running, document: dict[str, object], text: str) -> None:
+    def _say(self, worker: _RunningWorker, document: dict[str, object], text: str) -> None:
         with contextlib.suppress(OSError):
             if self.as_json:
                 say_json({"worker": worker.number, "pid": worker.process.pid, **document})

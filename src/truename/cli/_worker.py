@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 __all__ = ["WORKER", "Worker"]
 
 WORKER: Final = "TRUENAME_WORKER"
 """The variable in which the supervisor describes a worker. Who reads it removes it: servers do not inherit it."""
 
+# OpenTelemetry's variable and attribute: without it a collector would take the counts of all workers for one's.
+_RESOURCE: Final = "OTEL_RESOURCE_ATTRIBUTES"
+_INSTANCE: Final = "service.instance.id"
 # Seconds until calls are told that they are interrupted, and until the process ends whatever else happens.
 _NOTICE: Final = 0.2
 _LAST: Final = 10.0
@@ -49,6 +54,7 @@ class Worker:
         worker = cls(**json.loads(described))
         for descriptor in (worker.listener, worker.link):
             os.set_inheritable(descriptor, False)
+        os.environ[_RESOURCE] = _of_instance(os.environ.get(_RESOURCE, ""), worker.number)
         threading.Thread(target=worker._follow, name="truename-supervisor", daemon=True).start()
         return worker
 
@@ -76,9 +82,24 @@ class Worker:
         while os.read(self.link, 1):
             self._others_serve.set()
         self._others_serve.set()
+        # The supervisor cannot remove it any more.
+        shutil.rmtree(self.directory, ignore_errors=True)
         # As if two signals came, of which the second interrupts calls; two of one kind may become one.
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_NOTICE)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(_LAST)
         os._exit(1)
+
+
+def _of_instance(attributes: str, number: int) -> str:
+    """Return resource attributes with an instance id that only this worker has.
+
+    >>> _of_instance("team=a,service.instance.id=pod-7", 2)
+    'team=a,service.instance.id=pod-7-worker-2'
+    """
+    pairs = [pair.strip() for pair in attributes.split(",") if pair.strip()]
+    given = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0].strip() == _INSTANCE]
+    others = [pair for pair in pairs if pair.partition("=")[0].strip() != _INSTANCE]
+    instance = given[-1].strip() if given else quote(socket.gethostname())
+    return ",".join((*others, f"{_INSTANCE}={instance}-worker-{number}"))

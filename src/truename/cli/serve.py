@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cyclopts import Parameter
 
 from truename import dialects
+from truename.auth.network.listening import bind
 from truename.catalog import identity_changes
 from truename.cli._errors import UsageError
 from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
@@ -216,15 +217,12 @@ def _supervise(config: Config, address: tuple[str, int], processes: int, *, as_j
             fact="workers cannot share a state in memory",
             advice="Set state to a file or to a PostgreSQL database, or leave --workers out.",
         )
-    from truename.cli._supervisor import Listeners, Supervisor  # noqa: PLC0415 - for this option only
+    from truename.cli._supervisor import Supervisor  # noqa: PLC0415 - for this option only
 
-    listeners = Listeners(*address)
-    try:
+    with bind(*address) as bound:
         return Supervisor(
-            words=sys.argv[1:], listeners=listeners, count=processes, reload=config.settings.reload, as_json=as_json
+            words=sys.argv[1:], bound=bound, count=processes, reload=config.settings.reload, as_json=as_json
         ).run()
-    finally:
-        listeners.close()
 
 
 def _with_tls(settings: Settings, certificate: str | None, key: str | None) -> Settings:

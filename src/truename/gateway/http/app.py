@@ -288,7 +288,8 @@ async def listening(
     ):
         limits = _limits_of(gateway.config)
         app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
-        server = WebServer(app, limits, tls)
+        counts = None if workers is None else workers.connection_counts()
+        server = WebServer(app, limits, tls, counts)
         serving.start_soon(server.serve, [bound])
         try:
             await server.listens.wait()

@@ -1,4 +1,4 @@
-"""The other workers of `truename serve --workers`: each answers the others' requests for its metrics."""
+"""The workers of `truename serve --workers`: how many connections each has, and the metrics of all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import anyio
+
+from truename.gateway.http.shared_listener import ConnectionCounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,6 +34,10 @@ class WorkerGroup:
     count: int
     directory: Path
 
+    def connection_counts(self) -> ConnectionCounts:
+        """Return the counts by which workers accept connections in turns."""
+        return ConnectionCounts(self.directory / "connections", self.number, self.count)
+
     @asynccontextmanager
     async def answering(self, metrics: Metrics | None) -> AsyncIterator[None]:
         """Answer the other workers while the block lasts, if there are metrics."""
@@ -54,10 +60,7 @@ class WorkerGroup:
             yield
         finally:
             server.close()
-            with suppress(OSError):
-                place.unlink(missing_ok=True)
-                # Who is last removes it, where the supervisor was killed.
-                self.directory.rmdir()
+            place.unlink(missing_ok=True)
 
     async def exposition(self, metrics: Metrics) -> bytes:
         """Return the metrics of all workers in the text format of Prometheus."""

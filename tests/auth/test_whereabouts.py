@@ -15,7 +15,7 @@ from tests.support.auth_pinned import Names, listening
 from tests.support.auth_whereabouts import certificate_of, listening_safely
 from truename.auth.network.addresses import AddressRefused, HostResolver, NetworkZone
 from truename.auth.network.web import Web
-from truename.gateway.upstream.connections import Connections
+from truename.gateway.http_connections import Connections
 from truename.gateway.upstream.library import SenderTransport
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from tests.gateway.wire import read_request
 from truename.gateway.background import background
+from truename.gateway.http_connections import Connections, HttpFailure, HttpResponse, fields_of
 from truename.gateway.upstream.addresses import ServerUrl
-from truename.gateway.upstream.connections import Connections, HttpFailure, HttpResponse, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -153,13 +153,13 @@ async def test_a_response_that_is_not_read_to_its_end_takes_its_connection_with_
 async def test_one_that_was_left_alone_for_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with peer(ok) as (found, connections):
         await post(found, connections)
-        monkeypatch.setattr("truename.gateway.upstream.connections.IDLE_SECONDS", -1.0)
+        monkeypatch.setattr("truename.gateway.http_connections.IDLE_SECONDS", -1.0)
         await post(found, connections)
         assert found.connections == 2
 
 
 async def test_so_many_are_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.gateway.upstream.connections.MAX_IDLE", 0)
+    monkeypatch.setattr("truename.gateway.http_connections.MAX_IDLE", 0)
     async with peer(ok) as (found, connections):
         await post(found, connections)
         await post(found, connections)

@@ -13,8 +13,8 @@ import pytest
 from tests.gateway.conftest import connected, text_of
 from tests.support.gateway_broken_answers import JSON, Breaking
 from truename.gateway.deadline import Deadline
+from truename.gateway.http_connections import Connections, fields_of
 from truename.gateway.upstream.addresses import ServerUrl
-from truename.gateway.upstream.connections import Connections, fields_of
 
 if TYPE_CHECKING:
     from starlette.types import Send

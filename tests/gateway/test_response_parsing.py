@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truename.gateway.upstream.connections import Connections, HttpFailure, HttpOrigin, _Connection, fields_of
+from truename.gateway.http_connections import Connections, HttpFailure, HttpOrigin, _Connection, fields_of
 
 ORIGIN = HttpOrigin("http", "x", 80)
 HEADS = (

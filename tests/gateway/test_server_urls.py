@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truename.gateway.http_connections import HttpFailure
 from truename.gateway.upstream.addresses import ServerUrl, moved
-from truename.gateway.upstream.connections import HttpFailure
 from truename.gateway.upstream.cookies import LONGEST, MOST, ServerCookies
 
 PARTS = st.text("abcXYZ019-._~!$&'()*+,;=:@%/ ?#[]\\äß\t", max_size=12)

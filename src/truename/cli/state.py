@@ -219,8 +219,9 @@ def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
         from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
         from truename.gateway.http import session_record  # noqa: PLC0415
+        from truename.gateway.replicas import registry  # noqa: PLC0415
 
-    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA)
+    return (*_SCHEMAS, vault.SCHEMA, session_record.SCHEMA, registry.SCHEMA)
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

@@ -6,6 +6,7 @@ To add a setting, add a field to `Settings` (or to the dataclass of its table: `
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -30,6 +31,7 @@ from truename.config.field_types import (
     TEXT,
     checked_by,
     choice,
+    matching,
     read_elsewhere,
     table,
 )
@@ -61,6 +63,7 @@ SearchMode = Literal["auto", "on", "off"]
 ReloadMode = Literal["watch", "signal", "off"]
 StartMode = Literal["eager", "lazy"]
 _MIB: Final = 1024 * 1024
+_HOST_AND_PORT: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}")
 _LONGEST: Final = 64
 _WORD: Final[Mapping[str, Any]] = {"anyOf": [{"type": "string", "pattern": r"\S", "maxLength": _LONGEST}, REFERENCE]}
 
@@ -350,6 +353,12 @@ class Settings:
     )
     tls_key_password: str | None = setting(
         None, TEXT, "Password of an encrypted private key; write a reference.", live=True, secret=True
+    )
+    replica_address: str | None = setting(
+        None,
+        matching(_HOST_AND_PORT, "HOST:PORT"),
+        "Address at which the other replicas of a shared state reach this process, and on which it listens for them. "
+        "Default: a free port of 127.0.0.1, for replicas on one machine.",
     )
     max_body: int = setting(4 * _MIB, COUNT, "Size of the longest request over HTTP.", unit="bytes")
     max_incoming: int = setting(

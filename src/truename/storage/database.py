@@ -99,6 +99,15 @@ class Database(Protocol):
         """
         ...
 
+    def write_uncounted(self, query: str, *values: object) -> int:
+        """Execute one statement outside of `change`, and return the number of changed rows.
+
+        It is no change of the state: nobody is notified, and `revision` and `has_news` do not count it. It is for rows
+        that are written all the time and that readers read anew, such as a heartbeat. If the connection was lost it may
+        be executed twice, so it has to have the same effect then.
+        """
+        ...
+
     def has_news(self) -> bool:
         """Return whether another process, or another `Database`, changed these tables since the last call.
 

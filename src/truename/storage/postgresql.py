@@ -313,6 +313,14 @@ class PostgresqlDatabase:
             self._require()
             return self._link.read(translated(query), values)
 
+    def write_uncounted(self, query: str, *values: object) -> int:
+        """Execute one statement outside of `change`, and return the number of changed rows."""
+        with self.reporting():
+            self._require()
+            statement = translated(query).encode()
+            with self._link.begun(lambda connection: connection.execute(statement, values).rowcount) as count:
+                return count
+
     def revision(self) -> Revision:
         """Return the id of the database and the number of its changes."""
         query = "SELECT id, base + coalesce((SELECT sum(revision)::bigint FROM part), 0) FROM state"

@@ -330,6 +330,19 @@ class SqliteDatabase:
                 _roll_back(self._data)
                 raise
 
+    def write_uncounted(self, query: str, *values: object) -> int:
+        """Execute one statement outside of `change`, and return the number of changed rows."""
+        with self._reporting(), self._turn():
+            try:
+                count = self._data.execute(query, values).rowcount
+                if not self._depth:
+                    self._data.execute("COMMIT")
+            except BaseException:
+                if not self._depth:
+                    _roll_back(self._data)
+                raise
+            return count
+
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Begin a transaction, unless this thread is in one; other threads wait until the block ends.

@@ -26,7 +26,9 @@ from truename.gateway.http.connection_limits import ConnectionLimits
 from truename.gateway.http.endpoints import ServedEndpoints
 from truename.gateway.http.origin_guard import OriginGuard, is_loopback
 from truename.gateway.http.probes import READ, Probes
+from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.routes import ALL_BELOW, Route, Routes
+from truename.gateway.http.session_forwarding import KIND, forwarded
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.protocol.callers import admitted, header_of
 from truename.gateway.quota import share_of, whose
@@ -46,12 +48,14 @@ if TYPE_CHECKING:
     from truename.gateway.gateway import Gateway
     from truename.gateway.http.tls_termination import TlsTermination
     from truename.gateway.http.workers import WorkerGroup
+    from truename.gateway.replicas.receiving import PeerReply, PeerRequest
     from truename.policy.principal import Principal
 
 __all__ = [
     "HttpApp",
     "OnAddress",
     "check_listening",
+    "limits_of",
     "listening",
     "require_guard",
     "reserve",
@@ -118,9 +122,25 @@ class HttpApp:
         return self._front.prepare_reload(self._gateway.config, config)
 
     @asynccontextmanager
+    async def sharing(self) -> AsyncIterator[None]:
+        """Know the sessions of this state, and the replicas that have some of them, while the block lasts."""
+        config = self._gateway.config
+        async with (
+            self._endpoints.recorded() as record,
+            joined_replicas(config, record, limits_of(config)) as replicas,
+        ):
+            if replicas is not None:
+                self._endpoints.share_with(replicas)
+                replicas.handle(KIND, self._forwarded)
+            yield
+
+    @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer requests while the block lasts; at its end all streams are closed, which would else stay open."""
-        async with self._endpoints.recorded(), self._authentication.watching():
+        """Answer requests while the block lasts, within `sharing`; at its end all streams are closed.
+
+        They would stay open else.
+        """
+        async with self._authentication.watching():
             self._is_running = True
             if self._gateway.metrics is not None:
                 self._gateway.metrics.sessions = self._sessions
@@ -158,6 +178,23 @@ class HttpApp:
             await route.answer(scope, receive, send)
         else:
             await route.refuse_method(scope, receive, send)
+
+    async def _forwarded(self, request: PeerRequest, reply: PeerReply) -> None:
+        """Answer a request that another replica passed on, whose sender is authenticated here as there."""
+        if not self._is_running:
+            await reply.refuse("it is starting or ending")
+            return
+        scope, receive, send = forwarded(request, reply)
+        route = self.routes.find(scope["path"])
+        assert route is not None  # noqa: S101 - one stands for all paths
+        if route.answer != self._view:
+            await reply.refuse("no session is at this path")
+            return
+        admission = await self._authentication.admit(scope)
+        if not isinstance(admission, Authenticated):
+            await admission(scope, receive, send)
+            return
+        await self._view(scope, receive, send)
 
     async def _view(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of MCP, at the endpoint of its path."""
@@ -286,18 +323,20 @@ async def listening(
             gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
         ) as front,
     ):
-        limits = _limits_of(gateway.config)
+        limits = limits_of(gateway.config)
         app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
         counts = None if workers is None else workers.connection_counts()
         server = WebServer(app, limits, tls, counts)
-        serving.start_soon(server.serve, [bound])
-        try:
-            await server.listens.wait()
-            async with app.running(), nullcontext() if workers is None else workers.answering(gateway.metrics):
-                with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
-                    yield address
-        finally:
-            await server.finish()
+        # Nobody is listened to before requests can be answered.
+        async with app.sharing():
+            serving.start_soon(server.serve, [bound])
+            try:
+                await server.listens.wait()
+                async with app.running(), nullcontext() if workers is None else workers.answering(gateway.metrics):
+                    with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
+                        yield address
+            finally:
+                await server.finish()
 
 
 @contextmanager
@@ -313,7 +352,8 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
         yield
 
 
-def _limits_of(config: Config) -> ConnectionLimits:
+def limits_of(config: Config) -> ConnectionLimits:
+    """Return the limits of a listener: how many connections it may have, and how much clients may leave unread."""
     settings = config.settings
     # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
     most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from truename.gateway.http.streamable import ON_DISCONNECT
+from truename.gateway.http.disconnecting import ON_DISCONNECT
 from truename.gateway.upstream_errors import printable
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ import anyio
 
 from truename.gateway.endpoint.addressing import address_of
 from truename.gateway.http.replay import Bounds, Replay
+from truename.gateway.http.session_forwarding import SessionForwarder
+from truename.gateway.http.session_owners import SessionOwners
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.http.sessions import Sessions
 from truename.gateway.http.streamable import StreamableHttp
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.endpoint.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
+    from truename.gateway.replicas.replicas import Replicas
 
 __all__ = ["ServedEndpoints"]
 
@@ -56,6 +59,9 @@ class ServedEndpoints:
         kept = self._settings
         self._replay = Replay(Bounds(kept.resume_events, kept.resume_bytes, kept.resume_total))
         self._record: SessionRecord | None = None
+        self._replicas: Replicas | None = None
+        self._owners: SessionOwners | None = None
+        self._forwarder: SessionForwarder | None = None
         self._running: OrderedDict[Endpoint, _Running] = OrderedDict()
         self._busy: dict[Endpoint, int] = {}
         self._incoming = Quota(share_of(kept, kept.max_incoming))
@@ -68,14 +74,25 @@ class ServedEndpoints:
         return (one.http.sessions for one in self._running.values())
 
     @asynccontextmanager
-    async def recorded(self) -> AsyncIterator[None]:
+    async def recorded(self) -> AsyncIterator[SessionRecord]:
         """Keep what sessions are gone on with by after a restart, while the block lasts."""
         self._record = SessionRecord.opened(self._gateway.config.state_location(), self._settings.session_timeout)
         try:
             async with self._record.keeping(self._note_use):
-                yield
+                yield self._record
         finally:
             self._record.close()
+
+    def share_with(self, replicas: Replicas) -> None:
+        """Share the sessions with replicas, before the first request: one that another has is asked of it."""
+        self._replicas = replicas
+        self._owners = SessionOwners(replicas.registry)
+        self._forwarder = SessionForwarder(replicas, self._owners)
+        replicas.on_change(self._discard_lost)
+
+    def _discard_lost(self) -> None:
+        for sessions in self:
+            sessions.discard_lost()
 
     async def close(self) -> None:
         """End the open subscriptions of all, and write down which sessions were in use to the end."""
@@ -86,6 +103,8 @@ class ServedEndpoints:
             await self._known.write()
             for sessions in self:
                 await sessions.closed()
+            if self._replicas is not None:
+                await self._replicas.leave()
 
     @property
     def _known(self) -> SessionRecord:
@@ -145,12 +164,14 @@ class ServedEndpoints:
             lasts=settings.session_timeout,
             joined=endpoint.audience.join,
             told=partial(endpoint.audience.all_changed, endpoint.offered),
+            owners=self._owners,
         )
         return StreamableHttp(
             endpoint.answer,
             sessions,
             max_body=settings.max_body,
             max_entries=settings.max_entries,
+            forwarder=self._forwarder,
         )
 
     def _has_room(self, who: str | None) -> bool:

@@ -48,11 +48,15 @@ class Handshake:
 
 @dataclass(frozen=True)
 class Opened:
-    """What an id says: when it was issued, and how long its session lasted without a request then, in seconds."""
+    """What an id says: when it was issued, and how long its session lasted without a request then, in seconds.
+
+    ``owner`` is the id of the replica that issued it. Without a handshake the session ends with that.
+    """
 
     issued: float
     lasts: float
-    handshake: Handshake
+    handshake: Handshake | None
+    owner: str | None = None
 
 
 def handshake_of(message: Mapping[str, Any]) -> Handshake | None:
@@ -80,19 +84,26 @@ class SessionIds:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def issue(self, place: str, handshake: Handshake | None, *, now: float, lasts: float) -> str:
-        """Return the id of a session that begins.
+    def issue(
+        self, place: str, handshake: Handshake | None, *, now: float, lasts: float, owner: str | None = None
+    ) -> str:
+        """Return the id of a session that begins at the replica ``owner``.
 
         One without a handshake, or whose client says too much of itself, is good while this gateway runs.
         """
         salt = secrets.token_bytes(_SALT)
         # What is no text, or nested beyond reason, has JSON give up.
         with suppress(ValueError, RecursionError):
-            for plain in () if handshake is None else _plain(handshake, now, lasts):
-                id = _text(salt + encrypt(self._sealing(salt), plain, _bound(place)))
+            for plain in () if handshake is None else _plain(handshake, now, lasts, owner):
+                id = self._sealed(salt, plain, place)
                 if len(id) <= LONGEST:
                     return id
+        if owner is not None:
+            return self._sealed(salt, _packed("", now, lasts, None, owner), place)
         return _text(salt)
+
+    def _sealed(self, salt: bytes, plain: bytes, place: str) -> str:
+        return _text(salt + encrypt(self._sealing(salt), plain, _bound(place)))
 
     def open(self, place: str, id: str) -> Opened | None:
         """Return what an id says; None for one that was not issued so, or for another place."""
@@ -113,17 +124,18 @@ class SessionIds:
         return AESGCM(hmac.digest(self._key, _PURPOSE + salt, hashlib.sha256))
 
 
-def _plain(handshake: Handshake, now: float, lasts: float) -> Iterator[bytes]:
+def _plain(handshake: Handshake, now: float, lasts: float, owner: str | None) -> Iterator[bytes]:
     """Give what is sealed: all that the client said, then less of who it is, which nothing but reports need."""
     said = handshake.client.said()
-    yield _packed(handshake.version, now, lasts, said)
+    yield _packed(handshake.version, now, lasts, said, owner)
     info = said.get("clientInfo", {})
     named = {key: info[key] for key in ("name", "version") if key in info}
-    yield _packed(handshake.version, now, lasts, {**said, "clientInfo": named})
+    yield _packed(handshake.version, now, lasts, {**said, "clientInfo": named}, owner)
 
 
-def _packed(version: str, now: float, lasts: float, said: dict[str, Any]) -> bytes:
-    text = json.dumps([round(now, 3), lasts, version, said], ensure_ascii=False, separators=(",", ":"))
+def _packed(version: str, now: float, lasts: float, said: dict[str, Any] | None, owner: str | None) -> bytes:
+    content = [round(now, 3), lasts, version, said, *([] if owner is None else [owner])]
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     raw = text.encode("utf-8", "surrogatepass")
     packing = zlib.compressobj(9, wbits=-15)
     return packing.compress(raw) + packing.flush() if len(raw) <= _MOST_SAID else raw
@@ -132,12 +144,17 @@ def _packed(version: str, now: float, lasts: float, said: dict[str, Any]) -> byt
 def _said(plain: bytes) -> Opened | None:
     try:
         raw = zlib.decompressobj(wbits=-15).decompress(plain, _MOST_SAID)
-        issued, lasts, version, said = json.loads(raw.decode("utf-8", "surrogatepass"))
+        issued, lasts, version, said, *more = json.loads(raw.decode("utf-8", "surrogatepass"))
+        owner = str(more[0]) if more else None
+        if said is None and owner is not None:
+            return Opened(float(issued), float(lasts), None, owner)
         # Another version of the gateway may read what its predecessor wrote otherwise.
         if version not in HANDSHAKE_VERSIONS:
             return None
         client = ClientDescription.of(said)
-        return None if client is None else Opened(float(issued), float(lasts), Handshake(version, client))
+        if client is None:
+            return None
+        return Opened(float(issued), float(lasts), Handshake(version, client), owner)
     except (ValueError, TypeError, AttributeError, zlib.error):
         return None
 

@@ -7,6 +7,7 @@ ended is good again for want of the note that says so.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import logging
 import secrets
 import time
@@ -90,7 +91,8 @@ class SessionRecord:
         self._ended: dict[bytes, float] = {}
         self._writing = anyio.Lock()
         try:
-            self._ids = SessionIds(self._key())
+            self._sealing_key = self._key()
+            self._ids = SessionIds(self._sealing_key)
         except BaseException:
             self.close()
             raise
@@ -105,6 +107,15 @@ class SessionRecord:
         if len(rows) != 1 or not keys:
             self._file.refuse("its key is not the one that it was created with")
         return keys[0]
+
+    def derived_key(self, purpose: bytes) -> bytes:
+        """Return a key of 32 bytes for another purpose, which all processes on this database derive alike."""
+        return hmac.digest(self._sealing_key, b"truename derived:" + purpose, hashlib.sha256)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may have the same record."""
+        return not self._file.location.is_memory
 
     @classmethod
     def opened(cls, where: StateLocation | Path | None, lasts: float) -> SessionRecord:
@@ -128,9 +139,9 @@ class SessionRecord:
             look()
             await self.write()
 
-    def issue(self, place: str, handshake: Handshake | None) -> str:
-        """Return the id of a session that begins (`SessionIds`)."""
-        return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts)
+    def issue(self, place: str, handshake: Handshake | None, owner: str | None = None) -> str:
+        """Return the id of a session that begins at a replica (`SessionIds`)."""
+        return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts, owner=owner)
 
     def use(self, id: str) -> None:
         """Note that a session is in use."""

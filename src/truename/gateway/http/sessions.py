@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.errors import StoreError
 from truename.gateway.background import begin
 from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import count_on
@@ -44,9 +45,11 @@ if TYPE_CHECKING:
 
     from truename.gateway.http.replay import Key, Position, Replay
     from truename.gateway.http.session_ids import Handshake
+    from truename.gateway.http.session_owners import SessionOwners
     from truename.gateway.http.session_record import SessionRecord
     from truename.gateway.mcp.requests import RequestId
     from truename.gateway.quota import Share
+    from truename.gateway.replicas.liveness import Replica
     from truename.policy.principal import Principal
 
     Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]
@@ -70,6 +73,7 @@ _REQUEST_CANCELLED: Final = -32800
 _MOST_LOST: Final = 1_000
 _ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
 _NOT_FOUND: Final = "Session not found"
+_MOVED: Final = "This session is another replica's now; nothing was run. Repeat the request."
 _FULL: Final = "Too many open sessions"
 _MISSING: Final = "Bad Request: Missing session ID"
 _NOT_ALLOWED: Final = "Method Not Allowed"
@@ -110,9 +114,18 @@ class Session:
     """One session: its client, the requests that run, and the streams that are open."""
 
     def __init__(
-        self, id: str, principal: Principal, replay: Replay, *, first: int = 1, is_resumed: bool = False
+        self,
+        id: str,
+        principal: Principal,
+        replay: Replay,
+        *,
+        first: int = 1,
+        is_resumed: bool = False,
+        own: Replica | None = None,
     ) -> None:
         self.id = id
+        # As what this process holds it, where it has replicas.
+        self.own = own
         self.principal = principal
         self.is_resumed = is_resumed
         self.headers = [(SESSION_HEADER, id.encode("ascii"))]
@@ -216,7 +229,7 @@ class Sessions:
     that was issued for the same principal at the same ``address`` is opened anew, as it was agreed on. For every other
     id the answer is 404. ``replay`` keeps what was sent for clients that come back. ``joined`` is told of a session
     that goes on, ``told`` when its client listens again. ``lasts`` is how many seconds a session lasts without a
-    request or an open stream.
+    request or an open stream. ``owners`` knows which sessions are of other replicas; None for a gateway without any.
     """
 
     def __init__(
@@ -231,8 +244,10 @@ class Sessions:
         lasts: float,
         joined: Callable[[ClientConnection], None],
         told: Callable[[ClientConnection], Coroutine[Any, Any, None]],
+        owners: SessionOwners | None = None,
     ) -> None:
         self._answer = answer
+        self._owners = owners
         self._beside = beside
         self._address = address
         self._record = record
@@ -260,6 +275,53 @@ class Sessions:
             if session.open_requests:
                 self._record.use(session.id)
 
+    def discard_lost(self) -> None:
+        """End all sessions here that another replica may have taken over."""
+        if self._owners is not None:
+            for session in [one for one in self._sessions.values() if one.own is not self._owners.own]:
+                self._discard(session)
+
+    async def holder(self, principal: Principal, scope: Scope) -> Replica | None:
+        """Return the other replica that has the session which a request names; None if no other has it.
+
+        A session whose owner is dead is this process's from then on, unless another one was quicker. Raises
+        `StoreError` if that cannot be found out.
+        """
+        id = header(scope, SESSION_HEADER)
+        if self._owners is None or id is None:
+            return None
+        session = self._sessions.get(id)
+        if session is not None and not session.is_over and _owner(session.principal) == _owner(principal):
+            if await self._is_held(session):
+                return None
+            self._discard(session)
+        opened = self._record.issued(self._place(principal), id)
+        if opened is None:
+            return None
+        holder = await self._owners.holder(id, opened.owner)
+        return None if holder is self._owners.own else holder
+
+    async def _is_held(self, session: Session) -> bool:
+        """Return whether no other replica can have taken a session over."""
+        owners, own = self._owners, session.own
+        return owners is None or own is None or owners.is_current(own) or await owners.check(own)
+
+    def _guarded(self, session: Session, scope: Scope, send: Send) -> Send:
+        """Return what sends a response of a session: nothing once another replica may have taken the session over."""
+        owners, own = self._owners, session.own
+        if owners is None or own is None:
+            return send
+
+        async def guarded(message: Any) -> None:
+            if owners.is_current(own) or await owners.check(own):
+                await send(message)
+                return
+            self._discard(session)
+            if ABORT in scope:
+                scope[ABORT]()
+
+        return guarded
+
     def end(self) -> None:
         """End all sessions here, without ending them for good: they go on when their clients come back."""
         for session in list(self._sessions.values()):
@@ -282,6 +344,7 @@ class Sessions:
         session = await self._session(principal, http.scope, send)
         if session is None:
             return
+        send = self._guarded(session, http.scope, send)
         with _Used(session, self._record):
             if kind == "request":
                 await self._respond(session, message, http, send)
@@ -297,6 +360,7 @@ class Sessions:
         session = await self._session(principal, scope, send)
         if session is None:
             return
+        send = self._guarded(session, scope, send)
         with _Used(session, self._record):
             if not accepts(scope)[1]:
                 await _refuse(send, _NO_STREAM, HTTPStatus.NOT_ACCEPTABLE, session)
@@ -335,10 +399,23 @@ class Sessions:
             own = session.principal
             if own is principal or _owner(own) == _owner(principal):
                 return session
-        if self._record.issued(self._place(principal), id) is None:
+        opened = self._record.issued(self._place(principal), id)
+        if opened is None:
             await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
             return None
+        if not await self._may_have(id, opened.owner):
+            await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+            return None
         return await self._resumed(id, principal, send, ends=ends)
+
+    async def _may_have(self, id: str, issuer: str | None) -> bool:
+        """Return whether a session is this process's: it may have been taken over just now."""
+        if self._owners is None:
+            return True
+        try:
+            return await self._owners.holder(id, issuer) is self._owners.own
+        except StoreError:
+            return False
 
     async def _resumed(self, id: str, principal: Principal, send: Send, *, ends: bool) -> Session | None:
         """Open a session anew that was issued here before, or end it."""
@@ -361,13 +438,18 @@ class Sessions:
 
     def _open_anew(self, id: str, principal: Principal, handshake: Handshake) -> Session:
         # An answer to what the process before asked is for no question of this one.
-        session = Session(id, principal, self._replay, first=secrets.randbits(_BITS), is_resumed=True)
+        first = secrets.randbits(_BITS)
+        session = Session(id, principal, self._replay, first=first, is_resumed=True, own=self._own)
         session.connection.agree(handshake.version, handshake.client)
         session.connection.is_initialized = True
         self._joined(session.connection)
         session.on_listening = lambda: begin(self._told(session.connection))
         self._register(session)
         return session
+
+    @property
+    def _own(self) -> Replica | None:
+        return None if self._owners is None else self._owners.own
 
     def _register(self, session: Session) -> None:
         self._sessions[session.id] = session
@@ -395,6 +477,8 @@ class Sessions:
         if not session.is_over:
             session.end()
             begin(session.connection.close())
+            if self._owners is not None:
+                self._owners.release(session.id)
 
     def _has_room(self, principal: Principal) -> bool:
         here = (self, *(one for one in self._beside if one is not self))
@@ -410,8 +494,9 @@ class Sessions:
         if not self._has_room(principal):
             await _refuse(send, _FULL, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
             return
-        id = self._record.issue(self._place(principal), handshake_of(message))
-        session = Session(id, principal, self._replay)
+        own = self._own
+        id = self._record.issue(self._place(principal), handshake_of(message), None if own is None else own.id)
+        session = Session(id, principal, self._replay, own=own)
         self._register(session)
         is_begun = False
         try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from starlette.requests import HTTPConnection
 
 from truename.gateway.cancellation import Cancellation
+from truename.gateway.http.disconnecting import Disconnecting
 from truename.gateway.http.response_stream import PING_SECONDS, ResponseStream, send_json, send_nothing
 from truename.gateway.http.sessions import accepts
 from truename.gateway.mcp.connection import Channel, ClientConnection
@@ -37,21 +37,15 @@ from truename.gateway.protocol.specification import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from anyio.abc import TaskGroup
     from starlette.types import Receive, Scope, Send
 
+    from truename.gateway.http.session_forwarding import SessionForwarder
     from truename.gateway.http.sessions import Answer, Sessions
     from truename.gateway.mcp.messages import Kind, Message
     from truename.gateway.mcp.stateless import RequestEnvelope
     from truename.policy.principal import Principal
 
-__all__ = ["ON_DISCONNECT", "StreamableHttp"]
-
-ON_DISCONNECT: Final = "truename.on_disconnect"
-"""Where a web server that can do so puts a function into the scope; what is given to it is called when the client has
-disconnected, and what it returns takes that back."""
+__all__ = ["StreamableHttp"]
 
 _VERSION: Final = VERSION_HEADER.encode()
 _ROUTING: Final = (VERSION_HEADER, METHOD_HEADER, NAME_HEADER)
@@ -75,6 +69,7 @@ class StreamableHttp:
     """Answers the requests to one address.
 
     ``answer`` answers requests of MCP. A body may have ``max_body`` bytes, and ``max_entries`` keys and items.
+    ``forwarder`` passes requests on to replicas; None for a gateway that has none.
     """
 
     def __init__(
@@ -84,9 +79,11 @@ class StreamableHttp:
         *,
         max_body: int,
         max_entries: int,
+        forwarder: SessionForwarder | None = None,
     ) -> None:
         self._answer = answer
         self.sessions = sessions
+        self._forwarder = forwarder
         self._max_body = max_body
         self._max_entries = max_entries
 
@@ -108,7 +105,15 @@ class StreamableHttp:
         elif version is not None and version not in HANDSHAKE_VERSIONS:
             if (stateless := await self._stateless(version, body, scope, send)) is not None:
                 await self._exchange(*stateless, receive, send)
-        elif method == "POST":
+        elif self._forwarder is None or not await self._forwarder.passed_on(
+            self.sessions, principal, scope, receive, send, body=body
+        ):
+            await self._of_session(principal, body, scope, receive, send)
+
+    async def _of_session(self, principal: Principal, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of the handshake versions."""
+        method = scope["method"]
+        if method == "POST":
             if (posted := await _posted(body, scope, send)) is not None:
                 await self.sessions.post(principal, *posted, HTTPConnection(scope), send)
         elif method == "GET":
@@ -182,7 +187,7 @@ class StreamableHttp:
         stream.stream_after(PING_SECONDS)
         try:
             with Cancellation() as cancellation:
-                async with _Disconnecting(http.scope, receive, cancellation):
+                async with Disconnecting(http.scope, receive, cancellation):
                     try:
                         answer = response(id, await self._answer(request))
                     except Exception as problem:  # noqa: BLE001 - any failure is this request's alone
@@ -194,38 +199,6 @@ class StreamableHttp:
             channel.close()
             stream.close()
             await connection.close()
-
-
-class _Disconnecting:
-    """Cancels a block when the client disconnects, while the block lasts."""
-
-    def __init__(self, scope: Mapping[str, Any], receive: Receive, cancellation: Cancellation) -> None:
-        self._register = scope.get(ON_DISCONNECT)
-        self._receive = receive
-        self._cancellation = cancellation
-        self._tasks: TaskGroup | None = None
-        self._take_back: Callable[[], None] | None = None
-
-    async def __aenter__(self) -> None:
-        if self._register is not None:
-            self._take_back = self._register(self._cancellation.cancel)
-            return
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._watch)
-
-    async def __aexit__(self, *failure: Any) -> bool | None:
-        if self._take_back is not None:
-            self._take_back()
-        if self._tasks is None:
-            return None
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(*failure)
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._cancellation.cancel()
 
 
 async def _posted(body: bytes, scope: Scope, send: Send) -> tuple[Kind, Message] | None:

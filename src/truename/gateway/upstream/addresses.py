@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from truename.gateway.upstream.connections import HttpFailure, HttpOrigin
+from truename.gateway.http_connections import HttpFailure, HttpOrigin
 
 if TYPE_CHECKING:
     import httpx2

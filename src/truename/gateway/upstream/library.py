@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from truename.gateway.background import begin
-from truename.gateway.upstream.connections import CONNECT, HttpFailure, HttpOrigin, HttpResponse, fields_of
+from truename.gateway.http_connections import CONNECT, HttpFailure, HttpOrigin, HttpResponse, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from truename.auth.network.addresses import ResolvedHost
-    from truename.gateway.upstream.connections import Sender
+    from truename.gateway.http_connections import Sender
 
 __all__ = ["LibrarySender", "SenderTransport", "through_proxy"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
-    from truename.gateway.upstream.connections import Sender
+    from truename.gateway.http_connections import Sender
 
 __all__ = ["Outside"]
 

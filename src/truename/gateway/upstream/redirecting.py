@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from truename.auth.network.addresses import ResolvedHost
     from truename.config import ServerConfig
-    from truename.gateway.upstream.connections import Sender
+    from truename.gateway.http_connections import Sender
 
 __all__ = ["Redirecting", "followed"]
 

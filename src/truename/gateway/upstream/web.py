@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from truename.auth.network.addresses import AddressRefused
 from truename.auth.outbound.refused import NoCredential
+from truename.gateway.http_connections import Connections, HttpFailure, HttpOrigin, HttpResponse, Sender
 from truename.gateway.protocol.envelopes import ABSENT, Envelope, read_envelope, read_object
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import INTERNAL_ERROR, METHOD_NOT_FOUND
 from truename.gateway.upstream.addresses import REDIRECTS, ServerUrl, moved
-from truename.gateway.upstream.connections import Connections, HttpFailure, HttpOrigin, HttpResponse, Sender
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream_errors import printable
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.background import background
+from truename.gateway.http_connections import HttpFailure
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
-from truename.gateway.upstream.connections import HttpFailure
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.messages import receive
 from truename.gateway.upstream.transport import Receiver, Transport, TransportError

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.background import begin
+from truename.gateway.http_connections import HttpFailure, fields_of
 from truename.gateway.protocol.envelopes import Envelope
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.protocol.specification import SESSION_HEADER
 from truename.gateway.upstream.addresses import ServerUrl
-from truename.gateway.upstream.connections import HttpFailure, fields_of
 from truename.gateway.upstream.messages import read_message
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream.web import (
@@ -33,7 +33,7 @@ from truename.gateway.upstream.web import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from truename.gateway.upstream.connections import HttpResponse, Sender
+    from truename.gateway.http_connections import HttpResponse, Sender
     from truename.gateway.upstream.cookies import ServerCookies
     from truename.gateway.upstream.transport import Receiver
 

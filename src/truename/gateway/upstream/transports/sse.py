@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from truename.gateway.background import background
+from truename.gateway.http_connections import CONNECT, HttpFailure, HttpResponse, Sender, fields_of
 from truename.gateway.protocol.event_stream import EventReader, SentEvent
 from truename.gateway.protocol.lines import TooLong
 from truename.gateway.upstream.addresses import ServerUrl
-from truename.gateway.upstream.connections import CONNECT, HttpFailure, HttpResponse, Sender, fields_of
 from truename.gateway.upstream.explained import explained
 from truename.gateway.upstream.messages import receive
 from truename.gateway.upstream.transport import Receiver, Transport, TransportError

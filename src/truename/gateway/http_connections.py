@@ -112,7 +112,7 @@ def fields_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
     >>> fields_of([(b"host", b"x"), (b"x-evil", b"a\r\nb: c")])
     Traceback (most recent call last):
-    truename.gateway.upstream.connections.HttpFailure: A header of the request is not valid.
+    truename.gateway.http_connections.HttpFailure: A header of the request is not valid.
     """
     fields = [b"%s: %s" % pair for pair in headers]
     if not all(map(_FIELD.fullmatch, fields)):

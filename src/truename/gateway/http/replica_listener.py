@@ -1,0 +1,80 @@
+"""Listen for the other replicas of a shared state, beside the address for clients."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from truename.auth.network.listening import bind
+from truename.errors import StoreError
+from truename.gateway.background import background
+from truename.gateway.http.web_server import WebServer
+from truename.gateway.replicas.client import host_and_port
+from truename.gateway.replicas.replicas import Replicas
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import Receive, Scope, Send
+
+    from truename.config import Config
+    from truename.gateway.http.connection_limits import ConnectionLimits
+    from truename.gateway.http.session_record import SessionRecord
+
+__all__ = ["joined_replicas"]
+
+log: Final = logging.getLogger("truename.gateway")
+
+_PURPOSE: Final = b"replicas 1"
+_LOOPBACK: Final = "127.0.0.1:0"
+_ALONE: Final = "This gateway serves without its replicas: sessions that they have are not found here. %s"
+
+
+class _Listening:
+    """The application of a listener that is bound before it is known what answers there."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.replicas: Replicas | None = None
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        connection = self._limits.connection_of(scope)
+        if self.replicas is None or (connection is not None and not await connection.drained()):
+            return
+        if connection is not None:
+            send = self._limits.sending(connection, scope, send)
+        await self.replicas.receiver(scope, receive, send)
+
+
+@asynccontextmanager
+async def joined_replicas(
+    config: Config, record: SessionRecord, limits: ConnectionLimits
+) -> AsyncIterator[Replicas | None]:
+    """Be one of the replicas of a configuration's state while the block lasts, and listen for the others.
+
+    None where the state is in memory, or its database cannot be used. Raises `ConfigError` for an address that cannot
+    be listened on.
+    """
+    if not record.is_shared:
+        yield None
+        return
+    host, port = host_and_port(config.settings.replica_address or _LOOPBACK)
+    bound = bind(host, port)
+    own_port = bound.getsockname()[1]
+    address = f"[{host}]:{own_port}" if ":" in host else f"{host}:{own_port}"
+    application = _Listening(limits)
+    server = WebServer(application, limits)
+    async with AsyncExitStack() as stack:
+        serving = await stack.enter_async_context(background())
+        stack.push_async_callback(server.finish)
+        serving.start_soon(server.serve, [bound])
+        await server.listens.wait()
+        key = record.derived_key(_PURPOSE)
+        joining = Replicas.joined(config.state_location(), address, key, most=config.settings.max_body)
+        try:
+            application.replicas = await stack.enter_async_context(joining)
+        except StoreError as error:
+            log.warning(_ALONE, error)
+        yield application.replicas

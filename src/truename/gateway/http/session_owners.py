@@ -1,0 +1,98 @@
+"""Find which replica has a session: the one that its id names, or whoever took it over when that one was gone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from truename.errors import StoreError
+from truename.gateway.background import begin
+from truename.gateway.protocol.turns import in_thread
+from truename.gateway.replicas.registry import LeaseLostError
+
+if TYPE_CHECKING:
+    from truename.gateway.replicas.liveness import Replica
+    from truename.gateway.replicas.registry import ReplicaRegistry
+
+__all__ = ["SessionOwners"]
+
+_MOST_KNOWN: Final = 10_000
+_TRIES: Final = 3
+
+
+class SessionOwners:
+    """The owners of sessions, as this process's registry of replicas knows them.
+
+    A session is its issuer's while that is alive. Later it is a named lease: the first replica that is asked for it
+    takes it. Nothing is asked of the database while the owner that is known is alive.
+    """
+
+    def __init__(self, registry: ReplicaRegistry) -> None:
+        self._registry = registry
+        # Of sessions that were taken over.
+        self._holders: OrderedDict[str, Replica] = OrderedDict()
+
+    @property
+    def own(self) -> Replica:
+        """This process."""
+        return self._registry.own
+
+    def is_current(self, own: Replica) -> bool:
+        """Return, without waiting, whether this process surely has what it held as ``own``."""
+        return self._registry.is_current(own)
+
+    async def check(self, own: Replica) -> bool:
+        """Return whether this process still has what it held as ``own``; ask the database if unsure."""
+        return await self._registry.check(own)
+
+    async def holder(self, id: str, issuer: str | None) -> Replica:
+        """Return the replica that has a session; this process if nobody alive has it. Raises `StoreError`."""
+        name = _lease(id)
+        if (known := self._known(name, issuer)) is not None:
+            return known
+        for _ in range(_TRIES):
+            with suppress(LeaseLostError):
+                held = await in_thread(partial(self._registry.take, name, issuer))
+                self._note(name, held.holder)
+                return self.own if held.holder.id == self.own.id else held.holder
+            await self._registry.looked()
+        problem, remedy = "this gateway lost its lease", "Try again."
+        raise StoreError(file="", key="", problem=problem, remedy=remedy, code="busy")
+
+    def _known(self, name: str, issuer: str | None) -> Replica | None:
+        """Return the holder of a session that is known and alive."""
+        own = self.own
+        holder = self._holders.get(name)
+        id = issuer if holder is None else holder.id
+        if id is None or id == own.id:
+            return None if id is None else own
+        return None if self._registry.observed.is_expired(id) else self._registry.find(id)
+
+    def _note(self, name: str, holder: Replica) -> None:
+        self._holders[name] = holder
+        self._holders.move_to_end(name)
+        while len(self._holders) > _MOST_KNOWN:
+            self._holders.popitem(last=False)
+
+    def forget(self, id: str) -> None:
+        """Ask the database who has a session when it is asked for next."""
+        self._holders.pop(_lease(id), None)
+
+    def release(self, id: str) -> None:
+        """Give a session up that ended here: one that was taken over has a row."""
+        holder = self._holders.pop(_lease(id), None)
+        if holder is not None and holder is self.own:
+            begin(self._release(_lease(id), holder))
+
+    async def _release(self, name: str, own: Replica) -> None:
+        # A row that stays is removed with the replica's own.
+        with suppress(StoreError):
+            await in_thread(partial(self._registry.release, [name], own))
+
+
+def _lease(id: str) -> str:
+    """Return the name of a session's lease, from which nobody can tell its id."""
+    return f"session:{hashlib.sha256(id.encode('ascii', 'replace')).hexdigest()[:32]}"

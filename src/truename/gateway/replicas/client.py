@@ -1,0 +1,207 @@
+"""Send requests to other replicas, over connections that are kept. Nothing is ever sent twice."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from truename.gateway.background import background
+from truename.gateway.http_connections import Connections, HttpFailure, HttpOrigin, fields_of
+from truename.gateway.replicas.sealing import FrameReader, RequestHead, SealError, seal_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from ipaddress import IPv4Address, IPv6Address
+
+    from truename.gateway.http_connections import HttpResponse
+    from truename.gateway.replicas.liveness import Replica
+    from truename.gateway.replicas.registry import ReplicaRegistry
+
+__all__ = ["PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
+
+PATH: Final = "/replica/1"
+"""The only path of the listener between replicas."""
+REFUSED: Final = "refused"
+"""The key in the head of a response that says why the target did nothing at all with the request."""
+_LOOK: Final = 0.25
+_CONNECT: Final = 2.0
+_TYPE: Final = (b"content-type", b"application/octet-stream")
+
+
+class PeerFailure(Exception):
+    """A request to a replica that was not answered whole.
+
+    ``is_certain``: the replica did not do anything with it. ``was_refused``: because it said so. ``has_ended``: because
+    its process does not exist any more.
+    """
+
+    def __init__(self, text: str, *, is_certain: bool, was_refused: bool = False, has_ended: bool = False) -> None:
+        super().__init__(text)
+        self.is_certain = is_certain
+        self.was_refused = was_refused
+        self.has_ended = has_ended
+
+
+class PeerResponse:
+    """A response of another replica: its head is there, the body comes. Close it in any case."""
+
+    def __init__(self, response: HttpResponse, reader: FrameReader) -> None:
+        self.about: dict[str, Any] = {}
+        self._response = response
+        self._reader = reader
+        self._pieces: list[bytes] = []
+
+    async def begin(self) -> None:
+        """Wait for the head. Raises `PeerFailure`."""
+        while not await self._more():
+            pass
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes. Raises `PeerFailure` if it breaks off."""
+        while True:
+            pieces, self._pieces = self._pieces, []
+            for piece in pieces:
+                yield piece
+            if self._reader.is_over and not self._pieces:
+                return
+            await self._more()
+
+    async def _more(self) -> bool:
+        """Read more, and return whether the head has come."""
+        try:
+            data = await self._response.chunk()
+            if data is None:
+                raise PeerFailure("the response broke off", is_certain=False)
+            for one in self._reader.feed(data):
+                if isinstance(one, bytes):
+                    self._pieces.append(one)
+                else:
+                    self.about = one
+                    self._has_head = True
+        except (HttpFailure, SealError) as error:
+            raise PeerFailure(str(error), is_certain=False) from error
+        return self._has_head
+
+    _has_head = False
+
+    def close(self) -> None:
+        """Free the connection; a response that has not come whole is broken off."""
+        self._response.close()
+
+
+@dataclass(frozen=True)
+class _Target:
+    replica: Replica
+    origin: HttpOrigin
+    fields: bytes
+    connections: Connections
+
+
+class PeerClient:
+    """Sends requests to other replicas of this process's scope, sealed with its key."""
+
+    def __init__(self, registry: ReplicaRegistry, key: bytes) -> None:
+        self._registry = registry
+        self._key = key
+        self._targets: dict[str, _Target] = {}
+        self._numbers = count(1)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Break off what waits for replicas that are gone, while the block lasts; close all connections at its end."""
+        try:
+            async with background() as tasks:
+                tasks.start_soon(self._watch)
+                yield
+        finally:
+            for id in list(self._targets):
+                await self._drop(id)
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(_LOOK)
+            observed = self._registry.observed
+            for id in [id for id in self._targets if observed[id] is None or observed.is_expired(id)]:
+                await self._drop(id)
+
+    async def _drop(self, id: str) -> None:
+        await self._targets.pop(id).connections.aclose()
+
+    async def send(self, replica: Replica, kind: str, about: dict[str, Any], body: bytes) -> PeerResponse:
+        """Send a request to the handler ``kind`` of a replica, and return its response when its head has come.
+
+        Raises `PeerFailure`. Only one that is certain may be followed by another attempt.
+        """
+        target, sighting = self._target(replica), self._registry.observed[replica.id]
+        own, beat = self._registry.own, 0 if sighting is None else sighting.beat
+        # The number is drawn by this process, whatever its entry is called meanwhile.
+        head = RequestHead(own.id, own.fence, replica.id, replica.fence, beat, next(self._numbers), kind, about)
+        sealed, salt = seal_request(self._key, head, body)
+        try:
+            response = await target.connections.send(
+                b"POST", target.origin, PATH.encode(), target.fields, sealed, connect=_CONNECT
+            )
+        except HttpFailure as failure:
+            has_ended = isinstance(failure.__cause__, ConnectionRefusedError)
+            is_here = replica.machine == own.machine and _is_loopback(target.origin.host)
+            text = f"{replica.address}: {failure}"
+            raise PeerFailure(text, is_certain=not failure.was_sent, has_ended=has_ended and is_here) from failure
+        found = PeerResponse(response, FrameReader(self._key, salt))
+        try:
+            if response.status != 200:
+                # It is not sealed, so anybody may have sent it.
+                raise PeerFailure(f"{replica.address}: HTTP {response.status}", is_certain=False)
+            await found.begin()
+            if (reason := found.about.get(REFUSED)) is not None:
+                raise PeerFailure(f"{replica.address}: {reason}", is_certain=True, was_refused=True)
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def _target(self, replica: Replica) -> _Target:
+        known = self._targets.get(replica.id)
+        if known is None or known.replica != replica:
+            host, port = host_and_port(replica.address)
+            fields = fields_of([(b"host", replica.address.encode("ascii", "replace")), _TYPE])
+            known = _Target(replica, HttpOrigin("http", host, port), fields, Connections(_PeerResolver()))
+            self._targets[replica.id] = known
+        return known
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the two parts of HOST:PORT.
+
+    >>> host_and_port("[::1]:80"), host_and_port("gw-1.internal:8751")
+    (('::1', 80), ('gw-1.internal', 8751))
+    """
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _PeerResolver:
+    """Finds the address that a replica registered. It is the operator's word, so none is refused."""
+
+    async def addresses(self, host: str, port: int) -> tuple[IPv4Address | IPv6Address, ...]:
+        """Return the addresses to connect to. Raises `OSError`."""
+        try:
+            return (ip_address(host),)
+        except ValueError:
+            found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            return tuple(ip_address(str(where[0]).partition("%")[0]) for *_, where in found)
+
+    def check_written(self, host: str) -> None:
+        """Refuse none."""

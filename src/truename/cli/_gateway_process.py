@@ -31,6 +31,7 @@ from truename.config import verify
 from truename.config.addresses import MAIN, path_of, servers_in
 from truename.gateway import (
     Gateway,
+    ProgramSharing,
     WorkerGroup,
     background,
     check_listening,
@@ -261,7 +262,13 @@ async def _serve(
         # notifications/tools/list_changed.
         async with (
             Gateway(
-                config, on_event=progress.on_event, wait=_START_WAIT, is_early=True, only=only, servers=servers
+                config,
+                on_event=progress.on_event,
+                wait=_START_WAIT,
+                is_early=True,
+                only=only,
+                servers=servers,
+                sharing=_sharing(config, bound, worker),
             ) as gateway,
             background() as tasks,
         ):
@@ -280,6 +287,14 @@ async def _serve(
                         await _report_listening(gateway, path, url, report_form, worker, is_everywhere=is_everywhere)
                     spare_collector()
                     await anyio.sleep_forever()
+
+
+def _sharing(config: Config, bound: socket | None, worker: Worker | None) -> ProgramSharing | None:
+    """Return how programs are shared with other processes; over stdio, and with a state in memory, they are not."""
+    if bound is None or config.state_location().is_memory:
+        return None
+    # The directory is of one supervisor.
+    return ProgramSharing(None if worker is None else worker.directory)
 
 
 def _group(worker: Worker | None) -> WorkerGroup | None:

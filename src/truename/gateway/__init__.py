@@ -8,6 +8,7 @@ from truename.gateway.http.app import check_listening, listening, require_guard,
 from truename.gateway.http.workers import WorkerGroup
 from truename.gateway.report import Reloaded, Report, ServerReport
 from truename.gateway.stdio import serve_stdio
+from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
 from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.view import UnknownView
 
@@ -15,6 +16,7 @@ __all__ = [
     "Gateway",
     "GatewayEvent",
     "OnEvent",
+    "ProgramSharing",
     "Reloaded",
     "Report",
     "ServerReport",

@@ -72,6 +72,7 @@ _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
 _LATER: Final = {"retry-after": "1"}
 _YOUNG: Final = 10_000
+_PROGRAMS: Final = b"shared programs 1"
 
 
 class HttpApp:
@@ -132,7 +133,9 @@ class HttpApp:
             if replicas is not None:
                 self._endpoints.share_with(replicas)
                 replicas.handle(KIND, self._forwarded)
-            yield
+            sharing = self._gateway.sharing
+            async with nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)):
+                yield
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.operations import Operations
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.negotiating import Handshake
+    from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
     from truename.gateway.upstream.showing import LastChallenges
 
 __all__ = ["ServerPool", "own_version", "running_pool"]
@@ -248,15 +249,17 @@ async def running_pool(
     *,
     wait: float | None = None,
     may_rest: bool = False,
+    sharing: ProgramSharing | None = None,
 ) -> AsyncIterator[ServerPool]:
     """Start the enabled servers and wait until each is ready or has failed; end them with the block.
 
     ``wait`` bounds the waiting, in seconds: who is later joins later. ``may_rest`` has lazy servers started when they
     are needed; else all are, to hear what they list now.
 
-    ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
+    ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress. ``sharing`` has
+    the programs that other processes of the gateway share.
     """
-    outside = Outside.of(config)
+    outside = Outside.of(config, sharing)
     try:
         async with background() as owners:
             pool = ServerPool(config if may_rest else _all_eager(config), owners, changed, on_event, outside)

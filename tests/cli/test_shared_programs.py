@@ -50,17 +50,13 @@ class Witnessed:
 
     def got(self) -> list[tuple[int, str]]:
         """Return each message, with the process that got it."""
-        return [(int(pid), text) for pid, *text in map(_joined, self.lines()) if text[0] not in {"start", "end"}]
+        return [(int(pid), " ".join(words)) for pid, *words in self.lines() if words not in (["start"], ["end"])]
 
     def notes(self) -> list[str]:
         return [line[2] for line in self.lines() if line[1] == "tools/call"]
 
     def has_ended(self, pid: int) -> bool:
         return [str(pid), "end"] in self.lines() or not Path(f"/proc/{pid}").exists()
-
-
-def _joined(line: list[str]) -> tuple[str, str]:
-    return line[0], " ".join(line[1:])
 
 
 def in_turns(got: list[tuple[int, str]]) -> list[int]:

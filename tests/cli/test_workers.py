@@ -25,7 +25,7 @@ from tests.support.cli_ending import PATIENCE, until
 from tests.support.cli_running import Lines, serving
 from truename.cli._supervisor import cores
 from truename.config import Config, ServerConfig, Settings
-from truename.config.division import DIVIDED, divided
+from truename.config.division import DIVIDED, of_worker
 
 if TYPE_CHECKING:
     import subprocess
@@ -79,9 +79,9 @@ def workers(source: Path, *words: object, count: int = 2) -> Iterator[Served]:
                 served.end()
 
 
-def journal(file: Path, *tools: str) -> dict[str, Any]:
+def journal(file: Path, *tools: str, instances: str = "gateway") -> dict[str, Any]:
     args = ["-m", "tests.gateway.servers.journal", str(file), *tools]
-    return {"command": sys.executable, "args": args, "cwd": str(ROOT)}
+    return {"command": sys.executable, "args": args, "cwd": str(ROOT), "instances": instances}
 
 
 async def called(url: str, tool: str, number: int, *, heard: dict[int, str]) -> None:
@@ -113,7 +113,9 @@ def test_a_killed_worker_fails_its_own_calls_only_and_comes_back(
         for number in range(MANY, 2 * MANY):
             await called(served.url, "hold", number, heard=heard)
 
-    with workers(configure({}, servers={"j": journal(ran, "hold")}, truename={"max_concurrent": 1_000})) as served:
+    with workers(
+        configure({}, servers={"j": journal(ran, "hold", instances="worker")}, truename={"max_concurrent": 1_000})
+    ) as served:
         first = served.workers()
         anyio.run(load, served)
         served.err.until('"ready": true')
@@ -197,7 +199,11 @@ def test_a_second_signal_interrupts_the_calls_of_all_workers(configure: Callable
 
     settings = {"max_concurrent": 1_000}
     with serving(
-        configure({}, servers={"j": journal(ran, "hold")}, truename=settings), "--http", "127.0.0.1:0", "--workers", 2
+        configure({}, servers={"j": journal(ran, "hold", instances="worker")}, truename=settings),
+        "--http",
+        "127.0.0.1:0",
+        "--workers",
+        2,
     ) as (process, out, err):
         url = out.until("/mcp  ").split()[0]
         anyio.run(load, Served(process, url, out, err))
@@ -288,12 +294,13 @@ def test_a_reload_reaches_all_workers_and_is_told_once(configure: Callable[..., 
 
 def test_limits_of_workers_add_up_to_those_of_the_settings() -> None:
     servers = (ServerConfig(key="one", command="x", max_concurrent=5), ServerConfig(key="two", command="x"))
-    config = Config(servers=servers, settings=Settings(max_sessions=10, max_held=1))
+    config = Config(servers=servers, settings=Settings(max_sessions=10, max_held=1, replica_address="gw:8751"))
 
-    part = divided(config, 4)
+    part = of_worker(config, 3, 4)
 
     assert (part.settings.max_sessions, part.settings.max_held) == (3, 1)
     assert [server.max_concurrent for server in part.servers] == [2, None]
+    assert part.settings.replica_address == "gw:8753"
     for name in DIVIDED:
         whole = getattr(config.settings, name)
         assert whole <= 4 * getattr(part.settings, name) < whole + 4

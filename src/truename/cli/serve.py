@@ -29,7 +29,7 @@ from truename.cli._workspace import (
 from truename.config import Config, Settings, verify
 from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
-from truename.config.division import divided
+from truename.config.division import of_worker
 from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
 from truename.files.private import make_private
@@ -168,7 +168,7 @@ def serve(
         settings = _with_tls(settings, tls_cert, tls_key)
         config = replace(config, settings=settings)
         _agree(config, source, making)
-        return config if worker is None else divided(config, worker.count), path
+        return config if worker is None else of_worker(config, worker.number, worker.count), path
 
     config, path = read(None)
     watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)

@@ -217,6 +217,9 @@ class ProgramSharing:
             response = await replicas.client.send(holder, _OPEN, {"name": wanted.name}, b"")
         except PeerFailure as failure:
             log.debug("Cannot reach a program of another replica. %s", failure)
+            if failure.has_ended:
+                # Nobody has to wait until its heartbeat is late.
+                replicas.registry.observed.note_end(holder.id)
             return None
         return PeerTransport(replicas.client, holder, response, wanted.server.key, wanted.news)
 

@@ -34,6 +34,11 @@ class Registry:
     def is_current(self, own: Replica) -> bool:
         return self.is_sure and own is self.own
 
+    is_excused: bool = False
+
+    def is_confirmed(self, own: Replica) -> bool:
+        return not self.is_excused and self.is_current(own)
+
     def holder(self, _: str) -> HeldLease | None:
         self.asked += 1
         if self.is_away:
@@ -57,8 +62,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def gate_of(registry: Registry, clock: Clock) -> LeaseGate:
-    return LeaseGate(cast("ReplicaRegistry", registry), "program:x", HeldLease(OWN, 7), clock=clock)
+def gate_of(registry: Registry, clock: Clock, *, is_strict: bool = True) -> LeaseGate:
+    return LeaseGate(
+        cast("ReplicaRegistry", registry), "program:x", HeldLease(OWN, 7), is_strict=is_strict, clock=clock
+    )
 
 
 async def test_nothing_is_asked_while_there_is_no_pause() -> None:
@@ -109,6 +116,14 @@ async def test_a_lease_that_the_registry_is_not_sure_of_is_asked_about() -> None
 
     assert await gate.passed()
     assert registry.asked > 0
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_without_a_database_only_those_go_on_that_nobody_else_can_take_over(is_strict: bool) -> None:
+    registry, clock = Registry(is_away=True, is_excused=True), Clock()
+    gate = gate_of(registry, clock, is_strict=is_strict)
+
+    assert gate.is_open() is not is_strict
 
 
 async def test_whoever_registered_anew_has_lost_what_it_held() -> None:

@@ -3,6 +3,8 @@
 A process that was stopped, or whose machine was suspended, may have lost its lease meanwhile, and another one may run
 the program. So after any pause that is long enough for that, the database is asked before the next message passes. A
 database that does not answer is no answer: messages wait.
+
+Where others may reach the database when this process cannot, messages also wait while it cannot (``is_strict``).
 """
 
 from __future__ import annotations
@@ -33,8 +35,15 @@ class LeaseGate:
     """The gate of one lease, which this process took under ``name``. ``clock`` goes on while the machine sleeps."""
 
     def __init__(
-        self, registry: ReplicaRegistry, name: str, lease: HeldLease, *, clock: Callable[[], float] = lease_clock
+        self,
+        registry: ReplicaRegistry,
+        name: str,
+        lease: HeldLease,
+        *,
+        is_strict: bool,
+        clock: Callable[[], float] = lease_clock,
     ) -> None:
+        self._is_held = registry.is_confirmed if is_strict else registry.is_current
         self.name = name
         self.lease = lease
         self._registry = registry
@@ -48,7 +57,7 @@ class LeaseGate:
     def is_open(self) -> bool:
         """Return, without waiting, whether messages may pass."""
         now = self._clock()
-        if now - self._seen > _LONGEST_PAUSE or not self._registry.is_current(self._own):
+        if now - self._seen > _LONGEST_PAUSE or not self._is_held(self._own):
             self._is_sure = False
         self._seen = now
         return self._is_sure and not self.is_lost
@@ -79,6 +88,6 @@ class LeaseGate:
             return
         # A pause since the question makes its answer worthless.
         self._seen = began
-        self._is_sure = self._clock() - began <= _LONGEST_PAUSE and self._registry.is_current(self._own)
+        self._is_sure = self._clock() - began <= _LONGEST_PAUSE and self._is_held(self._own)
         if not self._is_sure:
             await self._registry.looked()

@@ -188,12 +188,18 @@ class ProgramSharing:
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:
                 return None, lease.holder
-            program = self._programs[name] = SharedProgram(LeaseGate(replicas.registry, name, lease))
+            program = self._programs[name] = SharedProgram(self._gate(replicas, wanted, lease))
             self._tasks.start_soon(self._run, replicas, program, wanted)
             await program.started.wait()
             if program.failed is not None:
                 raise program.failed
             return (program, None) if program.is_usable else (None, None)
+
+    @staticmethod
+    def _gate(replicas: Replicas, wanted: _Wanted, lease: HeldLease) -> LeaseGate:
+        # Workers of one gateway are on one machine: they reach the database, or none of them does.
+        is_strict = wanted.server.instances == "single"
+        return LeaseGate(replicas.registry, wanted.name, lease, is_strict=is_strict)
 
     async def _run(self, replicas: Replicas, program: SharedProgram, wanted: _Wanted) -> None:
         try:

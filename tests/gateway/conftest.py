@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.support.tls import Authority
 from truename.config import Config, ServerConfig, Settings
-from truename.gateway import Gateway, GatewayEvent, listening
+from truename.gateway import Gateway, GatewayEvent, ProgramSharing, listening
 
 if TYPE_CHECKING:
     import socket
@@ -90,6 +91,23 @@ class Lab:
     @asynccontextmanager
     async def serving(self, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
         async with self.gateway(*servers, **settings) as gateway, listening(gateway) as address:
+            yield address
+
+    @asynccontextmanager
+    async def replica(self, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
+        """Serve as one of the replicas of the state in this lab's folder, which share the programs of all servers."""
+        shared = tuple(replace(server, instances="single") for server in servers)
+        own = Settings(**{"startup_timeout": 20.0, "state": str(self.folder / "state.db"), **self.tls, **settings})
+        gateway = Gateway(Config(servers=shared, settings=own), sharing=ProgramSharing(), is_early=True)
+        async with gateway, listening(gateway) as address:
+            await gateway.joined()
+            await gateway.settle()
+            yield address
+
+    @asynccontextmanager
+    async def behind_another(self, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
+        """Serve by a replica of another one, which runs the programs of all servers."""
+        async with self.replica(*servers, **settings), self.replica(*servers, **settings) as address:
             yield address
 
     def config_file(self, *servers: ServerConfig, **settings: Any) -> Path:

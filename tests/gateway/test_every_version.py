@@ -161,6 +161,13 @@ async def test_over_http_before_programs(version: str, lab: Lab) -> None:
         assert await _differing(client, directly, without=_NOT_TOLD_APART if client.modern else ()) == {}
 
 
+@pytest.mark.parametrize("version", VERSIONS[-2:])
+async def test_over_http_before_programs_of_another_process(version: str, lab: Lab) -> None:
+    directly = await _directly_stdio()
+    async with lab.behind_another(*PROGRAMS) as address, speaking_http(version, address + "/mcp") as client:
+        assert await _differing(client, directly, without=_NOT_TOLD_APART if client.modern else ()) == {}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_over_standard_input_and_output_at_both_ends(version: str, lab: Lab) -> None:
     directly = await _directly_stdio()

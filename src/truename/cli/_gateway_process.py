@@ -11,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import anyio
@@ -20,15 +20,26 @@ from anyio import to_thread
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
 from truename.cli._comparison import client_outcomes, losses
+from truename.cli._ending import report_end
 from truename.cli._errors import warn, warnings_of
 from truename.cli._logs import log_to_stderr
 from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._progress import Progress
 from truename.cli._reload import Reloads
-from truename.cli._rendering import print_json, say, say_json, show, show_hanging, styled
+from truename.cli._rendering import print_json, say, show, show_hanging, styled
 from truename.config import verify
 from truename.config.addresses import MAIN, path_of, servers_in
-from truename.gateway import Gateway, background, listening, reserve, serve_stdio, spare_collector
+from truename.gateway import (
+    Gateway,
+    ProgramSharing,
+    WorkerGroup,
+    background,
+    check_listening,
+    listening,
+    reserve,
+    serve_stdio,
+    spare_collector,
+)
 from truename.telemetry.setup import export_traces
 
 if TYPE_CHECKING:
@@ -38,7 +49,9 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from truename.catalog import Catalog
+    from truename.cli._ending import Reason
     from truename.cli._options import LogFormat, LogLevel
+    from truename.cli._worker import Worker
     from truename.config import Config
     from truename.config.watch import Reread
 
@@ -47,7 +60,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_REASONS: Final = {"time": "drain_timeout passed", "signal": "a second signal arrived"}
 _START_WAIT = 5.0
 _OPTIONS = {"in": "context"}
 # The segment of an address that has no value.
@@ -72,11 +84,12 @@ class Shutdown:
     ``gateway`` is set once it exists; ``hang_up`` handles SIGHUP, and returns False if it means shutdown.
     """
 
-    def __init__(self, hang_up: Callable[[], bool], *, as_json: bool) -> None:
+    def __init__(self, hang_up: Callable[[], bool], *, as_json: bool, worker: Worker | None) -> None:
         self.gateway: Gateway | None = None
         self._hang_up = hang_up
         self._as_json = as_json
-        self._reason: str | None = None
+        self._worker = worker
+        self._reason: Reason | None = None
         self._left = 0
 
     async def wait(self, signals: Signals | None, scope: anyio.CancelScope) -> None:
@@ -115,22 +128,20 @@ class Shutdown:
             return
         what = "the running call has" if count == 1 else f"the {count:,} running calls have"
         seconds = self.gateway.config.settings.drain_timeout
+        where = "" if self._worker is None else f"worker {self._worker.number}: "
         with contextlib.suppress(OSError):
-            say(f"Shutting down when {what} ended, after {seconds:g} seconds at most; a second signal ends it at once.")
+            say(
+                f"{where}Shutting down when {what} ended, after {seconds:g} seconds at most; "
+                "a second signal ends it at once."
+            )
 
     def status(self) -> int:
-        """Print how a signal ended the gateway, and return the exit status: 1 if calls were interrupted."""
+        """Say how a signal ended the gateway, and return the exit status: 1 if calls were interrupted."""
         if self._reason is None:
             return 0
-        # After the terminal was closed, writing to it fails.
-        with contextlib.suppress(OSError):
-            if self._as_json:
-                say_json({"ended": True, "broken_off": self._left})
-            elif self._left:
-                what, why = "1 call was" if self._left == 1 else f"{self._left:,} calls were", _REASONS[self._reason]
-                say(f"Ended. {what} interrupted, because {why}; it is unknown how far the servers got.")
-            else:
-                say("Ended. No call was interrupted.")
+        if self._worker is None:
+            return report_end(self._left, self._reason, as_json=self._as_json)
+        self._worker.tell(broken_off=self._left, reason=self._reason)
         return 1 if self._left else 0
 
 
@@ -145,24 +156,26 @@ def run(
     logs: tuple[LogFormat, LogLevel] = ("text", "warning"),
     as_json: bool,
     verbose: bool = False,
+    worker: Worker | None = None,
 ) -> int:
     """Serve until Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
     Return the exit status: 0, or 1 if calls were interrupted. ``only`` is the one server that is started and shown,
     ``servers`` are those if there are several. ``reread`` reads the configuration again. ``verbose`` prints all names
-    at the start, and how every client would treat the tools.
+    at the start, and how every client would treat the tools. ``worker`` is this process if a supervisor started it: it
+    listens at the supervisor's socket, and only the first one reports.
 
     Raises `ConfigError` for invalid settings and an address that is in use, before anything is started.
     """
-    log_to_stderr(*logs)
+    log_to_stderr(*logs, worker=None if worker is None else worker.number)
     verify(config)
-    if not as_json:
+    if not as_json and (worker is None or worker.reports):
         warn(config.warnings)
-    bound = None if address is None else reserve(config, *address)
+    bound = _bound(config, address, worker)
     end_traces = export_traces(config.settings)
-    reloads = Reloads(reread, config, as_json=as_json)
+    reloads = Reloads(reread, config, as_json=as_json, worker=worker)
     report_form: ReportForm = "json" if as_json else "all" if verbose else "short"
-    shutdown = Shutdown(reloads.hang_up, as_json=as_json)
+    shutdown = Shutdown(reloads.hang_up, as_json=as_json, worker=worker)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             anyio.run(
@@ -176,6 +189,7 @@ def run(
                     report_form=report_form,
                     reloads=reloads,
                     shutdown=shutdown,
+                    worker=worker,
                 ),
                 # There is no wheel of it for some platforms.
                 backend_options={"use_uvloop": find_spec("uvloop") is not None},
@@ -188,6 +202,15 @@ def run(
     return shutdown.status()
 
 
+def _bound(config: Config, address: tuple[str, int] | None, worker: Worker | None) -> socket | None:
+    """Return the socket to listen at; None over stdio. Raises `ConfigError`."""
+    if worker is None:
+        return None if address is None else reserve(config, *address)
+    bound = worker.listening_socket()
+    check_listening(config, bound.getsockname()[0])
+    return bound
+
+
 async def _serve_until_signal(
     config: Config,
     bound: socket | None,
@@ -198,6 +221,7 @@ async def _serve_until_signal(
     report_form: ReportForm,
     reloads: Reloads,
     shutdown: Shutdown,
+    worker: Worker | None,
 ) -> None:
     """Serve until a signal cancels the scope, at whatever point, so that all server processes are ended."""
     # Signals are received until everything has ended: a second signal must not leave server processes behind.
@@ -213,6 +237,7 @@ async def _serve_until_signal(
                 report_form=report_form,
                 reloads=reloads,
                 shutdown=shutdown,
+                worker=worker,
             )
 
 
@@ -226,15 +251,24 @@ async def _serve(
     report_form: ReportForm,
     reloads: Reloads,
     shutdown: Shutdown,
+    worker: Worker | None,
 ) -> None:
     keys = [server.key for server in config.enabled]
     started = [key for key in keys if only in {None, key} and (servers is None or key in servers)]
-    with Progress(started) as progress:
+    # What the others would say of servers, the first worker says.
+    is_quiet = worker is not None and worker.number != 1
+    with Progress([] if is_quiet else started, is_quiet=is_quiet) as progress:
         # Clients connect at once and wait for their first list; slow servers are added later, with
         # notifications/tools/list_changed.
         async with (
             Gateway(
-                config, on_event=progress.on_event, wait=_START_WAIT, is_early=True, only=only, servers=servers
+                config,
+                on_event=progress.on_event,
+                wait=_START_WAIT,
+                is_early=True,
+                only=only,
+                servers=servers,
+                sharing=_sharing(config, bound, worker),
             ) as gateway,
             background() as tasks,
         ):
@@ -244,18 +278,44 @@ async def _serve(
                 tasks.start_soon(_report_joined, gateway, path, report_form)
                 await serve_stdio(gateway, path)
             else:
-                async with listening(gateway, bound=bound) as url:
+                async with listening(gateway, bound=bound, workers=_group(worker)) as url:
                     await gateway.joined()
-                    if starting := _starting_servers(gateway):
-                        say(f"Serving at {url}. {starting}")
-                        await gateway.settle()
-                    await _report_start(gateway, path, url, report_form)
-                    # In a pipe, the output would otherwise stay in the buffer.
-                    sys.stdout.flush()
-                    if ip_address(bound.getsockname()[0]).is_unspecified:
-                        say("Listening on all interfaces; other machines use this machine's name in the URL.")
+                    if worker is not None:
+                        worker.tell(ready=True)
+                    if worker is None or worker.reports:
+                        is_everywhere = ip_address(bound.getsockname()[0]).is_unspecified
+                        await _report_listening(gateway, path, url, report_form, worker, is_everywhere=is_everywhere)
                     spare_collector()
                     await anyio.sleep_forever()
+
+
+def _sharing(config: Config, bound: socket | None, worker: Worker | None) -> ProgramSharing | None:
+    """Return how programs are shared with other processes; over stdio, and with a state in memory, they are not."""
+    if bound is None or config.state_location().is_memory:
+        return None
+    # The directory is of one supervisor.
+    return ProgramSharing(None if worker is None else worker.directory)
+
+
+def _group(worker: Worker | None) -> WorkerGroup | None:
+    if worker is None:
+        return None
+    return WorkerGroup(number=worker.number, count=worker.count, directory=Path(worker.directory))
+
+
+async def _report_listening(
+    gateway: Gateway, path: str, url: str, report_form: ReportForm, worker: Worker | None, *, is_everywhere: bool
+) -> None:
+    if starting := _starting_servers(gateway):
+        say(f"Serving at {url}. {starting}")
+        await gateway.settle()
+    if worker is not None:
+        await to_thread.run_sync(worker.wait_for_others, abandon_on_cancel=True)
+    await _report_start(gateway, path, url, report_form, worker)
+    # In a pipe, the output would otherwise stay in the buffer.
+    sys.stdout.flush()
+    if is_everywhere:
+        say("Listening on all interfaces; other machines use this machine's name in the URL.")
 
 
 async def _report_joined(gateway: Gateway, path: str, report_form: ReportForm) -> None:
@@ -264,9 +324,11 @@ async def _report_joined(gateway: Gateway, path: str, report_form: ReportForm) -
     spare_collector()
 
 
-async def _report_start(gateway: Gateway, path: str, url: str | None, report_form: ReportForm) -> None:
+async def _report_start(
+    gateway: Gateway, path: str, url: str | None, report_form: ReportForm, worker: Worker | None = None
+) -> None:
     if report_form == "json":
-        document = _document(gateway, path, url)
+        document = _document(gateway, path, url) | ({} if worker is None else {"workers": worker.count})
         if url is None:
             say(json.dumps(document))
         else:
@@ -284,6 +346,8 @@ async def _report_start(gateway: Gateway, path: str, url: str | None, report_for
     ledger = gateway.status().ledger
     where = "in memory only" if ledger is None else f"in {ledger}"
     show(f"Names are remembered {where}.", error=error)
+    if worker is not None:
+        show(f"{worker.count} workers serve it.", error=error)
     if sentence := default_sentence(gateway.config.settings.policy):
         show(sentence, error=error)
     if starting := _starting_servers(gateway):

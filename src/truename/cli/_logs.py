@@ -27,9 +27,13 @@ _MINUTE: Final = 60.0
 class _Printable(logging.Formatter):
     """A formatter that writes one printable, bounded line per record: records contain text of servers and clients."""
 
+    def __init__(self, worker: int | None) -> None:
+        super().__init__()
+        self._where = "" if worker is None else f"worker {worker}: "
+
     def format(self, record: logging.LogRecord) -> str:
         left_out = f" ({left_out:,} more like it were left out)" if (left_out := _left_out(record)) else ""
-        line = _bounded(f"{record.levelname.lower()}: {_said(record)}") + left_out
+        line = _bounded(f"{record.levelname.lower()}: {self._where}{_said(record)}") + left_out
         error = record.exc_info[1] if record.exc_info else None
         if error is None:
             return line
@@ -42,6 +46,10 @@ class _Printable(logging.Formatter):
 class _JsonFormatter(logging.Formatter):
     """A formatter that writes one JSON object per line: time, level, logger, message, and the current call if any."""
 
+    def __init__(self, worker: int | None) -> None:
+        super().__init__()
+        self._worker = worker
+
     def format(self, record: logging.LogRecord) -> str:
         said: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -49,6 +57,8 @@ class _JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _bounded(_said(record)),
         }
+        if self._worker is not None:
+            said["worker"] = self._worker
         if left_out := _left_out(record):
             said["left_out"] = left_out
         if (account := current_record()) is not None:
@@ -122,13 +132,15 @@ def _is_ours_or_bad(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING or _is_ours(record)
 
 
-def log_to_stderr(form: LogFormat = "text", level: LogLevel = "warning") -> None:
+def log_to_stderr(form: LogFormat = "text", level: LogLevel = "warning", *, worker: int | None = None) -> None:
     """Log to stderr: warnings of all libraries, and Truename's records at or above a level.
+
+    ``worker`` is the number of this process among several that write to one stderr; each record has it.
 
     Debug records of other libraries would contain whole messages; each of their warnings is limited to ten a minute.
     """
     shown = _Shown()
-    shown.setFormatter(_JsonFormatter() if form == "json" else _Printable())
+    shown.setFormatter(_JsonFormatter(worker) if form == "json" else _Printable(worker))
     shown.addFilter(_is_ours_or_bad)
     shown.addFilter(_Sparing())
     if form == "text":

@@ -62,9 +62,13 @@ def busy(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """A line on stderr for each server event; on a terminal also a moving line with the servers that are starting."""
+    """A line on stderr for each server event; on a terminal also a moving line with the servers that are starting.
 
-    def __init__(self, servers: Iterable[str]) -> None:
+    With ``is_quiet`` nothing is shown: another process shows it.
+    """
+
+    def __init__(self, servers: Iterable[str], *, is_quiet: bool = False) -> None:
+        self._is_quiet = is_quiet
         self.waiting = list(servers)
         self.failed: list[str] = []
         self._width = max((len(printable(key)) for key in self.waiting), default=0)
@@ -90,6 +94,8 @@ class Progress:
 
     def on_event(self, event: ServerEvent) -> None:
         """Print an event of the gateway."""
+        if self._is_quiet:
+            return
         if event.kind == "ready":
             took = "" if event.seconds is None else f" in {event.seconds:.1f} s"
             self._settled(event, "ready ", "green", f"{_tools(event)}{took}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,13 @@ from truename.errors import ConfigError, TruenameError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from truename.cli._worker import Worker
     from truename.config import Config
     from truename.gateway import Gateway
 
 __all__ = ["Reloads", "files_of", "line_of"]
+
+log: Final = logging.getLogger("truename.gateway")
 
 # Where settings stand under a key of their own.
 _SECTIONS: tuple[tuple[str, ...], ...] = ((), ("truename",))
@@ -67,8 +71,11 @@ def _begins(rest: str, name: str) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class _ReloadReport:
     as_json: bool
+    is_quiet: bool
 
     def reloaded(self, what: object, warnings: Sequence[ConfigError]) -> None:
+        if self.is_quiet:
+            return
         if self.as_json:
             say_json({"reloaded": str(what)} | ({"warnings": warnings_of(warnings)} if warnings else {}))
         else:
@@ -76,6 +83,9 @@ class _ReloadReport:
             warn(warnings)
 
     def refused(self, error: Exception) -> None:
+        if self.is_quiet:
+            log.info("The new configuration is invalid; this worker keeps running with the old one.")
+            return
         if self.as_json:
             placed = ((document, line_of(one)) for one, document in errors_of(error))
             errors = [document if line is None else {**document, "line": line} for document, line in placed]
@@ -89,12 +99,16 @@ class _ReloadReport:
 
 
 class Reloads:
-    """The reloads of a running gateway; ``reread`` reads its configuration again, with the command's options."""
+    """The reloads of a running gateway; ``reread`` reads its configuration again, with the command's options.
 
-    def __init__(self, reread: Reread, config: Config, *, as_json: bool) -> None:
+    All workers read the same files, so the first one reports; the supervisor knows what SIGHUP means.
+    """
+
+    def __init__(self, reread: Reread, config: Config, *, as_json: bool, worker: Worker | None = None) -> None:
         self._reread = reread
         self._mode = config.settings.reload
-        self._told = _ReloadReport(as_json=as_json)
+        self._worker = worker
+        self._told = _ReloadReport(as_json=as_json, is_quiet=worker is not None and worker.number != 1)
         self._wanted = anyio.Event()
         self._terminals = tuple(number for number in TERMINALS if os.isatty(number))
 
@@ -103,7 +117,7 @@ class Reloads:
 
         It means shutdown if the terminal was closed, or if reloading is off.
         """
-        if self._mode == "off" or not all(map(os.isatty, self._terminals)):
+        if self._worker is None and (self._mode == "off" or not all(map(os.isatty, self._terminals))):
             return False
         self._wanted.set()
         return True
@@ -132,6 +146,8 @@ class Reloads:
             if (changed := await gateway.reload(config)) or is_asked:
                 self._told.reloaded(changed, config.warnings)
             self._mode = config.settings.reload
+            if self._worker is not None:
+                self._worker.tell(reload=self._mode)
         except Exception as error:  # noqa: BLE001 - the gateway keeps running with the old configuration
             self._wanted = anyio.Event()
             if not is_read:

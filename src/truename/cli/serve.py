@@ -1,6 +1,7 @@
 """`truename serve`: run the gateway over stdio or HTTP."""
 
 import os
+import sys
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,10 +11,12 @@ from urllib.parse import urlsplit
 from cyclopts import Parameter
 
 from truename import dialects
+from truename.auth.network.listening import bind
 from truename.catalog import identity_changes
 from truename.cli._errors import UsageError
 from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
 from truename.cli._sources import configuration, reread
+from truename.cli._worker import Worker
 from truename.cli._workspace import (
     check_option,
     gateway_needed,
@@ -23,9 +26,10 @@ from truename.cli._workspace import (
     with_options,
     with_recorded_settings,
 )
-from truename.config import Config, Settings
+from truename.config import Config, Settings, verify
 from truename.config.addresses import path_of
 from truename.config.consent import ConsentStore
+from truename.config.division import of_worker
 from truename.config.watch import Reread
 from truename.errors import ConfigError, LedgerError, excerpt
 from truename.files.private import make_private
@@ -61,6 +65,13 @@ Key = Annotated[
     str | None,
     Parameter(name="--tls-key", help="The certificate's private key (PEM); default: in the certificate's file."),
 ]
+Workers = Annotated[
+    str | None,
+    Parameter(
+        name="--workers",
+        help="Over HTTP: serve with N processes on one port, or auto: one for each processor. They share the state.",
+    ),
+]
 Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client to present names for.")]
 Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: start and show only this server.")]
 Servers = Annotated[
@@ -91,6 +102,7 @@ Verbose = Annotated[
     ),
 ]
 _AS_IT_IS = NamingOptions()
+_AUTO = "auto"
 # One server alone, or several.
 Asked: TypeAlias = tuple[str | None, tuple[str, ...]]
 
@@ -105,6 +117,7 @@ def serve(
     token: Token = None,
     tls_cert: Certificate = None,
     tls_key: Key = None,
+    workers: Workers = None,
     client: Client = None,
     only: Only = None,
     server: Servers = (),
@@ -128,10 +141,19 @@ def serve(
             fact="--tls-cert and --tls-key are for HTTP",
             advice="Add --http HOST:PORT, or leave them out: nothing crosses a network over stdio.",
         )
+    if address is None and workers is not None:
+        raise UsageError(
+            fact="--workers is for HTTP",
+            advice="Add --http HOST:PORT, or leave it out: over stdio one process serves one client.",
+        )
+    processes = 1 if workers is None else _processes(workers)
     if only is not None and server:
         raise UsageError(fact="--only and --server exclude each other", advice="Use --server alone for several.")
     if token is not None:
         check_option("--token", "token", token)
+
+    # Before anything starts another process, which would inherit it.
+    worker = Worker.here()
 
     def read(before: Config | None) -> tuple[Config, str]:
         config = configuration(source) if before is None else _again(before, source)
@@ -146,11 +168,13 @@ def serve(
         settings = _with_tls(settings, tls_cert, tls_key)
         config = replace(config, settings=settings)
         _agree(config, source, making)
-        return config, path
+        return config if worker is None else of_worker(config, worker.number, worker.count), path
 
     config, path = read(None)
     watched = () if source or config.path is None else (ConsentStore.here().file(config.path),)
     reading = Reread(lambda: read(config)[0], watched)
+    if processes > 1 and worker is None and address is not None:
+        return _supervise(config, address, processes, as_json=as_json)
     with gateway_needed():
         from truename.cli._gateway_process import run  # noqa: PLC0415 - the gateway and its web server, for this command only
     return run(
@@ -163,7 +187,42 @@ def serve(
         logs=(log_format, log_level),
         as_json=as_json,
         verbose=verbose,
+        worker=worker,
     )
+
+
+def _processes(text: str) -> int:
+    if sys.platform == "win32":
+        raise UsageError(
+            fact="--workers needs Linux or macOS",
+            advice="On Windows one process serves; run several gateways on ports of their own.",
+        )
+    if text == _AUTO:
+        from truename.cli._supervisor import cores  # noqa: PLC0415 - for this option only
+
+        return cores()
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise UsageError(
+            fact=f"--workers {excerpt(text)} is not a number of processes",
+            advice="Write a number from 1 on, or auto for one process for each processor.",
+        )
+    return int(text)
+
+
+def _supervise(config: Config, address: tuple[str, int], processes: int, *, as_json: bool) -> int:
+    """Serve with several processes. Raises `UsageError` for a state that they cannot share, `ConfigError`."""
+    verify(config)
+    if config.state_location().is_memory:
+        raise UsageError(
+            fact="workers cannot share a state in memory",
+            advice="Set state to a file or to a PostgreSQL database, or leave --workers out.",
+        )
+    from truename.cli._supervisor import Supervisor  # noqa: PLC0415 - for this option only
+
+    with bind(*address) as bound:
+        return Supervisor(
+            words=sys.argv[1:], bound=bound, count=processes, reload=config.settings.reload, as_json=as_json
+        ).run()
 
 
 def _with_tls(settings: Settings, certificate: str | None, key: str | None) -> Settings:

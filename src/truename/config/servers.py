@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 Isolation = Literal["shared", "session", "user"]
+Instances = Literal["gateway", "worker", "single"]
 Transport = Literal["stdio", "http", "sse"]
 # Keys that clients write into an entry, from their documents and sources; Truename needs none of them.
 OF_CLIENTS: Final = frozenset(
@@ -274,6 +275,13 @@ class ServerConfig:
         "shared",
         choice(get_args(Isolation)),
         "Whether all clients share one connection, or each session or user has its own.",
+        live=True,
+    )
+    instances: Instances = setting(
+        "gateway",
+        choice(get_args(Instances)),
+        "How many processes of the program there are: one for each gateway, whose workers share it, one for each "
+        "worker, or a single one for all gateways of a state.",
         live=True,
     )
     tool_timeouts: Mapping[str, float] = setting(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from truename.gateway.reloading import Guard
     from truename.gateway.report import Reloaded
     from truename.gateway.upstream.server_pool import ServerPool
+    from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
     from truename.gateway.views.view import ViewSpec
     from truename.naming import NameTable
     from truename.policy.call import OnCall
@@ -75,7 +76,8 @@ class Gateway:
     and clients may connect meanwhile (`joined`). ``only`` is
     the key of the one server to start: the others' views are not there then, nor is the one of all. ``servers`` are
     those to start, where it is several: they are shown under the names that they have among all. ``today`` tells the
-    day, until which old names are listed. ``on_call`` is told of each call of a tool when it is over, once and however
+    day, until which old names are listed. ``sharing`` has the programs that this gateway shares with others of its
+    state, once it listens (`listening`). ``on_call`` is told of each call of a tool when it is over, once and however
     it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``, ``identity_mismatch``) and groups of
@@ -94,7 +96,9 @@ class Gateway:
         only: str | None = None,
         servers: Collection[str] | None = None,
         today: Callable[[], date] = utc_today,
+        sharing: ProgramSharing | None = None,
     ) -> None:
+        self.sharing = sharing
         self._wait = wait
         self._is_early = is_early
         self._only = only
@@ -146,6 +150,7 @@ class Gateway:
                     wait=0.0 if self._is_early else self._wait,
                     may_rest=True,
                     states=states,
+                    sharing=self.sharing,
                 )
             )
             self._pool = pool

@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 
 from truename.auth.authentication_setup import http_authentication
 from truename.auth.inbound.authentication import Authenticated, asks_for_credentials, ignore_access
+from truename.auth.network.listening import bind
 from truename.errors import ConfigError
 from truename.gateway.background import background
 from truename.gateway.calls.draining import Answering
@@ -28,7 +29,7 @@ from truename.gateway.http.probes import READ, Probes
 from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.routes import ALL_BELOW, Route, Routes
 from truename.gateway.http.session_forwarding import KIND, forwarded
-from truename.gateway.http.web_server import WebServer, bind
+from truename.gateway.http.web_server import WebServer
 from truename.gateway.protocol.callers import admitted, header_of
 from truename.gateway.quota import share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
@@ -46,12 +47,14 @@ if TYPE_CHECKING:
     from truename.gateway.endpoint.endpoint import Endpoint
     from truename.gateway.gateway import Gateway
     from truename.gateway.http.tls_termination import TlsTermination
+    from truename.gateway.http.workers import WorkerGroup
     from truename.gateway.replicas.receiving import PeerReply, PeerRequest
     from truename.policy.principal import Principal
 
 __all__ = [
     "HttpApp",
     "OnAddress",
+    "check_listening",
     "limits_of",
     "listening",
     "require_guard",
@@ -69,12 +72,14 @@ _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
 _LATER: Final = {"retry-after": "1"}
 _YOUNG: Final = 10_000
+_PROGRAMS: Final = b"shared programs 1"
 
 
 class HttpApp:
     """The ASGI application: finds the route of a request, has its sender authenticated as the route says, answers it.
 
-    ``more`` are further routes, of other parts of the product. Raises `ValueError` for two routes of one path.
+    ``more`` are further routes, of other parts of the product; ``workers`` are the processes that serve together with
+    this one. Raises `ValueError` for two routes of one path.
     """
 
     def __init__(
@@ -84,7 +89,10 @@ class HttpApp:
         front: HttpAuthentication,
         limits: ConnectionLimits,
         more: Iterable[Route] = (),
+        *,
+        workers: WorkerGroup | None = None,
     ) -> None:
+        self._workers = workers
         self._gateway = gateway
         self._limits = limits
         self._origin_guard = origin_guard
@@ -96,7 +104,7 @@ class HttpApp:
 
     def _table(self) -> Iterator[Route]:
         """Yield the gateway's own routes."""
-        probes = Probes(self._gateway)
+        probes = Probes(self._gateway, self._workers)
         yield Route(path="/healthz", methods=READ, authentication="none", answer=probes.alive)
         yield Route(path="/readyz", methods=READ, authentication="none", answer=probes.ready)
         yield Route(
@@ -125,7 +133,9 @@ class HttpApp:
             if replicas is not None:
                 self._endpoints.share_with(replicas)
                 replicas.handle(KIND, self._forwarded)
-            yield
+            sharing = self._gateway.sharing
+            async with nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)):
+                yield
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -273,9 +283,14 @@ def reserve(config: Config, host: str, port: int) -> socket.socket:
     Raises `ConfigError` if it cannot be had, or is not a loopback one and no token is set, or for a certificate that
     cannot be used.
     """
+    check_listening(config, host)
+    return bind(host, port)
+
+
+def check_listening(config: Config, host: str) -> None:
+    """Raise `ConfigError` for what makes it unsafe or impossible to listen at an address, without taking it."""
     require_guard(config, host)
     _tls_of(config)
-    return bind(host, port)
 
 
 def _tls_of(config: Config) -> TlsTermination | None:
@@ -296,13 +311,14 @@ async def listening(
     *,
     bound: socket.socket | None = None,
     on_access: OnAccess = ignore_access,
+    workers: WorkerGroup | None = None,
 ) -> AsyncIterator[str]:
     """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
 
     With ``tls_certificate`` in its settings, it serves over TLS alone, at ``https://127.0.0.1:8000``.
 
-    ``bound`` is an address that was reserved before; ``on_access`` is told what happens at the door. Raises as
-    `reserve` does.
+    ``bound`` is an address that was reserved before; ``on_access`` is told what happens at the door; ``workers`` are
+    the processes that serve together with this one. Raises as `reserve` does.
     """
     settings = gateway.config.settings
     bound = bound or reserve(gateway.config, host, port)
@@ -315,14 +331,15 @@ async def listening(
         ) as front,
     ):
         limits = limits_of(gateway.config)
-        app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits)
-        server = WebServer(app, limits, tls)
+        app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
+        counts = None if workers is None else workers.connection_counts()
+        server = WebServer(app, limits, tls, counts)
         # Nobody is listened to before requests can be answered.
         async with app.sharing():
             serving.start_soon(server.serve, [bound])
             try:
                 await server.listens.wait()
-                async with app.running():
+                async with app.running(), nullcontext() if workers is None else workers.answering(gateway.metrics):
                     with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
                         yield address
             finally:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from truename.config import Settings
     from truename.gateway.gateway import Gateway
+    from truename.gateway.http.workers import WorkerGroup
     from truename.policy.principal import Principal
 
 __all__ = ["READ", "Probes"]
@@ -34,8 +35,9 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 class Probes:
     """The answers to probes and to Prometheus. No answer of a probe names a server or a file."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, workers: WorkerGroup | None = None) -> None:
         self._gateway = gateway
+        self._workers = workers
 
     async def alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer ``/healthz``: the process runs."""
@@ -60,15 +62,17 @@ class Probes:
 
     async def metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer ``/metrics``; 404 where there are none to be shown, 403 for a caller who may not read them."""
-        await self._metrics_for(None if self.is_public() else admitted(scope).principal)(scope, receive, send)
+        answer = await self._metrics_for(None if self.is_public() else admitted(scope).principal)
+        await answer(scope, receive, send)
 
-    def _metrics_for(self, principal: Principal | None) -> Response:
+    async def _metrics_for(self, principal: Principal | None) -> Response:
         found, settings = self._gateway.metrics, self._gateway.config.settings
         if found is None or not settings.telemetry.metrics:
             return JSONResponse({"error": "Metrics are disabled: set telemetry.metrics."}, 404)
         if principal is not None and not _may_read(settings, principal):
             return JSONResponse({"error": _NOT_FOR_YOU}, 403)
-        return Response(found.exposition(), media_type=found.media_type, headers=_NO_STORE)
+        said = found.exposition() if self._workers is None else await self._workers.exposition(found)
+        return Response(said, media_type=found.media_type, headers=_NO_STORE)
 
 
 def _reasons(gateway: Gateway) -> Iterator[str]:

@@ -6,9 +6,10 @@ import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from truename.auth.network.listening import bind
 from truename.errors import StoreError
 from truename.gateway.background import background
-from truename.gateway.http.web_server import WebServer, bind
+from truename.gateway.http.web_server import WebServer
 from truename.gateway.replicas.client import host_and_port
 from truename.gateway.replicas.replicas import Replicas
 

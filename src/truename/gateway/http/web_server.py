@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import socket
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
@@ -16,18 +14,20 @@ import uvicorn
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from truename.errors import ConfigError
 from truename.gateway.http.response_stream import ABORT
+from truename.gateway.http.shared_listener import SharedListener
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     from truename.gateway.http.connection_limits import ConnectionLimits
+    from truename.gateway.http.shared_listener import ConnectionCounts
     from truename.gateway.http.tls_termination import TlsTermination
 
-__all__ = ["WebServer", "bind"]
+__all__ = ["WebServer"]
 
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
@@ -88,11 +88,20 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._then: set[Callable[[], None]] = set()
         self._watch()
         self._limits.opened(self)
+        self._count(1)
+
+    @property
+    def _own_config(self) -> _Config:
+        assert isinstance(self.config, _Config)  # noqa: S101 - the server gives each protocol its own
+        return self.config
 
     @property
     def _limits(self) -> ConnectionLimits:
-        assert isinstance(self.config, _Config)  # noqa: S101 - the server gives each protocol its own
-        return self.config.limits
+        return self._own_config.limits
+
+    def _count(self, change: int) -> None:
+        if (counts := self._own_config.counts) is not None:
+            counts.add(change)
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -237,6 +246,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limits.closed(self)
+        self._count(-1)
         self._forget()
         self._give_up_answers()
         self.pipeline.clear()
@@ -294,12 +304,22 @@ class _Config(uvicorn.Config):
     """Uvicorn's, with what its protocols tell of their connections."""
 
     limits: ConnectionLimits
+    counts: ConnectionCounts | None
 
 
 class WebServer(uvicorn.Server):
-    """Says when it listens and when it has ended, and leaves signals to the caller. ``tls`` is None for plain HTTP."""
+    """Says when it listens and when it has ended, and leaves signals to the caller. ``tls`` is None for plain HTTP.
 
-    def __init__(self, app: Callable[..., Any], limits: ConnectionLimits, tls: TlsTermination | None = None) -> None:
+    With ``counts`` other processes accept connections at the same sockets.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        limits: ConnectionLimits,
+        tls: TlsTermination | None = None,
+        counts: ConnectionCounts | None = None,
+    ) -> None:
         config = _Config(
             app,
             http=_BoundedProtocol,
@@ -313,9 +333,11 @@ class WebServer(uvicorn.Server):
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        config.limits = limits
+        config.limits, config.counts = limits, counts
         super().__init__(config)
         self._tls = tls
+        self._counts = counts
+        self._listeners: list[asyncio.Server | SharedListener] = []
         self.listens = anyio.Event()
         self._finishing = anyio.Event()
         self._ended = anyio.Event()
@@ -327,10 +349,15 @@ class WebServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so (uvicorn has the loop do TLS, whose connections are counted after the handshake)."""
-        loop, backlog = asyncio.get_running_loop(), self.config.backlog
-        self.servers = [await loop.create_server(self._connection, sock=one, backlog=backlog) for one in sockets or ()]
+        self._listeners = [await self._listen(one) for one in sockets or ()]
         self.started = True
         self.listens.set()
+
+    async def _listen(self, bound: socket.socket) -> asyncio.Server | SharedListener:
+        backlog, counts = self.config.backlog, self._counts
+        if counts is not None:
+            return SharedListener(bound, self._connection, counts, backlog)
+        return await asyncio.get_running_loop().create_server(self._connection, sock=bound, backlog=backlog)
 
     def _connection(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""
@@ -353,7 +380,7 @@ class WebServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections; let what is being answered end, for a moment (uvicorn sleeps before it looks)."""
-        for listener in (*self.servers, *(sockets or ())):
+        for listener in (*self._listeners, *(sockets or ())):
             listener.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
@@ -368,8 +395,8 @@ class WebServer(uvicorn.Server):
         while self.server_state.connections or self.server_state.tasks:
             await anyio.sleep(pause)
             pause = min(2 * pause, 0.1)
-        for server in self.servers:
-            await server.wait_closed()
+        for listener in self._listeners:
+            await listener.wait_closed()
 
     async def finish(self) -> None:
         """Take no more requests and wait a moment for those that are being answered."""
@@ -377,30 +404,3 @@ class WebServer(uvicorn.Server):
         self._finishing.set()
         with anyio.CancelScope(shield=True):
             await self._ended.wait()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Take an address without listening on it yet. Raises `ConfigError`."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-        except OSError:
-            bound.close()
-            raise
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(
-            file="--http",
-            key=f"{host}:{port}",
-            problem=f"cannot listen on this address: {_reason(error)}",
-            remedy="Choose another port or host.",
-        ) from error
-    return bound
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return "the port is in use"
-    return getattr(error, "strerror", None) or str(error)

@@ -176,6 +176,13 @@ class ReplicaRegistry:
         """
         return own is self._own and self._clock() < max(self._valid_until, self._excused_until)
 
+    def is_confirmed(self, own: Replica) -> bool:
+        """Return, without waiting, whether the database confirmed the lease that this process had as ``own`` just now.
+
+        Unlike `is_current` it is False while the database cannot be reached: others may reach it.
+        """
+        return own is self._own and self._clock() < self._valid_until
+
     async def check(self, own: Replica) -> bool:
         """Return whether this process still has the lease that it had as ``own``; ask the database if unsure.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from truename.config import ServerConfig, Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
+    from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.outside import Outside
     from truename.gateway.upstream.session import ServerSession
     from truename.gateway.upstream.transport import Transport
@@ -28,13 +29,18 @@ _SHORT: Final = 10.0
 
 
 def open_transport(
-    server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside
+    server: ServerConfig, settings: Settings, news: RateLimitedLog, outside: Outside, handshake: Handshake = "last"
 ) -> AbstractAsyncContextManager[Transport]:
-    """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that cannot be had."""
+    """Return the channel to a server, which entering opens. Raises `UpstreamError` for one that cannot be had.
+
+    ``handshake`` tells when the handshake will be tried: a program that is only greeted by it is another one.
+    """
     if server.type == "sse":
         return open_sse(server, settings, news, outside)
     if server.url is not None:
         return open_http(server, settings, news, outside)
+    if outside.sharing is not None and outside.caller is None and outside.sharing.shares(server):
+        return outside.sharing.open(server, settings, news, handshake)
     return open_stdio(server, settings.max_result, news)
 
 
@@ -54,12 +60,12 @@ class Opening:
         session.timed = partial(self._outside.operations.timed, server)
 
     def transport(
-        self, server: ServerConfig, settings: Settings, news: RateLimitedLog
+        self, server: ServerConfig, settings: Settings, news: RateLimitedLog, handshake: Handshake
     ) -> AbstractAsyncContextManager[Transport]:
         """Return the next transport. Entering it raises `UpstreamError` as `open_transport` does."""
         refusal, self._refusal = self._refusal, None
         if refusal is None:
-            return open_transport(server, settings, news, self._outside)
+            return open_transport(server, settings, news, self._outside, handshake)
         return _fallen_back(server, settings, news, self._outside, refusal)
 
     def falls_back(self, transport: Transport, refusal: UpstreamError) -> bool:

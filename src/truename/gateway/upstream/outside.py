@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from truename.auth.outbound.tokens import TokenCaller
     from truename.config import Config, ServerConfig
     from truename.gateway.http_connections import Sender
+    from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
 
 __all__ = ["Outside"]
 
@@ -29,7 +30,7 @@ class Outside:
 
     ``credentials`` are what they are shown, and ``principal`` is whose connections these are: the operator's, unless
     they are a user's own: then ``caller`` is how they were let in. ``operations`` knows who is told how long requests
-    took.
+    took. ``sharing`` has the programs that other processes of the gateway share; None where there are no others.
     """
 
     resolver: HostResolver = field(default_factory=HostResolver)
@@ -37,12 +38,13 @@ class Outside:
     operations: Operations = field(default_factory=Operations)
     principal: str = LOCAL.key
     caller: TokenCaller | None = None
+    sharing: ProgramSharing | None = None
 
     @classmethod
-    def of(cls, config: Config) -> Self:
+    def of(cls, config: Config, sharing: ProgramSharing | None = None) -> Self:
         """Return what a configuration asks for."""
         allowed = config.settings.allow_addresses
-        return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config))
+        return cls(resolver=HostResolver(allowed), credentials=Credentials(allowed, config), sharing=sharing)
 
     def sender(self, server: ServerConfig) -> Sender:
         """Return how a server over HTTP is reached, and shown what it is to be shown."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from truename.gateway.protocol.operations import Operations
     from truename.gateway.upstream.isolation import Make
     from truename.gateway.upstream.negotiating import Handshake
+    from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
     from truename.gateway.upstream.showing import LastChallenges
 
 __all__ = ["ServerPool", "own_version", "running_pool"]
@@ -258,17 +259,17 @@ async def running_pool(
     wait: float | None = None,
     may_rest: bool = False,
     states: RequestStates | None = None,
+    sharing: ProgramSharing | None = None,
 ) -> AsyncIterator[ServerPool]:
     """Start the enabled servers and wait until each is ready or has failed; end them with the block.
 
     ``wait`` bounds the waiting, in seconds: who is later joins later. ``may_rest`` has lazy servers started when they
     are needed; else all are, to hear what they list now.
 
-    ``states`` has what clients of the stateless era bring back.
-
-    ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
+    ``states`` has what clients of the stateless era bring back, ``sharing`` the programs that other processes of the
+    gateway share. ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
     """
-    outside = Outside.of(config)
+    outside = Outside.of(config, sharing)
     try:
         async with background() as owners:
             shown = config if may_rest else _all_eager(config)

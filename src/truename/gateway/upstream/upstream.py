@@ -200,7 +200,9 @@ class Upstream(Listed):
         """Open one connection and stay with it until it is lost. Notes what went wrong; raises nothing."""
         try:
             async with (
-                self._opening.transport(self.config, self.settings, self._log) as transport,
+                self._opening.transport(
+                    self.config, self.settings, self._log, self._negotiation.handshake
+                ) as transport,
                 ServerSession.over(
                     transport, self._identity, self._on_message, ElicitationRouter(self._owner)
                 ) as session,

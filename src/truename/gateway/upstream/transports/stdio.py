@@ -20,6 +20,7 @@ import anyio
 from truename.gateway.protocol.lines import LineReader
 from truename.gateway.upstream.messages import receive
 from truename.gateway.upstream.transport import Receiver, Transport, TransportError
+from truename.gateway.upstream.transports.gated_pipe import GatedPipe
 from truename.gateway.upstream_errors import UpstreamError, printable
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ _NOISE: Final = "writes text that is not a message to its standard output"
 
 
 @asynccontextmanager
-async def open_stdio(server: ServerConfig, max_line: int, log: RateLimitedLog) -> AsyncIterator[Transport]:
+async def open_stdio(
+    server: ServerConfig, max_line: int, log: RateLimitedLog, pipe: GatedPipe | None = None
+) -> AsyncIterator[Transport]:
     """Start the program and connect to it; on exit end it with everything that it started.
 
-    Raises `UpstreamError` (missing) if there is no such program or it cannot be started.
+    ``pipe`` is its standard input, if that is not an ordinary pipe. Raises `UpstreamError` (missing) if there is no
+    such program or it cannot be started.
     """
-    transport = await _start(server, max_line, log)
+    transport = await _start(server, max_line, log, pipe)
     try:
         yield transport
     finally:
@@ -66,7 +70,7 @@ async def open_stdio(server: ServerConfig, max_line: int, log: RateLimitedLog) -
             await transport.end()
 
 
-async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog) -> _StdioTransport:
+async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog, pipe: GatedPipe | None) -> _StdioTransport:
     own = {key: os.environ[key] for key in _OWN if not os.environ.get(key, "()").startswith("()")}
     ambient = {key: os.environ[key] for key in _AMBIENT if key in os.environ}
     env = own | ambient | dict(server.env)
@@ -78,13 +82,15 @@ async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog) -> _S
             problem=f"cannot be started: cannot find the program {printable(server.command or '')!r}",
             remedy="Install it, or write its full path as the command.",
         )
+    input_end = asyncio.subprocess.PIPE if pipe is None else pipe.theirs
     try:
         # A program whose start is cancelled half-way would be nobody's to end.
         with anyio.CancelScope(shield=True):
             _, protocol = await asyncio.get_running_loop().subprocess_exec(
-                lambda: _Program(LineReader(max_line), server.key, log),
+                lambda: _Program(LineReader(max_line), server.key, log, pipe),
                 command,
                 *server.args,
+                stdin=input_end,
                 env=env,
                 cwd=server.cwd,
                 start_new_session=sys.platform != "win32",
@@ -97,6 +103,9 @@ async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog) -> _S
             problem=f"cannot be started: {error.strerror or error} ({printable(command)}{printable(place)})",
             remedy="Check command, cwd and permissions.",
         ) from error
+    finally:
+        if pipe is not None:
+            os.close(input_end)
     return _StdioTransport(protocol)
 
 
@@ -111,7 +120,8 @@ def _program(command: str, path: str | None) -> str | None:
 class _Program(asyncio.SubprocessProtocol):
     """The pipes of a program. What it writes before there is a session waits for that, within the bound of a line."""
 
-    def __init__(self, lines: LineReader, key: str, log: RateLimitedLog) -> None:
+    def __init__(self, lines: LineReader, key: str, log: RateLimitedLog, pipe: GatedPipe | None) -> None:
+        self._pipe = pipe
         self.tail_feed: list[bytes] = []
         self.closed = anyio.Event()
         self.transport: _StdioTransport | None = None
@@ -125,7 +135,7 @@ class _Program(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.process = cast("asyncio.SubprocessTransport", transport)
-        self.input = cast("asyncio.WriteTransport", self.process.get_pipe_transport(0))
+        self.input = self._pipe or cast("asyncio.WriteTransport", self.process.get_pipe_transport(0))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd != _OUTPUT:
@@ -187,7 +197,10 @@ class _Program(asyncio.SubprocessProtocol):
             with anyio.move_on_after(_EXIT_SECONDS):
                 await self.closed.wait()
             raise TransportError("lost")
-        self.input.write(line)
+        if isinstance(self.input, GatedPipe):
+            await self.input.write(line)
+        else:
+            self.input.write(line)
 
 
 class _StdioTransport(Transport):

@@ -1,0 +1,189 @@
+"""A program that this process runs for all that share it, while it has the lease."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from truename.gateway.background import background
+from truename.gateway.upstream.multiplexer import Multiplexer
+from truename.gateway.upstream.transport import Transport, TransportError
+from truename.gateway.upstream.transports.gated_pipe import GatedPipe
+from truename.gateway.upstream.transports.stdio import open_stdio
+from truename.gateway.upstream_errors import UpstreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from truename.config import ServerConfig
+    from truename.gateway.protocol.envelopes import Envelope
+    from truename.gateway.rate_limited_log import RateLimitedLog
+    from truename.gateway.upstream.multiplexer import MultiplexedClient
+    from truename.gateway.upstream.sharing.lease_gate import LeaseGate
+    from truename.gateway.upstream_errors import Tail
+
+__all__ = ["TAKEN_OVER", "SharedProgram"]
+
+_LOOK: Final = 0.05
+_UNUSED: Final = 30.0
+TAKEN_OVER: Final = "is run by another process of the gateway now, because this one had stopped; its program ended"
+
+
+class SharedProgram:
+    """One run of a program: `run` starts it and returns when it has ended.
+
+    It ends by itself, when its last client leaves, and when the lease is lost. ``failed`` is why it could not be
+    started. Messages of both directions pass ``gate``.
+    """
+
+    def __init__(self, gate: LeaseGate) -> None:
+        self.gate = gate
+        self.failed: UpstreamError | None = None
+        self.started = anyio.Event()
+        self.ended = anyio.Event()
+        self._program: Transport = Transport()
+        self._clients: dict[MultiplexedClient, Callable[[], None]] = {}
+        self._multiplexer = Multiplexer(self._queue)
+        # What goes to the program, and what came from it, in order.
+        self._outgoing: list[bytes] = []
+        self._incoming: list[Envelope | tuple[int, TransportError]] = []
+        self._news = anyio.Event()
+        self._heard = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._is_over = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether clients may join."""
+        return not (self._is_over or self.gate.is_lost or self._program.closed.is_set())
+
+    @property
+    def tail(self) -> Tail:
+        """The last lines of its standard error."""
+        return self._program.tail
+
+    def ending(self) -> str:
+        """Say how it ended, as far as is known."""
+        return TAKEN_OVER if self.gate.is_lost else self._program.ending()
+
+    async def run(self, server: ServerConfig, max_line: int, log: RateLimitedLog) -> None:
+        """Start the program and stay with it."""
+        pipe = GatedPipe(self.gate.passed)
+        try:
+            with self._scope:
+                async with open_stdio(server, max_line, log, pipe) as program, background() as tasks:
+                    try:
+                        self._program = program
+                        program.begin(self)
+                        self.started.set()
+                        tasks.start_soon(self._write, program)
+                        tasks.start_soon(self._dispatch)
+                        tasks.start_soon(self._end_without_lease)
+                        tasks.start_soon(self._end_unused)
+                        await program.closed.wait()
+                    finally:
+                        # Clients hear of it at once; the end of the program may take seconds.
+                        self._close()
+        except UpstreamError as error:
+            self.failed = error
+        finally:
+            self._close()
+            pipe.close()
+            self.started.set()
+            self.ended.set()
+
+    def end(self) -> None:
+        """End the program."""
+        self._scope.cancel()
+
+    async def drained(self) -> None:
+        """Wait until nobody waits for an answer."""
+        while any(self._multiplexer.is_waited_for(client) for client in self._clients):
+            await anyio.sleep(_LOOK)
+
+    def join(self, client: MultiplexedClient, close: Callable[[], None]) -> None:
+        """Have another client; ``close`` is called when the program has ended."""
+        self._clients[client] = close
+        self._multiplexer.join(client)
+
+    def leave(self, client: MultiplexedClient) -> None:
+        """Forget a client; without any the program ends."""
+        if self._clients.pop(client, None) is None:
+            return
+        self._multiplexer.leave(client)
+        if not self._clients:
+            self._is_over = True
+            self.end()
+
+    def send(self, client: MultiplexedClient, message: bytes) -> None:
+        """Send a message of a client. Raises `TransportError` where it is lost, `ValueError` for what is no message."""
+        if not self.is_usable:
+            raise TransportError("lost")
+        self._multiplexer.take(client, message)
+
+    def _close(self) -> None:
+        self._is_over = True
+        clients, self._clients = self._clients, {}
+        for close in clients.values():
+            close()
+
+    # To the program
+
+    def _queue(self, message: bytes) -> None:
+        self._outgoing.append(message)
+        self._news.set()
+
+    async def _write(self, program: Transport) -> None:
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            outgoing, self._outgoing = self._outgoing, []
+            for message in outgoing:
+                # A program that is gone is noticed by its output.
+                await program.notify(message, b"")
+
+    async def _end_without_lease(self) -> None:
+        await self.gate.watch()
+        self.end()
+
+    async def _end_unused(self) -> None:
+        """End a program that whoever wanted it has not joined, nor anybody else."""
+        await anyio.sleep(_UNUSED)
+        if not self._clients:
+            self.end()
+
+    # From the program
+
+    def receive(self, found: Envelope) -> None:
+        """Take a message of the program."""
+        self._hear(found)
+
+    async def take(self, found: Envelope, call: int) -> None:  # noqa: ARG002 - a `Receiver`
+        """Take a message of the program."""
+        self._hear(found)
+
+    def fail(self, number: int, fault: TransportError) -> None:
+        """Take it that a request has no answer."""
+        self._hear((number, fault))
+
+    def _hear(self, found: Envelope | tuple[int, TransportError]) -> None:
+        if not self._incoming and self.gate.is_open():
+            self._pass_on(found)
+        else:
+            self._incoming.append(found)
+            self._heard.set()
+
+    async def _dispatch(self) -> None:
+        """Pass on what came while it was not sure that this process has the lease."""
+        while True:
+            await self._heard.wait()
+            self._heard = anyio.Event()
+            while self._incoming and await self.gate.passed():
+                self._pass_on(self._incoming.pop(0))
+
+    def _pass_on(self, found: Envelope | tuple[int, TransportError]) -> None:
+        if isinstance(found, tuple):
+            self._multiplexer.fail(*found)
+        else:
+            self._multiplexer.receive(found)

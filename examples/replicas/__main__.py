@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import os
 import shutil
 import signal
@@ -64,6 +65,7 @@ class Replicas:
         self.state = PostgresqlServer(folder / "postgresql")
         self.addresses = [f"127.0.0.1:{_free_port()}" for _ in range(REPLICAS)]
         self._orders = _free_port()
+        self._key = base64.b64encode(os.urandom(32)).decode()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -78,7 +80,7 @@ class Replicas:
             console.print(f"replica {number}     http://{address}/mcp")
         replicas = {f"REPLICA_{number}": address for number, address in enumerate(self.addresses, 1)}
         self._run("haproxy", "haproxy", "-db", "-f", str(HERE / "haproxy.cfg"), BALANCER=BALANCER, **replicas)
-        _wait(f"http://{BALANCER}/readyz")
+        self._wait("haproxy", f"http://{BALANCER}/readyz")
         console.print(f"HAProxy       http://{BALANCER}/mcp, round robin\n")
 
     def start_replica(self, number: int) -> None:
@@ -87,9 +89,11 @@ class Replicas:
         command = [sys.executable, "-m", "truename", "serve", str(HERE / "truename.toml")]
         options = ["--http", address, "--state", self.state.url]
         orders = f"http://127.0.0.1:{self._orders}/mcp"
+        # Each has files of its own, as on machines of their own, and all have the key of the secrets in the database.
         home = str(self.folder / f"replica-{number}")
-        self._run(f"replica-{number}", *command, *options, ORDERS_URL=orders, XDG_STATE_HOME=home)
-        _wait(f"http://{address}/readyz")
+        variables = {"ORDERS_URL": orders, "XDG_STATE_HOME": home, "TRUENAME_VAULT_KEY": self._key}
+        self._run(f"replica-{number}", *command, *options, **variables)
+        self._wait(f"replica-{number}", f"http://{address}/readyz")
 
     def signal(self, number: int, which: signal.Signals) -> None:
         """Send a replica a signal, and wait until its process has ended."""
@@ -102,6 +106,17 @@ class Replicas:
             self._running[name] = subprocess.Popen(  # noqa: S603 - the commands are those above
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **environment}
             )
+
+    def _wait(self, name: str, url: str) -> None:
+        """Wait until a process answers at a URL with 200. Raises `SystemExit` with what it wrote if it ends instead."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            with suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=2):  # noqa: S310
+                return
+            if self._running[name].poll() is not None or time.monotonic() > until:
+                written = (self.folder / f"{name}.log").read_text("utf-8", "replace")
+                raise SystemExit(f"{name} does not answer at {url}:\n{written}")
+            time.sleep(0.1)
 
     def stop(self) -> None:
         """End all processes."""
@@ -219,18 +234,6 @@ def _wait_for_port(port: int) -> None:
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
-        time.sleep(0.1)
-
-
-def _wait(url: str) -> None:
-    """Wait until a URL answers 200."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        with suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=2):  # noqa: S310
-            return
-        if time.monotonic() > until:
-            message = f"{url} does not answer"
-            raise TimeoutError(message)
         time.sleep(0.1)
 
 

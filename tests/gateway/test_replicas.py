@@ -320,3 +320,34 @@ async def test_a_gateway_that_ends_hands_its_sessions_over_at_once(fleet: Fleet)
         # Nobody waits for a lease to run out.
         assert anyio.current_time() - begun < 1.4
         assert run_by(await text(at(client, fleet, 2), "after the end")) == fleet.pid(1)
+
+
+async def test_a_gateway_that_waits_for_its_last_calls_hands_idle_sessions_over(fleet: Fleet) -> None:
+    async with session(fleet, 0) as busy, session(fleet, 0) as idle, anyio.create_task_group() as tasks:
+        answers = list[dict[str, Any]]()
+
+        async def call() -> None:
+            async with at(busy, fleet, 1).call("r_wait", 5, arguments={"text": "the last"}) as stream:
+                answers.extend(await stream.rest())
+
+        tasks.start_soon(call)
+        await fleet.until_noted("wait the last")
+        fleet.signal(0, signal.SIGTERM)
+        with anyio.fail_after(20):
+            while run_by(await text(at(idle, fleet, 1), "while it ends")) != fleet.pid(1):
+                # The signal has not arrived yet.
+                await anyio.sleep(0.02)
+            for number in (2, 1, 2):
+                assert run_by(await text(at(idle, fleet, number), "while it ends")) == fleet.pid(1)
+            # Also whoever asks the one that ends.
+            assert run_by(await text(idle, "while it ends")) == fleet.pid(1)
+        process = fleet.processes[0]
+        assert process is not None
+        assert process.poll() is None
+        fleet.let_go()
+        with anyio.fail_after(20):
+            while not answers or process.poll() is None:
+                await anyio.sleep(0.02)
+        assert answers[0]["result"]["content"][0]["text"] == "waited"
+        assert run_by(await text(at(busy, fleet, 2), "afterwards")) == fleet.pid(2)
+        assert process.returncode == 0

@@ -24,7 +24,7 @@ from truename.gateway.replicas.client import PeerFailure
 from truename.gateway.replicas.liveness import EXPIRY
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -71,11 +71,12 @@ _UNKNOWN: Final = (
 
 
 class SessionForwarder:
-    """Passes on what is for other replicas."""
+    """Passes on what is for other replicas. ``is_ending`` tells whether this process answers no more calls."""
 
-    def __init__(self, replicas: Replicas, owners: SessionOwners) -> None:
+    def __init__(self, replicas: Replicas, owners: SessionOwners, is_ending: Callable[[], bool]) -> None:
         self._replicas = replicas
         self._owners = owners
+        self._is_ending = is_ending
 
     async def passed_on(
         self, sessions: Sessions, principal: Principal, scope: Scope, receive: Receive, send: Send, *, body: bytes
@@ -91,10 +92,10 @@ class SessionForwarder:
                 exchange = exchange or _Exchange(self._replicas, scope, body)
                 if await self._answered(exchange, holder, receive, send):
                     return True
+            return self._is_ending() and await _handed_over(sessions, scope)
         except StoreError:
             await _refuse(send, body, _UNKNOWN)
             return True
-        return False
 
     async def _answered(self, exchange: _Exchange, holder: Replica, receive: Receive, send: Send) -> bool:
         """Have a replica answer; return False if it did nothing with the request, and another one may have to."""
@@ -117,8 +118,11 @@ class SessionForwarder:
         if exchange.has_begun or not is_harmless or exchange.is_late:
             return False
         registry = self._replicas.registry
-        if (id := header_of(exchange.scope, SESSION_HEADER)) is not None:
-            self._owners.forget(id.decode("latin-1"))
+        id = (header_of(exchange.scope, SESSION_HEADER) or b"").decode("latin-1")
+        if failure.given_up is not None:
+            await self._owners.take_over(id, holder, failure.given_up)
+            return True
+        self._owners.doubt(id)
         if failure.has_ended:
             registry.observed.note_end(holder.id)
             return True
@@ -131,6 +135,16 @@ class SessionForwarder:
         now = registry.observed[holder.id]
         # One that lives on and cannot be reached keeps its sessions.
         return before is None or now is None or registry.observed.is_expired(holder.id)
+
+
+async def _handed_over(sessions: Sessions, scope: Scope) -> bool:
+    """Hand a session over to the replica that passed a request for it on; return False if it stays here."""
+    reply = scope.get(_REPLY)
+    fence = None if reply is None else sessions.give_up(scope)
+    if reply is None or fence is None:
+        return False
+    await reply.refuse("its session is given up, because this gateway ends", given_up=fence)
+    return True
 
 
 class _Exchange:

@@ -314,6 +314,22 @@ class Sessions:
                 self._foreign.popitem(last=False)
         return known
 
+    def give_up(self, scope: Scope) -> int | None:
+        """Give up the session that a request names, and return the token that it was held with.
+
+        None, and nothing is given up, while an answer of the session is under way.
+        """
+        id = header(scope, SESSION_HEADER)
+        if self._owners is None or id is None:
+            return None
+        session = self._sessions.get(id)
+        if session is not None and (session.running or session.followers):
+            return None
+        fence = self._owners.give_up(id)
+        if session is not None:
+            self._discard(session)
+        return fence
+
     async def _is_held(self, session: Session) -> bool:
         """Return whether no other replica can have taken a session over."""
         owners, own = self._owners, session.own

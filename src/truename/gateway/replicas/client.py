@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.liveness import Replica
     from truename.gateway.replicas.registry import ReplicaRegistry
 
-__all__ = ["PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
+__all__ = ["GIVEN_UP", "PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
 
 PATH: Final = "/replica/1"
 """The only path of the listener between replicas."""
 REFUSED: Final = "refused"
 """The key in the head of a response that says why the target did nothing at all with the request."""
+GIVEN_UP: Final = "given_up"
+"""The key with the fencing token of a lease that the target gave up, so that the sender may take it."""
 _LOOK: Final = 0.25
 _CONNECT: Final = 2.0
 _TYPE: Final = (b"content-type", b"application/octet-stream")
@@ -38,11 +40,20 @@ class PeerFailure(Exception):
     """A request to a replica that was not answered whole.
 
     ``is_certain``: the replica did not do anything with it. ``was_refused``: because it said so. ``has_ended``: because
-    its process does not exist any more.
+    its process does not exist any more. ``given_up`` is the fencing token of the lease that it gave up instead.
     """
 
-    def __init__(self, text: str, *, is_certain: bool, was_refused: bool = False, has_ended: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        is_certain: bool,
+        was_refused: bool = False,
+        has_ended: bool = False,
+        given_up: int | None = None,
+    ) -> None:
         super().__init__(text)
+        self.given_up = given_up
         self.is_certain = is_certain
         self.was_refused = was_refused
         self.has_ended = has_ended
@@ -162,7 +173,8 @@ class PeerClient:
                 raise PeerFailure(f"{replica.address}: HTTP {response.status}", is_certain=False)
             await found.begin()
             if (reason := found.about.get(REFUSED)) is not None:
-                raise PeerFailure(f"{replica.address}: {reason}", is_certain=True, was_refused=True)
+                text, given_up = f"{replica.address}: {reason}", found.about.get(GIVEN_UP)
+                raise PeerFailure(text, is_certain=True, was_refused=True, given_up=given_up)
         except BaseException:
             found.close()
             raise

@@ -226,16 +226,17 @@ class ReplicaRegistry:
             await asyncio.sleep(_HASTE)
             await self.looked()
 
-    def take(self, name: str, first: str | None = None) -> HeldLease:
+    def take(self, name: str, first: str | None = None, *, given_up: HeldLease | None = None) -> HeldLease:
         """Take a named lease if nobody alive holds it, and return who holds it now.
 
-        ``first`` is the id of the replica that holds it while no row says otherwise. Raises `LeaseLostError` if this
-        process lost its own lease: it can take nothing until it has registered anew.
+        ``first`` is the id of the replica that holds it while no row says otherwise, with the token of its own lease.
+        ``given_up`` is what a replica that is alive said that it does not hold any more. Raises `LeaseLostError` if
+        this process lost its own lease: it can take nothing until it has registered anew.
         """
         own = self._own
         with self._data.change() as data:
             holder = self._present_holder(data, name, first, own)
-            if holder is not None:
+            if holder is not None and holder != given_up:
                 return holder
             if not data.execute("SELECT 1 FROM replica WHERE id = ?", (own.id,)).fetchall():
                 raise LeaseLostError

@@ -88,7 +88,7 @@ class ServedEndpoints:
         self._replicas = replicas
         self._owners = SessionOwners(replicas.registry)
         self._forwarder = SessionForwarder(
-            replicas, self._owners, lambda: self._gateway.registry.drain_tracker.is_closed
+            replicas, self._owners, lambda: self._gateway.registry.drain_tracker.is_ending
         )
         replicas.on_change(self._discard_lost)
 

@@ -96,6 +96,6 @@ async def _accepts(address: str) -> bool:
         return False
 
 
-Gateway.__init__ = _init  # type: ignore[method-assign,assignment]
-app.listening = _listening  # type: ignore[assignment]
-truename.gateway.listening = _listening  # type: ignore[assignment]
+Gateway.__init__ = _init  # type: ignore[method-assign]
+app.listening = _listening
+truename.gateway.listening = _listening

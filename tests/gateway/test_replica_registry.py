@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,14 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.conftest import ROOT
+from tests.support.postgresql_server import PostgresqlServer
+from tests.support.state_places import new_directory
+from truename.errors import StoreError
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.replicas.liveness import EXPIRY, VALIDITY, Observations, Replica
 from truename.gateway.replicas.registry import LeaseLostError, ReplicaRegistry
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from truename.storage import StateLocation
+    from pathlib import Path
 
 pytestmark = pytest.mark.anyio
 
@@ -202,6 +206,24 @@ async def test_a_lost_row_is_noticed_and_nothing_is_taken_under_it(place: StateL
         assert await in_thread(lambda: changed.wait(10))
 
 
+async def test_a_lone_process_writes_nothing_into_a_file(tmp_path: Path) -> None:
+    place = StateLocation(tmp_path / "state.db")
+    files = (tmp_path / "state.db", tmp_path / "state.db-wal")
+    with joined(place) as one:
+        own, before = one.own, [file.stat().st_mtime_ns for file in files]
+        for _ in range(5):
+            await one.looked()
+        assert [file.stat().st_mtime_ns for file in files] == before
+        assert one.beat == 0
+        assert await one.check(own)
+        with joined(place) as two:
+            # The other one waits for it as long as for anybody.
+            assert await one.found(two.own.id) == two.own
+            assert await two.settled(own, 10)
+            assert not two.observed.is_expired(own.id)
+            assert one.beat > 0
+
+
 async def test_those_who_close_wait_for_nobody(place: StateLocation) -> None:
     registry = ReplicaRegistry(place, "127.0.0.1:1")
     await in_thread(registry.start)
@@ -210,6 +232,48 @@ async def test_those_who_close_wait_for_nobody(place: StateLocation) -> None:
     with anyio.fail_after(5):
         assert not await registry.check(own)
         await registry.looked()
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresqlServer]:
+    directory = new_directory()
+    found = PostgresqlServer(directory / "server")
+    found.create()
+    found.start()
+    try:
+        yield found
+    finally:
+        found.remove()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+async def test_while_the_database_is_away_holders_go_on_and_nobody_takes_anything(server: PostgresqlServer) -> None:
+    place = StateLocation.of(f"{server.url}&scope=away")
+    with joined(place) as one, joined(place) as two:
+        held = await in_thread(lambda: one.take("session"))
+        await two.found(one.own.id)
+        own = one.own
+        server.stop(signal.SIGQUIT)
+        until = anyio.current_time() + 3 * EXPIRY
+        while anyio.current_time() < until:
+            assert await one.check(own)
+            # Nothing was heard of it for longer than a lease lasts, and that proves nothing.
+            assert not two.observed.is_expired(own.id)
+            with pytest.raises(StoreError):
+                await in_thread(lambda: two.take("session"))
+            await anyio.sleep(0.1)
+        server.start()
+        with anyio.fail_after(30):
+            while True:
+                with suppress(StoreError):
+                    # When it is back, the holder beats before anybody may replace it.
+                    assert await in_thread(lambda: two.take("session")) == held
+                    break
+                await anyio.sleep(0.05)
+        for _ in range(20):
+            assert await one.check(own)
+            assert await in_thread(lambda: two.take("session")) == held
+            await anyio.sleep(0.1)
 
 
 ANN = Replica("ann", "127.0.0.1:1", "here", 1)

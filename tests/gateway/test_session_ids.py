@@ -73,6 +73,7 @@ def test_whatever_a_client_says_its_id_is_short_and_visible_and_says_it_again_or
     assert set(id) <= VISIBLE
     opened = ids.open(ANN, id)
     if opened is not None:
+        assert opened.handshake is not None
         assert opened.handshake.client.capabilities == handshake.client.capabilities
         assert opened.handshake.client.name == handshake.client.name
 
@@ -81,9 +82,23 @@ def test_who_says_much_of_itself_is_known_by_name_and_who_can_do_too_much_is_not
     ids, noise = SessionIds(bytes(32)), "".join(chr(0x4E00 + number * 7) for number in range(2_000))
     opened = ids.open(ANN, issued(ids, body=hello(info={**INFO, "title": noise})))
     assert opened is not None
+    assert opened.handshake is not None
     assert opened.handshake.client.capabilities == agreed(hello()).client.capabilities
     assert opened.handshake.client.said()["clientInfo"] == {"name": "claude-code", "version": "2.1.330"}
     assert ids.open(ANN, issued(ids, body=hello(capabilities={"sampling": {"context": {"y": noise}}}))) is None
+
+
+def test_an_id_names_the_replica_that_issued_it_whatever_its_client_says() -> None:
+    ids, noise = SessionIds(bytes(32)), "".join(chr(0x4E00 + number * 7) for number in range(2_000))
+    said, much = hello(), hello(capabilities={"sampling": {"context": {"y": noise}}})
+    for body, is_resumable in ((said, True), (much, False)):
+        id = ids.issue(ANN, handshake_of(body), now=0.0, lasts=60.0, owner="rep-1")
+        assert len(id) <= LONGEST
+        opened = ids.open(ANN, id)
+        assert opened is not None
+        assert opened.owner == "rep-1"
+        assert (opened.handshake is not None) == is_resumable
+        assert ids.open("bob at /mcp", id) is None
 
 
 def test_no_two_sessions_have_one_id() -> None:

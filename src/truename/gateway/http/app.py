@@ -128,7 +128,7 @@ class HttpApp:
         config = self._gateway.config
         async with (
             self._endpoints.recorded() as record,
-            joined_replicas(config, record, limits_of(config)) as replicas,
+            joined_replicas(config, record, limits_of(config, is_internal=True)) as replicas,
         ):
             if replicas is not None:
                 self._endpoints.share_with(replicas)
@@ -187,7 +187,11 @@ class HttpApp:
         if not self._is_running:
             await reply.refuse("it is starting or ending")
             return
-        scope, receive, send = forwarded(request, reply)
+        try:
+            scope, receive, send = forwarded(request, reply)
+        except ValueError as problem:
+            await reply.refuse(str(problem))
+            return
         route = self.routes.find(scope["path"])
         assert route is not None  # noqa: S101 - one stands for all paths
         if route.answer != self._view:
@@ -355,13 +359,16 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
         yield
 
 
-def limits_of(config: Config) -> ConnectionLimits:
-    """Return the limits of a listener: how many connections it may have, and how much clients may leave unread."""
+def limits_of(config: Config, *, is_internal: bool = False) -> ConnectionLimits:
+    """Return the limits of a listener: how many connections it may have, and how much clients may leave unread.
+
+    One that is internal has no principals: each connection of a replica is for many.
+    """
     settings = config.settings
     # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
     most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))
     shares = share_of(settings, most), share_of(settings, settings.max_unread)
-    return ConnectionLimits(*shares, shared=asks_for_credentials(config))
+    return ConnectionLimits(*shares, shared=asks_for_credentials(config) and not is_internal)
 
 
 def _descriptors() -> int:

@@ -87,7 +87,9 @@ class ServedEndpoints:
         """Share the sessions with replicas, before the first request: one that another has is asked of it."""
         self._replicas = replicas
         self._owners = SessionOwners(replicas.registry)
-        self._forwarder = SessionForwarder(replicas, self._owners)
+        self._forwarder = SessionForwarder(
+            replicas, self._owners, lambda: self._gateway.registry.drain_tracker.is_closed
+        )
         replicas.on_change(self._discard_lost)
 
     def _discard_lost(self) -> None:

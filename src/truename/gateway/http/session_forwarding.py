@@ -24,7 +24,7 @@ from truename.gateway.replicas.client import PeerFailure
 from truename.gateway.replicas.liveness import EXPIRY
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -71,51 +71,58 @@ _UNKNOWN: Final = (
 
 
 class SessionForwarder:
-    """Passes on what is for other replicas."""
+    """Passes on what is for other replicas. ``is_ending`` tells whether this process answers no more calls."""
 
-    def __init__(self, replicas: Replicas, owners: SessionOwners) -> None:
+    def __init__(self, replicas: Replicas, owners: SessionOwners, is_ending: Callable[[], bool]) -> None:
         self._replicas = replicas
         self._owners = owners
+        self._is_ending = is_ending
 
     async def passed_on(
         self, sessions: Sessions, principal: Principal, scope: Scope, receive: Receive, send: Send, *, body: bytes
     ) -> bool:
         """Answer a request for a session that another replica has; return False for any other request."""
-        until = asyncio.get_running_loop().time() + _PATIENCE
-        while True:
-            try:
-                holder = await sessions.holder(principal, scope)
-            except StoreError:
-                await _refuse(send, body, _UNKNOWN)
-                return True
-            if holder is None:
-                return False
-            if (reply := scope.get(_REPLY)) is not None:
-                # Whoever sent it knows the owner no better: it asks the database now.
-                await reply.refuse("its session is another replica's")
-                return True
-            exchange = _Exchange(self._replicas, holder, scope, body)
-            try:
-                if self._replicas.registry.observed.silence(holder.id) > _LATE:
-                    await self._replicas.registry.settled(holder, EXPIRY)
-                    if self._replicas.registry.find(holder.id) != holder:
-                        continue
-                await exchange.run(receive, send)
-            except PeerFailure as failure:
-                if not await self._may_try_again(failure, holder, exchange, until):
-                    await exchange.fail(send, failure)
+        exchange: _Exchange | None = None
+        try:
+            while (holder := await sessions.holder(principal, scope)) is not None:
+                if (reply := scope.get(_REPLY)) is not None:
+                    # Whoever sent it knows the owner no better: it asks the database now.
+                    await reply.refuse("its session is another replica's")
                     return True
-            else:
-                return True
+                exchange = exchange or _Exchange(self._replicas, scope, body)
+                if await self._answered(exchange, holder, receive, send):
+                    return True
+            return self._is_ending() and await _handed_over(sessions, scope)
+        except StoreError:
+            await _refuse(send, body, _UNKNOWN)
+            return True
 
-    async def _may_try_again(self, failure: PeerFailure, holder: Replica, exchange: _Exchange, until: float) -> bool:
+    async def _answered(self, exchange: _Exchange, holder: Replica, receive: Receive, send: Send) -> bool:
+        """Have a replica answer; return False if it did nothing with the request, and another one may have to."""
+        registry = self._replicas.registry
+        if registry.observed.silence(holder.id) > _LATE and not exchange.is_late:
+            await registry.settled(holder, EXPIRY)
+            if registry.find(holder.id) != holder or registry.observed.is_expired(holder.id):
+                return False
+        try:
+            await exchange.run(holder, receive, send)
+        except PeerFailure as failure:
+            if await self._may_try_again(failure, holder, exchange):
+                return False
+            await exchange.fail(send, failure)
+        return True
+
+    async def _may_try_again(self, failure: PeerFailure, holder: Replica, exchange: _Exchange) -> bool:
         """Return whether a request can be sent again, because nothing was run, to whoever has its session then."""
         is_harmless = failure.is_certain or exchange.scope["method"] in _REPEATABLE
-        if exchange.has_begun or not is_harmless or asyncio.get_running_loop().time() > until:
+        if exchange.has_begun or not is_harmless or exchange.is_late:
             return False
         registry = self._replicas.registry
-        if (id := header_of(exchange.scope, SESSION_HEADER)) is not None:
-            self._owners.forget(id.decode("latin-1"))
+        id = (header_of(exchange.scope, SESSION_HEADER) or b"").decode("latin-1")
+        if failure.given_up is not None:
+            await self._owners.take_over(id, holder, failure.given_up)
+            return True
+        self._owners.doubt(id)
         if failure.has_ended:
             registry.observed.note_end(holder.id)
             return True
@@ -130,31 +137,45 @@ class SessionForwarder:
         return before is None or now is None or registry.observed.is_expired(holder.id)
 
 
+async def _handed_over(sessions: Sessions, scope: Scope) -> bool:
+    """Hand a session over to the replica that passed a request for it on; return False if it stays here."""
+    reply = scope.get(_REPLY)
+    fence = None if reply is None else sessions.give_up(scope)
+    if reply is None or fence is None:
+        return False
+    await reply.refuse("its session is given up, because this gateway ends", given_up=fence)
+    return True
+
+
 class _Exchange:
     """One request that is passed on."""
 
-    def __init__(self, replicas: Replicas, holder: Replica, scope: Scope, body: bytes) -> None:
+    def __init__(self, replicas: Replicas, scope: Scope, body: bytes) -> None:
         self._replicas = replicas
-        self._holder = holder
         self.scope = scope
         self._body = body
         self._is_stream = False
+        self._until = asyncio.get_running_loop().time() + _PATIENCE
         self.has_begun = False
+        if scope["method"] == "POST":
+            # This process ends when the answer has left, as the owner does.
+            count_on(scope)
 
-    async def run(self, receive: Receive, send: Send) -> None:
+    @property
+    def is_late(self) -> bool:
+        """Whether its client has waited long enough."""
+        return asyncio.get_running_loop().time() > self._until
+
+    async def run(self, holder: Replica, receive: Receive, send: Send) -> None:
         """Send the request and pass the response on. Raises `PeerFailure`."""
-        if self.scope["method"] == "POST":
-            count_on(self.scope)
         with Cancellation() as cancellation:
             async with Disconnecting(self.scope, receive, cancellation):
-                response = await self._replicas.client.send(self._holder, KIND, _about(self.scope), self._body)
+                response = await self._replicas.client.send(holder, KIND, _about(self.scope), self._body)
                 try:
-                    headers = [
-                        (name.encode("latin-1"), text.encode("latin-1")) for name, text in response.about["headers"]
-                    ]
-                    self._is_stream = any(name == b"content-type" and text == _EVENTS for name, text in headers)
+                    status, headers = _head_in(response.about)
+                    self._is_stream = (b"content-type", _EVENTS) in headers
                     self.has_begun = True
-                    await send({"type": "http.response.start", "status": response.about["status"], "headers": headers})
+                    await send({"type": "http.response.start", "status": status, "headers": headers})
                     async for piece in response.body():
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
                     await send({"type": "http.response.body", "body": b""})
@@ -174,6 +195,16 @@ class _Exchange:
             await send({"type": "http.response.body", "body": event})
         elif ABORT in self.scope:
             self.scope[ABORT]()
+
+
+def _head_in(about: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]]]:
+    """Return status and headers of a response. Raises `PeerFailure` for one that another version writes otherwise."""
+    try:
+        headers = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in about["headers"]]
+        return int(about["status"]), headers
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        text = "the response is not one of a session"
+        raise PeerFailure(text, is_certain=False) from problem
 
 
 def _about(scope: Scope) -> dict[str, Any]:

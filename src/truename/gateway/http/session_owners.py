@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from truename.errors import StoreError
 from truename.gateway.background import begin
 from truename.gateway.protocol.turns import in_thread
-from truename.gateway.replicas.registry import LeaseLostError
+from truename.gateway.replicas.registry import HeldLease, LeaseLostError
 
 if TYPE_CHECKING:
     from truename.gateway.replicas.liveness import Replica
@@ -32,8 +32,12 @@ class SessionOwners:
 
     def __init__(self, registry: ReplicaRegistry) -> None:
         self._registry = registry
-        # Of sessions that were taken over.
-        self._holders: OrderedDict[str, Replica] = OrderedDict()
+        # Of sessions that were asked for in the database.
+        self._holders: OrderedDict[str, HeldLease] = OrderedDict()
+        # Of sessions whose known holder was wrong.
+        self._doubted: set[str] = set()
+        # What this process has not any more, though it lives.
+        self._given_up: dict[str, HeldLease] = {}
 
     @property
     def own(self) -> Replica:
@@ -55,37 +59,52 @@ class SessionOwners:
             return known
         for _ in range(_TRIES):
             with suppress(LeaseLostError):
-                held = await in_thread(partial(self._registry.take, name, issuer))
-                self._note(name, held.holder)
-                return self.own if held.holder.id == self.own.id else held.holder
+                return await self._taken(name, issuer, self._given_up.get(name))
             await self._registry.looked()
         problem, remedy = "this gateway lost its lease", "Try again."
         raise StoreError(file="", key="", problem=problem, remedy=remedy, code="busy")
 
     def _known(self, name: str, issuer: str | None) -> Replica | None:
         """Return the holder of a session that is known and alive."""
-        own = self.own
-        holder = self._holders.get(name)
-        id = issuer if holder is None else holder.id
+        if name in self._doubted or name in self._given_up:
+            return None
+        own, held = self.own, self._holders.get(name)
+        id = issuer if held is None else held.holder.id
         if id is None or id == own.id:
             return None if id is None else own
         return None if self._registry.observed.is_expired(id) else self._registry.find(id)
 
-    def _note(self, name: str, holder: Replica) -> None:
-        self._holders[name] = holder
+    async def _taken(self, name: str, first: str | None, given_up: HeldLease | None) -> Replica:
+        held = await in_thread(partial(self._registry.take, name, first, given_up=given_up))
+        self._holders[name] = held
         self._holders.move_to_end(name)
         while len(self._holders) > _MOST_KNOWN:
             self._holders.popitem(last=False)
+        self._doubted.discard(name)
+        self._given_up.pop(name, None)
+        return self.own if held.holder.id == self.own.id else held.holder
 
-    def forget(self, id: str) -> None:
-        """Ask the database who has a session when it is asked for next."""
-        self._holders.pop(_lease(id), None)
+    def doubt(self, id: str) -> None:
+        """Ask the database who has a session when it is asked for next: whoever was known says that it has not."""
+        self._doubted.add(_lease(id))
+
+    def give_up(self, id: str) -> int:
+        """Give a session up that others may want now, and return the fencing token that it was held with."""
+        own, name = self.own, _lease(id)
+        held = self._given_up[name] = self._holders.pop(name, HeldLease(own, own.fence))
+        return held.fence
+
+    async def take_over(self, id: str, holder: Replica, fence: int) -> None:
+        """Take a session that a replica which lives gave up, unless another one was quicker. Raises `StoreError`."""
+        self.doubt(id)
+        with suppress(LeaseLostError):
+            await self._taken(_lease(id), holder.id, HeldLease(holder, fence))
 
     def release(self, id: str) -> None:
         """Give a session up that ended here: one that was taken over has a row."""
-        holder = self._holders.pop(_lease(id), None)
-        if holder is not None and holder is self.own:
-            begin(self._release(_lease(id), holder))
+        held = self._holders.pop(_lease(id), None)
+        if held is not None and held.holder.id == self.own.id:
+            begin(self._release(_lease(id), held.holder))
 
     async def _release(self, name: str, own: Replica) -> None:
         # A row that stays is removed with the replica's own.

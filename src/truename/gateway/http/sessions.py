@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections import OrderedDict
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.http.replay import Key, Position, Replay
-    from truename.gateway.http.session_ids import Handshake
+    from truename.gateway.http.session_ids import Handshake, Opened
     from truename.gateway.http.session_owners import SessionOwners
     from truename.gateway.http.session_record import SessionRecord
     from truename.gateway.mcp.requests import RequestId
@@ -71,6 +72,7 @@ _BITS: Final = 40
 # The code of the SDKs for a request that its client cancelled (MCP has none).
 _REQUEST_CANCELLED: Final = -32800
 _MOST_LOST: Final = 1_000
+_MOST_FOREIGN: Final = 1_000
 _ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
 _NOT_FOUND: Final = "Session not found"
 _MOVED: Final = "This session is another replica's now; nothing was run. Repeat the request."
@@ -257,6 +259,8 @@ class Sessions:
         self._joined = joined
         self._told = told
         self._sessions: dict[str, Session] = {}
+        # What ids of sessions say that other replicas have.
+        self._foreign: OrderedDict[tuple[str, str], Opened] = OrderedDict()
         self._resuming = anyio.Lock()
 
     @property
@@ -295,11 +299,36 @@ class Sessions:
             if await self._is_held(session):
                 return None
             self._discard(session)
-        opened = self._record.issued(self._place(principal), id)
+        opened = self._opened(self._place(principal), id)
         if opened is None:
             return None
         holder = await self._owners.holder(id, opened.owner)
         return None if holder is self._owners.own else holder
+
+    def _opened(self, place: str, id: str) -> Opened | None:
+        """Return what an id says; each request of a session that another replica has asks for it."""
+        known = self._foreign.get((place, id))
+        if known is None and (known := self._record.issued(place, id)) is not None:
+            self._foreign[place, id] = known
+            if len(self._foreign) > _MOST_FOREIGN:
+                self._foreign.popitem(last=False)
+        return known
+
+    def give_up(self, scope: Scope) -> int | None:
+        """Give up the session that a request names, and return the token that it was held with.
+
+        None, and nothing is given up, while an answer of the session is under way.
+        """
+        id = header(scope, SESSION_HEADER)
+        if self._owners is None or id is None:
+            return None
+        session = self._sessions.get(id)
+        if session is not None and (session.running or session.followers):
+            return None
+        fence = self._owners.give_up(id)
+        if session is not None:
+            self._discard(session)
+        return fence
 
     async def _is_held(self, session: Session) -> bool:
         """Return whether no other replica can have taken a session over."""

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.liveness import Replica
     from truename.gateway.replicas.registry import ReplicaRegistry
 
-__all__ = ["PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
+__all__ = ["GIVEN_UP", "PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
 
 PATH: Final = "/replica/1"
 """The only path of the listener between replicas."""
 REFUSED: Final = "refused"
 """The key in the head of a response that says why the target did nothing at all with the request."""
+GIVEN_UP: Final = "given_up"
+"""The key with the fencing token of a lease that the target gave up, so that the sender may take it."""
 _LOOK: Final = 0.25
 _CONNECT: Final = 2.0
 _TYPE: Final = (b"content-type", b"application/octet-stream")
@@ -38,11 +40,20 @@ class PeerFailure(Exception):
     """A request to a replica that was not answered whole.
 
     ``is_certain``: the replica did not do anything with it. ``was_refused``: because it said so. ``has_ended``: because
-    its process does not exist any more.
+    its process does not exist any more. ``given_up`` is the fencing token of the lease that it gave up instead.
     """
 
-    def __init__(self, text: str, *, is_certain: bool, was_refused: bool = False, has_ended: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        is_certain: bool,
+        was_refused: bool = False,
+        has_ended: bool = False,
+        given_up: int | None = None,
+    ) -> None:
         super().__init__(text)
+        self.given_up = given_up
         self.is_certain = is_certain
         self.was_refused = was_refused
         self.has_ended = has_ended
@@ -140,6 +151,10 @@ class PeerClient:
         """
         target, sighting = self._target(replica), self._registry.observed[replica.id]
         own, beat = self._registry.own, 0 if sighting is None else sighting.beat
+        is_here = replica.machine == own.machine and _is_loopback(target.origin.host)
+        if _is_loopback(target.origin.host) and not is_here:
+            text = f"{replica.address} is on another machine"
+            raise PeerFailure(text, is_certain=True)
         # The number is drawn by this process, whatever its entry is called meanwhile.
         head = RequestHead(own.id, own.fence, replica.id, replica.fence, beat, next(self._numbers), kind, about)
         sealed, salt = seal_request(self._key, head, body)
@@ -149,7 +164,6 @@ class PeerClient:
             )
         except HttpFailure as failure:
             has_ended = isinstance(failure.__cause__, ConnectionRefusedError)
-            is_here = replica.machine == own.machine and _is_loopback(target.origin.host)
             text = f"{replica.address}: {failure}"
             raise PeerFailure(text, is_certain=not failure.was_sent, has_ended=has_ended and is_here) from failure
         found = PeerResponse(response, FrameReader(self._key, salt))
@@ -159,7 +173,8 @@ class PeerClient:
                 raise PeerFailure(f"{replica.address}: HTTP {response.status}", is_certain=False)
             await found.begin()
             if (reason := found.about.get(REFUSED)) is not None:
-                raise PeerFailure(f"{replica.address}: {reason}", is_certain=True, was_refused=True)
+                text, given_up = f"{replica.address}: {reason}", found.about.get(GIVEN_UP)
+                raise PeerFailure(text, is_certain=True, was_refused=True, given_up=given_up)
         except BaseException:
             found.close()
             raise

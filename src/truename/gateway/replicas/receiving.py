@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.gateway.replicas.client import PATH, REFUSED
+from truename.gateway.replicas.client import GIVEN_UP, PATH, REFUSED
 from truename.gateway.replicas.sealing import FrameWriter, SealError, SenderWindow, open_request
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class PeerReply:
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": last})
 
-    async def refuse(self, reason: str) -> None:
-        """Say that nothing at all was done with the request."""
-        await self.begin({REFUSED: reason})
+    async def refuse(self, reason: str, *, given_up: int | None = None) -> None:
+        """Say that nothing at all was done with the request, and which lease was given up, by its fencing token."""
+        await self.begin({REFUSED: reason, GIVEN_UP: given_up})
         await self.end()
 
     async def _put(self, frames: bytes) -> None:

@@ -121,7 +121,7 @@ class ReplicaRegistry:
         self._is_away = False
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._lock = threading.Lock()
-        self._has_ended = False
+        self._end = threading.Event()
         self._threads: tuple[threading.Thread, ...] = ()
 
     def start(self) -> None:
@@ -136,9 +136,9 @@ class ReplicaRegistry:
 
     def close(self) -> None:
         """Give the lease up at once, with all that is held under it."""
-        if self._has_ended:
+        if self._end.is_set():
             return
-        self._has_ended = True
+        self._end.set()
         self._hurry.set()
         self._begin.set()
         for thread in self._threads:
@@ -202,7 +202,7 @@ class ReplicaRegistry:
         with self._lock:
             self._waiting.append((loop, future))
         self._hurry.set()
-        if self._has_ended:
+        if self._end.is_set():
             self._tell()
         await future
 
@@ -226,16 +226,17 @@ class ReplicaRegistry:
             await asyncio.sleep(_HASTE)
             await self.looked()
 
-    def take(self, name: str, first: str | None = None) -> HeldLease:
+    def take(self, name: str, first: str | None = None, *, given_up: HeldLease | None = None) -> HeldLease:
         """Take a named lease if nobody alive holds it, and return who holds it now.
 
-        ``first`` is the id of the replica that holds it while no row says otherwise. Raises `LeaseLostError` if this
-        process lost its own lease: it can take nothing until it has registered anew.
+        ``first`` is the id of the replica that holds it while no row says otherwise, with the token of its own lease.
+        ``given_up`` is what a replica that is alive said that it does not hold any more. Raises `LeaseLostError` if
+        this process lost its own lease: it can take nothing until it has registered anew.
         """
         own = self._own
         with self._data.change() as data:
             holder = self._present_holder(data, name, first, own)
-            if holder is not None:
+            if holder is not None and holder != given_up:
                 return holder
             if not data.execute("SELECT 1 FROM replica WHERE id = ?", (own.id,)).fetchall():
                 raise LeaseLostError
@@ -292,11 +293,11 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
 
     def _keep(self) -> None:
         """Begin looks, wait for each only as long as it may take, and tell whoever waits."""
-        while not self._has_ended:
+        while not self._end.is_set():
             before = self._clock()
             self._hurry.wait(INTERVAL)
             self._hurry.clear()
-            if self._has_ended:
+            if self._end.is_set():
                 break
             if self._done.is_set():
                 self._done.clear()
@@ -313,7 +314,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
         while True:
             self._begin.wait()
             self._begin.clear()
-            if self._has_ended:
+            if self._end.is_set():
                 self._done.set()
                 return
             before = self._observed.replicas

@@ -1,0 +1,127 @@
+"""Sessions at several gateways of one state: whoever asks at another one is authenticated by both."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from tests.gateway.restarts import Place
+from tests.gateway.streams import Reader
+from tests.support.auth_entrance import bearer, known
+from truename.config import Config, Settings
+from truename.gateway import Gateway, listening
+from truename.gateway.http.app import limits_of
+from truename.gateway.http.replica_listener import joined_replicas
+from truename.gateway.http.session_forwarding import KIND
+from truename.gateway.http.session_record import SessionRecord
+from truename.gateway.replicas.client import PeerFailure
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@asynccontextmanager
+async def _gateways(lab: Lab, folder: Path, **settings: Any) -> AsyncIterator[tuple[Config, str, str]]:
+    """Run two gateways of one configuration; gives the addresses."""
+    config = Place(folder, lab.normal("w", "get"), **settings).config
+    async with (
+        Gateway(config) as first,
+        listening(first) as one,
+        Gateway(config) as second,
+        listening(second) as two,
+    ):
+        yield config, one, two
+
+
+async def _called(client: Reader, address: str, headers: dict[str, str]) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "w_get", "arguments": {}}}
+    return await client.http.post(f"{address}/mcp", json=body, headers={**client.headers, **headers})
+
+
+async def test_a_session_is_its_principals_at_every_gateway(lab: Lab, tmp_path: Path) -> None:
+    tokens, access = known("ann", "bob")
+    async with _gateways(lab, tmp_path, access=access) as (_, one, two), httpx2.AsyncClient(timeout=15) as http:
+        client = Reader(http, f"{one}/mcp", "2025-06-18")
+        client.headers |= bearer(tokens["ann"])
+        await client.open()
+        for address in (one, two):
+            assert (await _called(client, address, {})).json()["result"]["content"][0]["text"] == "w:get"
+            assert (await _called(client, address, bearer(tokens["bob"]))).status_code == 404
+            assert (await _called(client, address, bearer("nobody"))).status_code == 401
+
+
+async def test_a_replica_is_no_way_around_authentication(lab: Lab, tmp_path: Path) -> None:
+    """Also one that has the key of the scope, and asks the owner of a session for somebody else, or for nobody."""
+    tokens, access = known("ann", "bob")
+    async with _gateways(lab, tmp_path, access=access) as (config, one, _), httpx2.AsyncClient(timeout=15) as http:
+        client = Reader(http, f"{one}/mcp", "2025-06-18")
+        client.headers |= bearer(tokens["ann"])
+        await client.open()
+        record = SessionRecord(config.state_location(), 60)
+        async with joined_replicas(config, record, limits_of(config)) as intruder:
+            assert intruder is not None
+            (owner, *_) = intruder.registry.observed.replicas
+            body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"w_get","arguments":{}}}'
+
+            async def asked(path: str = "/mcp", method: str = "POST", **headers: str) -> tuple[int, bytes]:
+                said = {**client.headers, "content-type": "application/json", **headers}
+                pairs = [(name, text) for name, text in said.items() if text]
+                about = {"method": method, "path": path, "query": "", "headers": pairs, "client": None}
+                response = await intruder.client.send(owner, KIND, about, body)
+                try:
+                    return response.about["status"], b"".join([piece async for piece in response.body()])
+                finally:
+                    response.close()
+
+            status, answer = await asked()
+            assert (status, b"w:get" in answer) == (200, True)
+            assert (await asked(authorization=""))[0] == 401
+            assert (await asked(**bearer("nobody")))[0] == 401
+            assert (await asked(**bearer(tokens["bob"])))[0] == 404
+        record.close()
+
+
+async def test_a_request_that_is_no_clients_is_refused(lab: Lab, tmp_path: Path) -> None:
+    async with _gateways(lab, tmp_path) as (config, _, _):
+        record = SessionRecord(config.state_location(), 60)
+        async with joined_replicas(config, record, limits_of(config)) as intruder:
+            assert intruder is not None
+            (owner, *_) = intruder.registry.observed.replicas
+            good: dict[str, Any] = {"method": "POST", "path": "/mcp", "query": "", "headers": [], "client": None}
+            bad: list[dict[str, Any]] = [
+                {},
+                {**good, "headers": [["only one"]]},
+                {**good, "headers": [["a", 5]]},
+                {**good, "headers": 5},
+                {**good, "headers": [["\u4e2d", "x"]]},
+                {**good, "path": "/healthz"},
+                {**good, "path": "/metrics"},
+                {**good, "client": 5},
+            ]
+            for about in bad:
+                with pytest.raises(PeerFailure) as failure:
+                    await intruder.client.send(owner, KIND, about, b"")
+                assert failure.value.was_refused
+        record.close()
+
+
+async def test_with_state_in_memory_there_are_no_replicas() -> None:
+    config = Config(settings=Settings(state="memory"))
+    async with Gateway(config) as gateway, listening(gateway) as address, httpx2.AsyncClient(timeout=15) as http:
+        client = Reader(http, f"{address}/mcp", "2025-06-18")
+        await client.open()
+        async with client.post("ping", {}) as stream:
+            assert (await stream.message())["result"] == {}

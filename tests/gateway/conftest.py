@@ -107,8 +107,11 @@ class Lab:
     @asynccontextmanager
     async def behind_another(self, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
         """Serve by a replica of another one, which runs the programs of all servers."""
-        async with self.replica(*servers, **settings), self.replica(*servers, **settings) as address:
-            yield address
+        async with self.replica(*servers, **settings):
+            programs = children()
+            async with self.replica(*servers, **settings) as address:
+                assert children() == programs
+                yield address
 
     def config_file(self, *servers: ServerConfig, **settings: Any) -> Path:
         entries = {
@@ -170,6 +173,11 @@ def alive(pid: int) -> bool:
         return False
     # In a container nobody may reap orphans: a zombie is dead.
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def children() -> set[str]:
+    """Return the processes that this one has started; on Linux only."""
+    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
 
 
 class Raw:

@@ -130,7 +130,7 @@ class ProgramSharing:
         if sys.platform == "win32":
             raise _unavailable(server, "cannot be shared by processes on Windows", "Set instances to worker.")
         deadline = anyio.current_time() + settings.startup_timeout
-        with anyio.move_on_at(deadline):
+        with anyio.CancelScope(deadline=deadline):
             await self._joined.wait()
         if self._replicas is None:
             what = "is shared with other processes of the gateway, which cannot be found without the state database"
@@ -174,7 +174,7 @@ class ProgramSharing:
         name, server = wanted.name, wanted.server
         async with self._starting.setdefault(name, anyio.Lock()):
             if self._tasks is None:
-                raise _unavailable(server, "is not started any more, because the gateway ends", "Call it again later.")
+                raise _ending(server)
             program = self._programs.get(name)
             if program is not None:
                 return (program, None) if program.is_usable else (None, None)
@@ -188,6 +188,9 @@ class ProgramSharing:
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:
                 return None, lease.holder
+            if self._tasks is None:
+                await self._release(replicas, name, lease)
+                raise _ending(server)
             program = self._programs[name] = SharedProgram(self._gate(replicas, wanted, lease))
             self._tasks.start_soon(self._run, replicas, program, wanted)
             await program.started.wait()
@@ -270,6 +273,10 @@ async def _until_gone(request: PeerRequest, scope: anyio.CancelScope) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
+
+
+def _ending(server: ServerConfig) -> UpstreamError:
+    return _unavailable(server, "is not started any more, because the gateway ends", "Call it again later.")
 
 
 def _unavailable(server: ServerConfig, problem: str, remedy: str) -> UpstreamError:

@@ -299,10 +299,14 @@ class Sessions:
             if await self._is_held(session):
                 return None
             self._discard(session)
-        opened = self._opened(self._place(principal), id)
+        place = self._place(principal)
+        opened = self._opened(place, id)
         if opened is None:
             return None
-        holder = await self._owners.holder(id, opened.owner)
+        holder = self._owners.known(id, opened.owner)
+        if holder is None and await self._record.checked(place, id) is not None:
+            # Nothing is taken for the id of a session that is over.
+            holder = await self._owners.holder(id, opened.owner)
         return None if holder is self._owners.own else holder
 
     def _opened(self, place: str, id: str) -> Opened | None:
@@ -432,10 +436,7 @@ class Sessions:
         if opened is None:
             await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
             return None
-        if not await self._may_have(id, opened.owner):
-            await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
-            return None
-        return await self._resumed(id, principal, send, ends=ends)
+        return await self._resumed(id, principal, send, opened.owner, ends=ends)
 
     async def _may_have(self, id: str, issuer: str | None) -> bool:
         """Return whether a session is this process's: it may have been taken over just now."""
@@ -446,7 +447,9 @@ class Sessions:
         except StoreError:
             return False
 
-    async def _resumed(self, id: str, principal: Principal, send: Send, *, ends: bool) -> Session | None:
+    async def _resumed(
+        self, id: str, principal: Principal, send: Send, issuer: str | None, *, ends: bool
+    ) -> Session | None:
         """Open a session anew that was issued here before, or end it."""
         place = self._place(principal)
         async with self._resuming:
@@ -456,8 +459,13 @@ class Sessions:
             if (handshake := await self._record.good(place, id)) is None:
                 await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
                 return None
+            if not await self._may_have(id, issuer):
+                await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+                return None
             if ends:
                 await self._record.end(place, id)
+                if self._owners is not None:
+                    self._owners.release(id)
                 await send_nothing(send, HTTPStatus.OK, [])
                 return None
             if not self._has_room(principal):

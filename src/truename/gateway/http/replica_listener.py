@@ -66,9 +66,10 @@ async def joined_replicas(
     application = _Listening(limits)
     server = WebServer(application, limits)
     async with AsyncExitStack() as stack:
+        stack.callback(bound.close)
         serving = await stack.enter_async_context(background())
-        stack.push_async_callback(server.finish)
         serving.start_soon(server.serve, [bound])
+        stack.push_async_callback(server.finish)
         await server.listens.wait()
         key = record.derived_key(_PURPOSE)
         joining = Replicas.joined(config.state_location(), address, key, most=config.settings.max_body)

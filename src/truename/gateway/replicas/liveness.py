@@ -32,10 +32,11 @@ def lease_clock() -> float:
 
     A holder that slept must not take its lease for granted afterwards.
     """
-    return time.clock_gettime(_LEASE_CLOCK)
+    return time.monotonic() if _LEASE_CLOCK is None else time.clock_gettime(_LEASE_CLOCK)
 
 
-_LEASE_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", 0))
+# Windows has neither; the one of macOS goes on too.
+_LEASE_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,12 @@ class ReplicaRegistry:
         """What was read of the table last."""
         return self._observed
 
+    @property
+    def alive(self) -> int:
+        """How many replicas are alive, this process included."""
+        observed, own = self._observed, self._own
+        return 1 + sum(one.id != own.id and not observed.is_expired(one.id) for one in observed.replicas)
+
     def find(self, id: str) -> Replica | None:
         """Return, without waiting, a replica as it was read last; None if it was not in the table."""
         sighting = self._observed[id]

@@ -170,7 +170,7 @@ def test_of_several_processes_that_use_values_at_once_one_uses_each(place: State
 
 
 def test_who_uses_too_many_is_refused_and_nobody_else(place: StateLocation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed_values, "_MOST_USED", 3)
+    monkeypatch.setattr(sealed_values, "MOST_USED", 3)
     with closing(opened(place)) as values:
 
         def use(whose: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,6 +12,7 @@ from tests.gateway.servers.whole import STATELESS
 from tests.gateway.whole_http import WholeServer
 from tests.support.gateway_holding import ABLE, ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_replicas import WRITE, at_both, decision, outcome, replicas
 from tests.support.gateway_shares import people
 from truename.config.approvals import Asking
 from truename.gateway.elicitation import answer_relay
@@ -19,50 +20,14 @@ from truename.policy import Approvals, SqlApprovalStore, read_policy
 from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
-    from tests.gateway.conftest import Lab, Raw, Upstreams
+    from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 
 ASKS = read_policy({"default": "ask"})
-WRITE: dict[str, Any] = {"name": "write", "arguments": {"text": "x"}, **ABLE}
-
-
-def decision(word: str) -> dict[str, Any]:
-    return {"approval": {"action": "accept", "content": {"decision": word}}}
-
-
-@asynccontextmanager
-async def replicas(
-    lab: Lab, raw: Callable[[str], Any], place: StateLocation, *servers: Any, **more: Any
-) -> AsyncIterator[tuple[Raw, Raw]]:
-    settings = {"state": place.address, **more}
-    async with (
-        lab.serving(*servers, **settings) as here,
-        lab.serving(*servers, **settings) as there,
-        raw(here) as first,
-        raw(there) as second,
-    ):
-        yield first, second
-
-
-def outcome(answer: Any) -> str:
-    said = answer.json()
-    return str(said["error"]["message"]) if "error" in said else "ran"
-
-
-async def at_both(first: Raw, second: Raw, params: dict[str, Any], **more: Any) -> list[str]:
-    outcomes: list[str] = []
-
-    async def call(http: Raw) -> None:
-        outcomes.append(outcome(await http.post("tools/call", params, **more)))
-
-    async with anyio.create_task_group() as tasks:
-        for http in (first, second):
-            tasks.start_soon(call, http)
-    return sorted(outcomes)
 
 
 async def test_a_call_that_waits_at_one_gateway_goes_on_with_an_answer_that_reaches_another(
@@ -104,7 +69,7 @@ async def test_a_call_whose_gateway_is_gone_says_so_at_another(
             done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
             with anyio.fail_after(20):
                 answer = outcome(await second.post("tools/call", done))
-    assert "has ended, and its call with it" in answer
+    assert "its gateway process has ended" in answer
 
 
 async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(

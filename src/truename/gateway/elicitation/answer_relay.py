@@ -21,7 +21,7 @@ import anyio
 from truename.errors import ConfigError
 from truename.gateway.elicitation.request_states import STATE
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.specification import INTERNAL_ERROR, REQUEST_TIMEOUT
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT
 from truename.gateway.protocol.turns import in_thread
 from truename.storage import Schema, insert, open_database
 
@@ -73,7 +73,10 @@ SILENT_FOR: Final = 10.0
 
 _KIND: Final = "relay"
 _LASTS: Final = 86_400.0
-_NOT_TAKEN: Final = "The gateway process whose call waits for this answer has ended, and its call with it. Call again."
+_NOT_TAKEN: Final = (
+    "No call waits with this requestState: it was already answered, expired, or its gateway process has ended. "
+    "Call again without requestState."
+)
 _GONE: Final = "The gateway process that ran this call has ended; what the call did until then is unknown."
 _UNUSABLE: Final = "The answer cannot be passed on to the call that waits for it. Try again later."
 
@@ -126,7 +129,7 @@ class AnswerRelay:
         Raises `MCPError` where the owner is gone, or the database cannot be used.
         """
         if self._location is None:
-            raise MCPError(REQUEST_TIMEOUT, _NOT_TAKEN)
+            raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
         sealed = await self._states.sealed(_KIND, ["answer", id], answer, lasts=_LASTS)
         row = id, owner, sealed, "", 0, 0, time.time() + _LASTS
         if not await self._changed(_GIVE, row, raises=True):
@@ -157,13 +160,16 @@ class AnswerRelay:
                 raise MCPError(REQUEST_TIMEOUT, _GONE)
             # An owner that takes it at this moment goes on with it.
             if await self._changed("DELETE FROM relayed_answer WHERE id = ? AND beats = 0", (id,), raises=True):
-                raise MCPError(REQUEST_TIMEOUT, _NOT_TAKEN)
+                raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
             given.since = time.monotonic()
 
     async def _watch(self) -> None:
-        beat = time.monotonic()
+        beat = needed = time.monotonic()
         try:
-            while self._given or self._taken or self._is_needed():
+            # An answer that another gateway got at the same moment as the last one here comes a little later.
+            while time.monotonic() < needed + 2 * TAKEN_WITHIN:
+                if self._given or self._taken or self._is_needed():
+                    needed = time.monotonic()
                 await anyio.sleep(_LOOK_EVERY)
                 is_due = time.monotonic() >= beat + _BEAT_EVERY
                 with suppress(ConfigError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,8 +16,15 @@ from tests.support.gateway_holding import ABLE, ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
 from tests.support.gateway_replicas import WRITE, at_both, decision, outcome, replicas
 from tests.support.gateway_shares import people
+from truename.config import Settings
 from truename.config.approvals import Asking
+from truename.errors import NotAllowed
 from truename.gateway.elicitation import answer_relay
+from truename.gateway.elicitation.request_states import RequestStates
+from truename.gateway.elicitation.suspended_calls import SuspendedCalls
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.upstream_errors import UpstreamError
+from truename.identity import ToolId
 from truename.policy import Approvals, SqlApprovalStore, read_policy
 from truename.trust.approval_queue import ApprovalQueue, decided
 
@@ -174,3 +183,37 @@ async def test_a_servers_own_state_goes_back_to_it_from_another_gateway_once_and
             assert "You have no call with this requestState" in refused
         refused, ran = await at_both(first, second, done, headers=headers["ann"])
     assert ("You have no call with this requestState" in refused, ran) == (True, "ran")
+
+
+async def test_what_a_call_ended_with_is_told_at_the_gateway_where_its_client_came_back(
+    place: StateLocation, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = UpstreamError(server="far", kind="lost", problem="was lost", remedy="Call again.", output=("a", "b"))
+    asker: Any = SimpleNamespace(request=SimpleNamespace(http=None), by_result=None)
+    target, answers = ("far", "tools/call", "ann"), {"q1": {"action": "accept"}}
+    async with anyio.create_task_group() as tasks:
+        first, second = (
+            SuspendedCalls(tasks, Settings(), states=RequestStates(place), location=place) for _ in range(2)
+        )
+        failures: list[tuple[Exception, type[Exception], str]] = [
+            (lost, UpstreamError, str(lost)),
+            (MCPError(-32002, "boom", {"n": [1]}), MCPError, "boom"),
+            (NotAllowed(id=ToolId.parse("a@1/b@1"), rule="r", decision="no"), MCPError, "no"),
+            (ValueError("canary"), MCPError, "The gateway's log says why"),
+        ]
+        for failure, expected, text in failures:
+
+            async def send(_: object, failure: Exception = failure) -> dict[str, Any]:
+                await asker.by_result("elicitation/create", {})
+                raise failure
+
+            asked = await first.call(asker, target, {}, send)
+            again = {"requestState": asked["requestState"], "inputResponses": answers}
+            with anyio.fail_after(20), pytest.raises(expected, match=re.escape(text)) as caught:
+                await second.call(asker, target, again, send)
+            assert "canary" not in str(caught.value)
+            assert failure is not lost or caught.value == lost
+        assert (first.count, second.count) == (0, 0)
+        tasks.cancel_scope.cancel()
+    first.close()
+    second.close()

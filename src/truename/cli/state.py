@@ -168,7 +168,13 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
 
 
 @state.command
-def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+def rotate(
+    source: Configuration | None = None,
+    /,
+    *,
+    forget_lost: Annotated[bool, Parameter(help="Delete what only a lost key opens.")] = False,
+    as_json: JsonOutput = False,
+) -> int:
     """Encrypt all secrets with the first key of the vault, so that older keys can be removed.
 
     Secrets are logins, sign-ins, the keys that gateways share, and the arguments of calls that wait for approval.
@@ -178,7 +184,7 @@ def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
         from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
     with audited(config, "state", "rotated") as (record,), open_vault(config) as vault:
         with closing(approval_queue.ApprovalQueue(location)) as queue:
-            count = vault.rotate() + queue.rotate()
+            count = vault.rotate(forget_lost=forget_lost) + queue.rotate(forget_lost=forget_lost)
         record |= {"count": count, **_revision(location)}
     if as_json:
         print_json({"path": location.name, "secrets": count})

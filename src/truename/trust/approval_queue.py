@@ -149,11 +149,17 @@ class ApprovalQueue:
             self._file.empty_log()
         return len(rows)
 
-    def rotate(self) -> int:
-        """Encrypt all arguments that have an older key with the first one, and return their number."""
+    def rotate(self, *, forget_lost: bool = False) -> int:
+        """Encrypt all arguments that have an older key with the first one, and return their number.
+
+        With ``forget_lost`` the calls are dropped whose arguments have a key that is not given.
+        """
         query = f"{self._ring.first}:%"
         for row in self._file.rows(_SEALED, query):
             if row[-1].partition(":")[0] not in self._ring:
+                if forget_lost:
+                    self.drop(row[0])
+                    continue
                 self._file.refuse("a pending call is encrypted with an unknown key", "corrupt", "Add the older key.")
         return self._encrypt(_SEALED, query)
 

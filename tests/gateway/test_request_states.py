@@ -66,10 +66,11 @@ async def test_a_servers_state_that_is_too_long_ends_the_call() -> None:
     too_long = {**longest, "requestState": "x" * (LONGEST + 1)}
     rounds = MultiRoundRequests(60.0, RequestStates())
     owner = StateOwner(RequestStates(), ANN, "far", "tools/call", lasts=60.0)
-    for give in (lambda result: rounds.passed(call(x=1), result), lambda result: owner.given({}, result)):
-        assert len((await give(longest))["requestState"]) > LONGEST
+    for giving in (rounds.passed(call(x=1), longest), owner.given({}, longest)):
+        assert len((await giving)["requestState"]) > LONGEST
+    for giving in (rounds.passed(call(x=1), too_long), owner.given({}, too_long)):
         with pytest.raises(UpstreamError, match="more than 1,048,576 characters"):
-            await give(too_long)
+            await giving
 
 
 async def test_a_servers_state_is_one_principals_for_one_call_and_passes_where_all_are_one_user() -> None:

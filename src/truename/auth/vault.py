@@ -9,6 +9,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from truename.errors import StoreError
 from truename.storage import Schema, StateLocation, Transaction, import_tables, open_database
 from truename.storage.sealing import Keyring
 from truename.storage.vault_keys import KEY_BYTES
@@ -52,15 +53,26 @@ _LOST: Final = (
 )
 
 
-def open_vault(config: Config) -> Vault:
+def open_vault(config: Config, *, checks: bool = True) -> Vault:
     """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
-    return open_vault_at(config.state_location(), locks=config.keys_path())
+    return open_vault_at(config.state_location(), locks=config.keys_path(), checks=checks)
 
 
-def open_vault_at(location: StateLocation, *, locks: Path | None = None) -> Vault:
-    """Open the vault of a state, with the keys that it has. Raises `StoreError` and `ConfigError`."""
+def open_vault_at(location: StateLocation, *, locks: Path | None = None, checks: bool = True) -> Vault:
+    """Open the vault of a state, with the keys that it has. Raises `StoreError` and `ConfigError`.
+
+    A vault that machines share is refused where no given key opens the keys of its gateways, unless ``checks`` is
+    False: nobody else could read what is put there.
+    """
     keys = [secrets.token_bytes(KEY_BYTES)] if location.is_memory else location.vault_keys()
-    return Vault(location, keys, locks=locks)
+    vault = Vault(location, keys, locks=locks)
+    if checks and location.url is not None:
+        try:
+            vault.require_key()
+        except StoreError:
+            vault.close()
+            raise
+    return vault
 
 
 class Vault:
@@ -148,6 +160,11 @@ class Vault:
                 data.execute(change, (*renewed, issuer, principal))
         return len(rows)
 
+    def require_key(self) -> None:
+        """Raise `StoreError` if the keys that gateways of this state share have a key that is not given."""
+        for (name,) in self._file.rows("SELECT DISTINCT key FROM secret WHERE issuer = ?", SHARED_KEYS):
+            self._require(name)
+
     def key(self, name: str, initial: bytes | None = None, *, issuer: str = SHARED_KEYS) -> bytes:
         """Return the key of 32 bytes that all gateways of this state have for a purpose.
 
@@ -193,12 +210,15 @@ class Vault:
         self.close()
 
     def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
-        if name not in self._keys:
-            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", _OTHER_KEY)
+        self._require(name)
         secret = self._keys.open(name, kept, _bound(issuer, principal))
         if secret is None:
             self._file.refuse("a secret was changed, or belongs to another principal")
         return secret
+
+    def _require(self, name: str) -> None:
+        if name not in self._keys:
+            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", _OTHER_KEY)
 
     def __repr__(self) -> str:
         return f"Vault({str(self._file.path)!r})"

@@ -167,10 +167,10 @@ class TaskRecord:
             return self._file
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; nothing is recorded or found afterwards."""
+        self._location = None
         if self._file is not None:
             self._file.close()
-            self._file = None
 
 
 def _task(row: Sequence[Any]) -> RecordedTask:

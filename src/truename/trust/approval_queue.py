@@ -1,7 +1,7 @@
 """Queue calls that need approval, in a database that gateways and the command line share.
 
-The arguments of a call are encrypted with the vault's key, and bound to the call: who writes the database cannot show
-those of another call to the person who decides.
+The arguments of a call are encrypted with the vault's key, and bound to the call: those of one are not shown for another.
+Whoever may write the database can decide by that alone, so this guards what can be read, and not who may write.
 """
 
 from __future__ import annotations

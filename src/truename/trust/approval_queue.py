@@ -1,6 +1,6 @@
 """Queue calls that need approval, in a database that gateways and the command line share.
 
-The arguments of a call are encrypted with the vault's key, and bound to the call: those of another are not shown for it.
+The arguments of a call are encrypted with the vault's key, and bound to the call: those of another do not open for it.
 Whoever may write the database can decide by that alone, so this guards what can be read, and not who may write.
 """
 

@@ -179,3 +179,15 @@ async def test_links_and_codes_are_in_the_database_as_digests_and_what_they_lead
     assert all(rows.values())
     stored = str(rows)
     assert [text in stored for text in (attempt.link, code, "canary-4711")] == [False] * 3
+
+
+async def test_a_page_without_a_usable_key_says_to_try_later_and_names_no_file(
+    idp: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(path=tmp_path / "truename.toml", settings=Settings(state=str(tmp_path / "state.db")))
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", "no key")
+    async with http_authentication(config, HERE, is_near=True) as front:
+        transport = httpx2.ASGITransport(app=front.pages)
+        async with httpx2.AsyncClient(transport=transport, base_url=HERE) as browser:
+            answer = await browser.get(f"/login/{'x' * 43}")
+    assert (answer.status_code, "Try again later" in answer.text, "TRUENAME" in answer.text) == (503, True, False)

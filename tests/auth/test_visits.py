@@ -38,8 +38,8 @@ HERE = "http://127.0.0.1:1"
 def most(monkeypatch: pytest.MonkeyPatch) -> int:
     """Have little held at most, so that a flood need not be long."""
     monkeypatch.setattr("truename.auth.owned_caches.MAX_PENDING", 10)
-    monkeypatch.setattr("truename.auth.authorization_server.codes._MOST_OF_ONE", 10)
-    monkeypatch.setattr("truename.auth.outbound.login_attempts._MOST_OF_ONE", 10)
+    monkeypatch.setattr("truename.auth.authorization_server.codes.MOST_OF_ONE", 10)
+    monkeypatch.setattr("truename.auth.outbound.login_attempts.MOST_OF_ONE", 10)
     return 10
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state_places import new_place
+from tests.support.trust_pending import call, wanted
 from truename.audit import AuditLog
 from truename.audit.reading import recorded_revision
 from truename.auth.vault import open_vault
 from truename.config import load
 from truename.ledger import Ledger
 from truename.storage import StateLocation, known_revision
+from truename.trust.approval_queue import ApprovalQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,12 +219,33 @@ def test_keys_are_rotated_by_one_command(run: Run, source: Path, monkeypatch: py
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[0])
     with open_vault(load(source)) as vault:
         vault.put("https://idp.example", "ann", b"token")
+    location = load(source).state_location()
+    with ApprovalQueue(location) as queue:
+        asked = queue.ask(wanted(call(x=1)), most=1, lasts=60.0)
     monkeypatch.setenv("TRUENAME_VAULT_KEY", f"{keys[1]},{keys[0]}")
-    assert run("state", "rotate", source, "--json").document["secrets"] == 1
+    assert run("state", "rotate", source, "--json").document["secrets"] == 2
     assert "0 secrets of" in run("state", "rotate", source).out
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
-    with open_vault(load(source)) as vault:
+    with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
         assert vault.get("https://idp.example", "ann") == b"token"
+        assert queue.find(asked.key) == asked
+
+
+def test_what_a_lost_key_opens_is_deleted_if_that_is_said(
+    run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2)]
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[0])
+    location = load(source).state_location()
+    with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
+        vault.put("https://idp.example", "ann", b"token")
+        queue.ask(wanted(call(x=1)), most=1, lasts=60.0)
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
+    refused = run("state", "rotate", source)
+    assert (refused.status != 0, "--forget-lost" in refused.err) == (True, True)
+    assert run("state", "rotate", source, "--forget-lost").status == 0
+    with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
+        assert (vault.get("https://idp.example", "ann"), queue.all()) == (None, [])
 
 
 def test_a_url_that_cannot_be_used_is_an_error_of_the_configuration(run: Run, source: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person is shown who decides on a call, how the answer is read, and the rounds of clients without sessions."""
+"""What a person is shown who decides on a call, and how the answer is read."""
 
 from __future__ import annotations
 

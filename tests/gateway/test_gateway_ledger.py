@@ -41,7 +41,7 @@ async def test_after_the_gateway_the_whole_state_is_in_one_file(lab: Lab, connec
         assert await _call(client, "get") == "w:get"
 
     # SQLite removes its log when the last connection of the last owner is closed.
-    assert sorted(found.name for found in path.parent.iterdir()) == ["state.db", "state.db.revision"]
+    assert sorted(found.name for found in path.parent.iterdir()) == ["state.db", "state.db.keys", "state.db.revision"]
 
 
 async def test_two_gateways_never_give_one_id_to_two_tools(lab: Lab, tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ from mcp.shared.exceptions import MCPError
 
 from tests.support.auth_entrance import bearer, known
 from tests.support.gateway_metrics import asked, at, samples, scraped, seconds_of
+from tests.support.postgresql_server import PostgresqlServer
+from tests.support.state_places import new_directory
 from truename.catalog import Origin
 from truename.config import Config, Settings
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
+from truename.gateway.http import probes
 from truename.identity import ToolId
 from truename.policy.call import CallEvent
 from truename.policy.profiles import Profile, Profiles
@@ -213,6 +216,40 @@ async def test_a_server_that_failed_keeps_no_other_from_being_called(lab: Lab) -
     broken = lab.script("b", "dying")
     async with measured(lab, lab.normal("w", "read"), broken) as (_, address):
         assert (await asked(address, "/readyz")).status_code == 200
+
+
+async def test_it_says_that_the_state_database_does_not_answer_and_is_ready_for_known_names(
+    lab: Lab, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "LONGEST_SILENCE", 2.5)
+    directory = new_directory()
+    server = PostgresqlServer(directory / "server")
+    server.create()
+    server.start()
+
+    async def warnings(address: str, expected: list[str]) -> None:
+        with anyio.fail_after(30):
+            while True:
+                answer = await asked(address, "/readyz")
+                assert (answer.status_code, answer.json()["reasons"]) == (200, [])
+                if answer.json().get("warnings", []) == expected:
+                    return
+                await anyio.sleep(0.05)
+
+    try:
+        async with (
+            measured(lab, lab.normal("w", "read"), state=server.url) as (_, address),
+            connect(f"{address}/mcp", "2026-07-28") as client,
+        ):
+            await warnings(address, [])
+            await anyio.to_thread.run_sync(server.stop)
+            await warnings(address, ["the state database does not answer"])
+            assert not (await client.call_tool("w_read", {})).is_error
+            await anyio.to_thread.run_sync(server.start)
+            await warnings(address, [])
+    finally:
+        server.remove()
+        directory.rmdir()
 
 
 async def test_it_is_not_ready_without_what_it_writes_to(lab: Lab, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, closing
+import re
+from contextlib import closing
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,57 +14,29 @@ from tests.gateway.servers.whole import STATELESS
 from tests.gateway.whole_http import WholeServer
 from tests.support.gateway_holding import ABLE, ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_replicas import WRITE, at_both, decision, outcome, replicas
 from tests.support.gateway_shares import people
+from truename.config import Settings
 from truename.config.approvals import Asking
+from truename.errors import NotAllowed
 from truename.gateway.elicitation import answer_relay
+from truename.gateway.elicitation.request_states import RequestStates
+from truename.gateway.elicitation.suspended_calls import SuspendedCalls
+from truename.gateway.protocol.errors import MCPError
+from truename.gateway.upstream_errors import UpstreamError
+from truename.identity import ToolId
 from truename.policy import Approvals, SqlApprovalStore, read_policy
 from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
-    from tests.gateway.conftest import Lab, Raw, Upstreams
+    from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 
 ASKS = read_policy({"default": "ask"})
-WRITE: dict[str, Any] = {"name": "write", "arguments": {"text": "x"}, **ABLE}
-
-
-def decision(word: str) -> dict[str, Any]:
-    return {"approval": {"action": "accept", "content": {"decision": word}}}
-
-
-@asynccontextmanager
-async def replicas(
-    lab: Lab, raw: Callable[[str], Any], place: StateLocation, *servers: Any, **more: Any
-) -> AsyncIterator[tuple[Raw, Raw]]:
-    settings = {"state": place.address, **more}
-    async with (
-        lab.serving(*servers, **settings) as here,
-        lab.serving(*servers, **settings) as there,
-        raw(here) as first,
-        raw(there) as second,
-    ):
-        yield first, second
-
-
-def outcome(answer: Any) -> str:
-    said = answer.json()
-    return str(said["error"]["message"]) if "error" in said else "ran"
-
-
-async def at_both(first: Raw, second: Raw, params: dict[str, Any], **more: Any) -> list[str]:
-    outcomes: list[str] = []
-
-    async def call(http: Raw) -> None:
-        outcomes.append(outcome(await http.post("tools/call", params, **more)))
-
-    async with anyio.create_task_group() as tasks:
-        for http in (first, second):
-            tasks.start_soon(call, http)
-    return sorted(outcomes)
 
 
 async def test_a_call_that_waits_at_one_gateway_goes_on_with_an_answer_that_reaches_another(
@@ -104,7 +78,7 @@ async def test_a_call_whose_gateway_is_gone_says_so_at_another(
             done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
             with anyio.fail_after(20):
                 answer = outcome(await second.post("tools/call", done))
-    assert "has ended, and its call with it" in answer
+    assert "its gateway process has ended" in answer
 
 
 async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(
@@ -209,3 +183,37 @@ async def test_a_servers_own_state_goes_back_to_it_from_another_gateway_once_and
             assert "You have no call with this requestState" in refused
         refused, ran = await at_both(first, second, done, headers=headers["ann"])
     assert ("You have no call with this requestState" in refused, ran) == (True, "ran")
+
+
+async def test_what_a_call_ended_with_is_told_at_the_gateway_where_its_client_came_back(
+    place: StateLocation, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = UpstreamError(server="far", kind="lost", problem="was lost", remedy="Call again.", output=("a", "b"))
+    asker: Any = SimpleNamespace(request=SimpleNamespace(http=None), by_result=None)
+    target, answers = ("far", "tools/call", "ann"), {"q1": {"action": "accept"}}
+    async with anyio.create_task_group() as tasks:
+        first, second = (
+            SuspendedCalls(tasks, Settings(), states=RequestStates(place), location=place) for _ in range(2)
+        )
+        failures: list[tuple[Exception, type[Exception], str]] = [
+            (lost, UpstreamError, str(lost)),
+            (MCPError(-32002, "boom", {"n": [1]}), MCPError, "boom"),
+            (NotAllowed(id=ToolId.parse("a@1/b@1"), rule="r", decision="no"), MCPError, "no"),
+            (ValueError("canary"), MCPError, "The gateway's log says why"),
+        ]
+        for failure, expected, text in failures:
+
+            async def send(_: object, failure: Exception = failure) -> dict[str, Any]:
+                await asker.by_result("elicitation/create", {})
+                raise failure
+
+            asked = await first.call(asker, target, {}, send)
+            again = {"requestState": asked["requestState"], "inputResponses": answers}
+            with anyio.fail_after(20), pytest.raises(expected, match=re.escape(text)) as caught:
+                await second.call(asker, target, again, send)
+            assert "canary" not in str(caught.value)
+            assert failure is not lost or caught.value == lost
+        assert (first.count, second.count) == (0, 0)
+        tasks.cancel_scope.cancel()
+    first.close()
+    second.close()

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from tests.gateway.restarts import free_port, served
-from tests.gateway.test_replicas_answers import WRITE, at_both, decision, outcome
 from tests.support.gateway_holding import ANSWER, ASK
 from tests.support.gateway_questions import Handshaking
+from tests.support.gateway_replicas import WRITE, at_both, decision, outcome
 from truename.trust.approval_queue import ApprovalQueue
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def test_a_key_of_the_environment_goes_first_and_needs_no_file(tmp_path: Path) -
 def test_what_is_no_key_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
     (tmp_path / "key").write_text(text)
     command = [sys.executable, "-c", f"print({text!r})"]
-    sources = (
+    sources: tuple[tuple[KeySource, dict[str, str]], ...] = (
         (KeySource(), {KEY_VARIABLE: text}),
         (KeySource(), {FILE_VARIABLE: str(tmp_path / "key")}),
         (KeySource(command=tuple(command)), {}),

@@ -59,7 +59,7 @@ def test_arguments_that_were_changed_or_moved_to_another_call_are_refused(place:
             assert refused.value.code == "corrupt"
 
 
-def test_what_an_earlier_version_kept_as_it_is_is_encrypted_when_the_queue_is_opened(place: StateLocation) -> None:
+def test_what_an_earlier_version_kept_as_it_is_is_encrypted_by_a_gateway(place: StateLocation) -> None:
     one = replace(wanted(call(text="x")), key="k1", arguments="canary: 4711", at=1.0, until=9e9)
     about = one.subject._asdict()
     values = {**vars(one), **about, "tool": str(one.subject.id), "number": 1}
@@ -70,6 +70,8 @@ def test_what_an_earlier_version_kept_as_it_is_is_encrypted_when_the_queue_is_op
             [values[name] for name in COLUMNS],
         )
     with ApprovalQueue(place) as queue:
+        assert queue.find("k1") == one
+        assert (queue.encrypt_plain(), queue.encrypt_plain()) == (1, 0)
         assert queue.find("k1") == one
     assert "canary" not in str(raw(place, "SELECT * FROM pending_call"))
     if place.path is not None:

@@ -41,7 +41,9 @@ CLOCKS_APART: Final = 3_600.0
 
 _KEY: Final = "sealed values"
 _ID: Final = 16
-_MOST_USED: Final = 20_000
+MOST_USED: Final = 20_000
+"""How many used values of one principal are remembered; the next ones are refused."""
+
 _USE: Final = insert("sealed_value_used", ("id", "whose", "until"), then="ON CONFLICT (id) DO NOTHING")
 _IS_FULL: Final = "SELECT 1 FROM sealed_value_used WHERE whose = ? LIMIT 1 OFFSET ?"
 
@@ -136,8 +138,8 @@ class SealedValues:
         whose = hashlib.sha256(whose.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         with self._database.change() as data:
             data.execute("DELETE FROM sealed_value_used WHERE until < ?", (self._clock(),))
-            if data.execute(_IS_FULL, (whose, _MOST_USED - 1)).fetchone() is not None:
-                self._database.refuse(f"{_MOST_USED:,} answers of one caller are on record", "full", "Try again later.")
+            if data.execute(_IS_FULL, (whose, MOST_USED - 1)).fetchone() is not None:
+                self._database.refuse(f"{MOST_USED:,} answers of one caller are on record", "full", "Try again later.")
             return data.execute(_USE, (value.id, whose, value.until + CLOCKS_APART)).rowcount > 0
 
     def close(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from truename.errors import StoreError
 from truename.storage import Schema, StateLocation, Transaction, import_tables, open_database
 from truename.storage.sealing import Keyring
 from truename.storage.vault_keys import KEY_BYTES
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from truename.config import Config
 
 __all__ = ["SCHEMA", "SHARED_KEYS", "Vault", "open_vault", "open_vault_at"]
+
+log: Final = logging.getLogger("truename.auth")
 
 SHARED_KEYS: Final = "truename:keys"
 """The issuer of keys that gateways of one state share (`Vault.key`)."""
@@ -40,19 +44,35 @@ CREATE TABLE secret (
 _LONGEST: Final = 64 * 1024
 _MOST: Final = 10_000
 _OTHER_KEY: Final = (
-    "Give the gateway the key that it had (TRUENAME_VAULT_KEY: the same on every machine, older keys after a comma)."
+    "Give the gateway the key that it had (TRUENAME_VAULT_KEY: the same on every machine, older keys after a comma). "
+    "If it is lost, `truename state rotate --forget-lost` deletes what only that key opens."
+)
+_LOST: Final = (
+    "A key in %s is encrypted with a key that is not here any more, and was made anew: people sign in again, and what "
+    "clients were asked is asked again."
 )
 
 
-def open_vault(config: Config) -> Vault:
+def open_vault(config: Config, *, checks: bool = True) -> Vault:
     """Open the vault of a configuration; one in memory, where nothing is kept. Raises `StoreError`, `ConfigError`."""
-    return open_vault_at(config.state_location(), locks=config.keys_path())
+    return open_vault_at(config.state_location(), locks=config.keys_path(), checks=checks)
 
 
-def open_vault_at(location: StateLocation, *, locks: Path | None = None) -> Vault:
-    """Open the vault of a state, with the keys that it has. Raises `StoreError` and `ConfigError`."""
+def open_vault_at(location: StateLocation, *, locks: Path | None = None, checks: bool = True) -> Vault:
+    """Open the vault of a state, with the keys that it has. Raises `StoreError` and `ConfigError`.
+
+    A vault that machines share is refused where no given key opens the keys of its gateways, unless ``checks`` is
+    False: nobody else could read what is put there.
+    """
     keys = [secrets.token_bytes(KEY_BYTES)] if location.is_memory else location.vault_keys()
-    return Vault(location, keys, locks=locks)
+    vault = Vault(location, keys, locks=locks)
+    if checks and location.url is not None:
+        try:
+            vault.require_key()
+        except StoreError:
+            vault.close()
+            raise
+    return vault
 
 
 class Vault:
@@ -120,34 +140,48 @@ class Vault:
         row = (issuer, principal, *self._keys.seal(secret, _bound(issuer, principal)), int(time.time()))
         data.execute("INSERT INTO secret (issuer, principal, key, sealed, at) VALUES (?, ?, ?, ?, ?)", row)
 
-    def rotate(self) -> int:
+    def rotate(self, *, forget_lost: bool = False) -> int:
         """Encrypt all secrets that have an older key with the first one, and return their number.
 
-        The older keys are not needed any more then. All are encrypted anew or none.
+        The older keys are not needed any more then. All are encrypted anew or none. With ``forget_lost`` those are
+        deleted whose key is not given.
         """
         first = self._keys.first
         query = "SELECT issuer, principal, key, sealed FROM secret WHERE key != ? ORDER BY issuer, principal"
         with self._file.change() as data:
             rows = data.execute(query, (first,)).fetchall()
             for issuer, principal, name, sealed in rows:
+                if forget_lost and name not in self._keys:
+                    data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
+                    continue
                 bound = _bound(issuer, principal)
                 renewed = self._keys.seal(self._opened(issuer, principal, name, sealed), bound)
                 change = "UPDATE secret SET key = ?, sealed = ? WHERE issuer = ? AND principal = ?"
                 data.execute(change, (*renewed, issuer, principal))
         return len(rows)
 
+    def require_key(self) -> None:
+        """Raise `StoreError` if the keys that gateways of this state share have a key that is not given."""
+        for (name,) in self._file.rows("SELECT DISTINCT key FROM secret WHERE issuer = ?", SHARED_KEYS):
+            self._require(name)
+
     def key(self, name: str, initial: bytes | None = None, *, issuer: str = SHARED_KEYS) -> bytes:
         """Return the key of 32 bytes that all gateways of this state have for a purpose.
 
-        It is made at first use, by one of them: ``initial``, or a random one.
+        It is made at first use, by one of them: ``initial``, or a random one. In a file, one whose own key is lost is
+        replaced: what is under way ends. Gateways that share a server would replace it again and again, so there it is
+        refused.
         """
-        known = self.get(issuer, name)
-        if known is None:
+        query = "SELECT key FROM secret WHERE issuer = ? AND principal = ?"
+        rows = self._file.rows(query, issuer, name)
+        if not rows or (rows[0][0] not in self._keys and self._file.path is not None):
             with self._file.change() as data:
-                query = "SELECT count(*) FROM secret WHERE issuer = ? AND principal = ?"
-                if data.execute(query, (issuer, name)).fetchone() == (0,):
+                row = data.execute(query, (issuer, name)).fetchone()
+                if row is not None and row[0] not in self._keys:
+                    log.warning(_LOST, self._file.path)
+                if row is None or row[0] not in self._keys:
                     self._put(data, issuer, name, initial or secrets.token_bytes(KEY_BYTES))
-            known = self.get(issuer, name)
+        known = self.get(issuer, name)
         if known is None or len(known) != KEY_BYTES:
             self._file.refuse("a key that gateways share has another size")
         return known
@@ -176,12 +210,15 @@ class Vault:
         self.close()
 
     def _opened(self, issuer: str, principal: str, name: str, kept: bytes) -> bytes:
-        if name not in self._keys:
-            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", _OTHER_KEY)
+        self._require(name)
         secret = self._keys.open(name, kept, _bound(issuer, principal))
         if secret is None:
             self._file.refuse("a secret was changed, or belongs to another principal")
         return secret
+
+    def _require(self, name: str) -> None:
+        if name not in self._keys:
+            self._file.refuse("a secret is encrypted with an unknown key", "corrupt", _OTHER_KEY)
 
     def __repr__(self) -> str:
         return f"Vault({str(self._file.path)!r})"

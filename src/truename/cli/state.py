@@ -80,9 +80,6 @@ def upgrade(source: Configuration | None = None, /, *, as_json: JsonOutput = Fal
             if database.readonly_because:
                 database.refuse(f"it cannot be written ({database.readonly_because})", "unusable", "Check the disk.")
         versions[schema.part] = schema.version
-    # It encrypts what an earlier version kept as it is.
-    with gateway_needed():
-        approval_queue.ApprovalQueue(location).close()
     if as_json:
         print_json({"path": location.name, "versions": versions})
     else:
@@ -169,7 +166,13 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
 
 
 @state.command
-def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
+def rotate(
+    source: Configuration | None = None,
+    /,
+    *,
+    forget_lost: Annotated[bool, Parameter(help="Delete what only a lost key opens.")] = False,
+    as_json: JsonOutput = False,
+) -> int:
     """Encrypt all secrets with the first key of the vault, so that older keys can be removed.
 
     Secrets are logins, sign-ins, the keys that gateways share, and the arguments of calls that wait for approval.
@@ -177,9 +180,9 @@ def rotate(source: Configuration | None = None, /, *, as_json: JsonOutput = Fals
     config, location = _of(source)
     with gateway_needed():
         from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
-    with audited(config, "state", "rotated") as (record,), open_vault(config) as vault:
+    with audited(config, "state", "rotated") as (record,), open_vault(config, checks=not forget_lost) as vault:
         with closing(approval_queue.ApprovalQueue(location)) as queue:
-            count = vault.rotate() + queue.rotate()
+            count = vault.rotate(forget_lost=forget_lost) + queue.rotate(forget_lost=forget_lost)
         record |= {"count": count, **_revision(location)}
     if as_json:
         print_json({"path": location.name, "secrets": count})

@@ -1,7 +1,7 @@
 """Queue calls that need approval, in a database that gateways and the command line share.
 
-The arguments of a call are encrypted with the vault's key, and bound to the call: who writes the database cannot show
-those of another call to the person who decides.
+The arguments of a call are encrypted with the vault's key, and bound to the call: those of another do not open for it.
+Whoever may write the database can decide by that alone, so this guards what can be read, and not who may write.
 """
 
 from __future__ import annotations
@@ -137,8 +137,15 @@ class ApprovalQueue:
         if self._file.rows("SELECT 1 FROM pending_call WHERE until <= ? LIMIT 1", now()):
             with self._file.change() as data:
                 _sweep(data, now())
-        if not self._file.location.is_memory and not self._file.readonly_because and self._file.rows(_PLAIN):
-            self._encrypt(_PLAIN)
+
+    def encrypt_plain(self) -> int:
+        """Encrypt the arguments that an earlier version kept as they are, and return their number.
+
+        A gateway does it, which has the key of the others; a command may be run where there is another one.
+        """
+        if self._file.location.is_memory or self._file.readonly_because or not self._file.rows(_PLAIN):
+            return 0
+        return self._encrypt(_PLAIN)
 
     def _encrypt(self, query: str, *values: object) -> int:
         """Encrypt the arguments of the rows that a query finds with the first key; return their number."""
@@ -149,11 +156,17 @@ class ApprovalQueue:
             self._file.empty_log()
         return len(rows)
 
-    def rotate(self) -> int:
-        """Encrypt all arguments that have an older key with the first one, and return their number."""
+    def rotate(self, *, forget_lost: bool = False) -> int:
+        """Encrypt all arguments that have an older key with the first one, and return their number.
+
+        With ``forget_lost`` the calls are dropped whose arguments have a key that is not given.
+        """
         query = f"{self._ring.first}:%"
         for row in self._file.rows(_SEALED, query):
             if row[-1].partition(":")[0] not in self._ring:
+                if forget_lost:
+                    self.drop(row[0])
+                    continue
                 self._file.refuse("a pending call is encrypted with an unknown key", "corrupt", "Add the older key.")
         return self._encrypt(_SEALED, query)
 

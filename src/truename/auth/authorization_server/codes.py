@@ -31,7 +31,9 @@ CREATE TABLE authorization_code (
 SECONDS: Final = 60.0
 """How long a client may take to redeem a code."""
 
-_MOST_OF_ONE: Final = 50
+MOST_OF_ONE: Final = 50
+"""How many codes of one person are kept that were not redeemed."""
+
 _INSERT: Final = insert("authorization_code", ("code", "whose", "sealed", "session", "until"))
 _TRIMMED: Final = """
 DELETE FROM authorization_code WHERE whose = ? AND session = '' AND code NOT IN
@@ -71,7 +73,7 @@ class AuthorizationCodes:
         sealed = self._values.seal(_KIND, [name], content, lasts=SECONDS)
         with self._file.change() as data:
             data.execute("DELETE FROM authorization_code WHERE until <= ?", (now,))
-            data.execute(_TRIMMED, (owner, owner, _MOST_OF_ONE - 1))
+            data.execute(_TRIMMED, (owner, owner, MOST_OF_ONE - 1))
             data.execute(_INSERT, (name, owner, sealed, "", now + SECONDS))
 
     def find(self, code: str) -> FoundCode | None:

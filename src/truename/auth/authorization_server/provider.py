@@ -64,6 +64,7 @@ class AuthorizationStates:
 
     ``values`` has to be open.
 
+    >>> from truename.auth.sealed_values import SealedValues
     >>> values = SealedValues(None, clock=lambda: 0.0)
     >>> values.open()
     >>> authorizations = AuthorizationStates(values)

@@ -42,7 +42,9 @@ SECONDS: Final = 600.0
 """How long a person may take for a login."""
 
 _MOST_BEGUN: Final = 20
-_MOST_OF_ONE: Final = 50
+MOST_OF_ONE: Final = 50
+"""How many logins of one person are open."""
+
 _ATTEMPT: Final = insert("login_attempt", ("link", "place", "whose", "sealed", "begun", "until"))
 _REQUEST: Final = insert("login_attempt_request", ("state", "link", "sealed", "until"))
 _AT_PLACE: Final = "SELECT link, sealed FROM login_attempt WHERE place = ? AND until > ?"
@@ -79,7 +81,7 @@ class LoginAttempts:
                 if (known := self._opened(_LOGIN, name, sealed)) is not None:
                     return known
             # Who begins many loses their own, and nobody else's.
-            data.execute(_TRIMMED, (_digest(whose), _digest(whose), _MOST_OF_ONE - 1))
+            data.execute(_TRIMMED, (_digest(whose), _digest(whose), MOST_OF_ONE - 1))
             name = _digest(link)
             sealed = self._values.seal(_LOGIN, [name], content, lasts=SECONDS)
             data.execute(_ATTEMPT, (name, where, _digest(whose), sealed, 0, now + SECONDS))

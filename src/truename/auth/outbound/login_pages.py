@@ -31,7 +31,7 @@ from truename.auth.outbound.login_attempts import SECONDS, LoginAttempts
 from truename.auth.owned_caches import SecretTTLCache
 from truename.auth.vault import open_vault
 from truename.config.credentials import Login
-from truename.errors import StoreError
+from truename.errors import ConfigError, StoreError
 from truename.policy.principal import Principal
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class LoginPages:
             # The text contains no secrets, but may contain text of the authorization server.
             log.warning("A login at a server failed: %s", fault)
             response = _error(f"You are not logged in: {fault}.")
-        except StoreError as error:
+        except ConfigError as error:
             log.error("A login at a server failed: %s", error)  # noqa: TRY400 - its text says what to do; no traceback
             response = _error("Logins cannot be stored. Try again later.", 503)
         await response(scope, receive, send)

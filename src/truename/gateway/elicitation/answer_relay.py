@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ import anyio
 from truename.errors import ConfigError
 from truename.gateway.elicitation.request_states import STATE
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.specification import INTERNAL_ERROR, REQUEST_TIMEOUT
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_TIMEOUT
 from truename.gateway.protocol.turns import in_thread
 from truename.storage import Schema, insert, open_database
 
@@ -61,6 +62,7 @@ _TAKE: Final = "UPDATE relayed_answer SET beats = 1 WHERE id = ? AND beats = 0 A
 _BEAT: Final = "UPDATE relayed_answer SET beats = beats + 1 WHERE id = ?"
 _END: Final = "UPDATE relayed_answer SET outcome = ? WHERE id = ?"
 _DROP: Final = "UPDATE relayed_answer SET is_unwanted = 1 WHERE id = ?"
+_WITHDRAW: Final = "DELETE FROM relayed_answer WHERE id = ? AND beats = 0"
 # The id stays: an answer is given once.
 _COLLECT: Final = "UPDATE relayed_answer SET answer = '', outcome = '-' WHERE id = ?"
 _LOOK_EVERY: Final = 0.05
@@ -73,9 +75,13 @@ SILENT_FOR: Final = 10.0
 
 _KIND: Final = "relay"
 _LASTS: Final = 86_400.0
-_NOT_TAKEN: Final = "The gateway process whose call waits for this answer has ended, and its call with it. Call again."
+_NOT_TAKEN: Final = (
+    "No call waits with this requestState: it was already answered, expired, or its gateway process has ended. "
+    "Call again without requestState."
+)
 _GONE: Final = "The gateway process that ran this call has ended; what the call did until then is unknown."
-_UNUSABLE: Final = "The answer cannot be passed on to the call that waits for it. Try again later."
+_UNUSABLE: Final = "The answer cannot be passed on to the call that waits for it, so it was not used. Try again later."
+_UNKNOWN: Final = "The gateway cannot use its state now; whether the call that waits for this answer got it is unknown."
 
 
 @dataclass(eq=False)
@@ -109,6 +115,7 @@ class AnswerRelay:
         self._states = states
         self._take = take
         self._is_needed = is_needed
+        self._opening = threading.Lock()
         self._database: Database | None = None
         self._given: dict[str, _Given] = {}
         self._taken: dict[str, anyio.CancelScope] = {}
@@ -126,10 +133,10 @@ class AnswerRelay:
         Raises `MCPError` where the owner is gone, or the database cannot be used.
         """
         if self._location is None:
-            raise MCPError(REQUEST_TIMEOUT, _NOT_TAKEN)
+            raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
         sealed = await self._states.sealed(_KIND, ["answer", id], answer, lasts=_LASTS)
         row = id, owner, sealed, "", 0, 0, time.time() + _LASTS
-        if not await self._changed(_GIVE, row, raises=True):
+        if not await self._changed(_GIVE, row, otherwise=_UNUSABLE):
             return None
         given = self._given[id] = _Given()
         self.watch()
@@ -156,14 +163,17 @@ class AnswerRelay:
             if given.beats:
                 raise MCPError(REQUEST_TIMEOUT, _GONE)
             # An owner that takes it at this moment goes on with it.
-            if await self._changed("DELETE FROM relayed_answer WHERE id = ? AND beats = 0", (id,), raises=True):
-                raise MCPError(REQUEST_TIMEOUT, _NOT_TAKEN)
+            if await self._changed(_WITHDRAW, (id,), otherwise=_UNKNOWN):
+                raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
             given.since = time.monotonic()
 
     async def _watch(self) -> None:
-        beat = time.monotonic()
+        beat = needed = time.monotonic()
         try:
-            while self._given or self._taken or self._is_needed():
+            # An answer that another gateway got at the same moment as the last one here comes a little later.
+            while time.monotonic() < needed + 2 * TAKEN_WITHIN:
+                if self._given or self._taken or self._is_needed():
+                    needed = time.monotonic()
                 await anyio.sleep(_LOOK_EVERY)
                 is_due = time.monotonic() >= beat + _BEAT_EVERY
                 with suppress(ConfigError):
@@ -204,18 +214,22 @@ class AnswerRelay:
 
     async def _answered(self, id: str, sealed: str) -> None:
         """Have the call take an answer, and write what came of it."""
-        with self._taken[id]:
-            try:
+        try:
+            with self._taken[id]:
                 opened = await self._states.opened(_KIND, ["answer", id], {STATE: sealed})
                 outcome = await self._take(id, {} if opened is None else opened.content)
                 text = await self._states.sealed(_KIND, ["outcome", id], outcome, lasts=_LASTS)
                 await self._changed(_END, (text, id))
-            except MCPError as error:
-                log.warning("An answer that came by another gateway got no outcome. %s", error)
-        del self._taken[id]
+        except MCPError as error:
+            log.warning("An answer that came by another gateway got no outcome. %s", error)
+        finally:
+            del self._taken[id]
 
-    async def _changed(self, statement: str, values: tuple[object, ...], *, raises: bool = False) -> int:
-        """Execute a statement in a transaction of its own, and return the number of rows that it changed."""
+    async def _changed(self, statement: str, values: tuple[object, ...], *, otherwise: str = "") -> int:
+        """Execute a statement in a transaction of its own, and return the number of rows that it changed.
+
+        Raises `MCPError` with a text, if there is one, while the database cannot be used.
+        """
 
         def change() -> int:
             with self._opened().change() as data:
@@ -227,14 +241,14 @@ class AnswerRelay:
             return await in_thread(change)
         except ConfigError as error:
             log.warning("An answer for another gateway cannot be passed on. %s", error)
-            if raises:
-                raise MCPError(INTERNAL_ERROR, _UNUSABLE) from error
+            if otherwise:
+                raise MCPError(INTERNAL_ERROR, otherwise) from error
             return 0
 
     def _opened(self) -> Database:
-        if self._database is None:
-            self._database = open_database(self._location, SCHEMA)
-        return self._database
+        with self._opening:
+            self._database = self._database or open_database(self._location, SCHEMA)
+            return self._database
 
     def close(self) -> None:
         """Close the database."""

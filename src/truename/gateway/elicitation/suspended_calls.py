@@ -8,19 +8,21 @@ names the process whose call it is: what reaches another gateway of the same sta
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.errors import TruenameError
 from truename.gateway.elicitation.answer_relay import AnswerRelay
 from truename.gateway.elicitation.input_requests import INPUT_REQUIRED
 from truename.gateway.elicitation.request_states import ANSWERS, STATE, RequestStates
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import whole
-from truename.gateway.protocol.specification import INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
+from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 from truename.gateway.quota import Quota, share_of, whose
 from truename.gateway.upstream_errors import UpstreamError
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 __all__ = ["SuspendedCalls"]
+
+log: Final = logging.getLogger("truename.gateway")
 
 # What belongs to one sending of a call, and not to the call.
 _OF_ONE_SENDING: Final = frozenset({"_meta", ANSWERS, STATE})
@@ -86,6 +90,7 @@ class _SuspendedCall:
         self._memory = memory
         self._kept = 0
         self._is_met = False
+        self.is_forgotten = False
         self.id: str | None = None
         self.collected = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -257,6 +262,9 @@ class SuspendedCalls:
         except (MCPError, anyio.get_cancelled_exc_class()):
             held.end()
             raise
+        if held.is_forgotten:
+            # It ended while its state was sealed.
+            return held.outcome()
         held.id = id
         self._held[id] = held
         self._relay.watch()
@@ -311,6 +319,10 @@ class SuspendedCalls:
             return {"upstream": {one.name: getattr(error, one.name) for one in fields(error)}}
         except MCPError as error:
             return {"error": [error.code, error.message, error.data]}
+        except Exception as error:
+            text = str(error) if isinstance(error, TruenameError) else "The call failed. The gateway's log says why."
+            log.warning("A call failed whose client came back by another gateway", exc_info=error)
+            return {"error": [INTERNAL_ERROR, text, None]}
         finally:
             self._relayed -= 1
             self._gone.set()
@@ -339,6 +351,7 @@ class SuspendedCalls:
                 await held.collected.wait()
         finally:
             held.drop()
+            held.is_forgotten = True
             self._forget(held)
 
     def close(self) -> None:

@@ -27,8 +27,9 @@ READ: Final = frozenset({"GET", "HEAD"})
 _NOT_FOR_YOU: Final = (
     "The metrics cover all servers, also those that profiles hide. Name the readers in telemetry.metrics_for."
 )
-# The server is asked every two seconds.
-_LONGEST_SILENCE: Final = 5.0
+LONGEST_SILENCE: Final = 5.0
+"""Seconds without an answer of the state database after which the probe says so; it is asked every two seconds."""
+
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 
@@ -51,7 +52,7 @@ class Probes:
         """
         reasons = list(_reasons(self._gateway))
         said = {"status": "not ready" if reasons else "ready", "reasons": reasons}
-        if self._gateway.state_silence > _LONGEST_SILENCE:
+        if self._gateway.state_silence > LONGEST_SILENCE:
             said["warnings"] = ["the state database does not answer"]
         await JSONResponse(said, 503 if reasons else 200, headers=_NO_STORE)(scope, receive, send)
 

@@ -284,4 +284,6 @@ def _allowed(call: Call, decision: Decision | None) -> Decision | None:
 def _opened(location: StateLocation | None) -> tuple[Approvals, ApprovalQueue]:
     if location is None or location.is_memory:
         return Approvals(MemoryStore()), ApprovalQueue()
-    return Approvals(SqlApprovalStore(location)), ApprovalQueue(location)
+    queue = ApprovalQueue(location)
+    queue.encrypt_plain()
+    return Approvals(SqlApprovalStore(location)), queue

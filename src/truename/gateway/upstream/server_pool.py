@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -269,7 +269,7 @@ async def running_pool(
     ``states`` has what clients of the stateless era bring back, ``sharing`` the programs that other processes of the
     gateway share. ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
     """
-    outside = Outside.of(config, sharing)
+    outside, stack = Outside.of(config, sharing), ExitStack()
     try:
         async with background() as owners:
             shown = config if may_rest else _all_eager(config)
@@ -277,9 +277,11 @@ async def running_pool(
             pool.start()
             with anyio.move_on_after(math.inf if wait is None else wait):
                 await pool.settled()
-            with closing(pool.suspended):
-                yield pool
+            # After its calls, which run among the owners.
+            stack.callback(pool.suspended.close)
+            yield pool
     finally:
+        stack.close()
         with anyio.CancelScope(shield=True):
             await outside.credentials.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import threading
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -83,6 +84,7 @@ class TaskRecord:
         self._location = None if location is None or location.is_memory else location
         self._most = most
         self._clock = clock
+        self._opening = threading.Lock()
         self._file: Database | None = None
 
     @property
@@ -160,15 +162,15 @@ class TaskRecord:
             return otherwise
 
     def _opened(self) -> Database:
-        if self._file is None:
-            self._file = open_database(self._location, SCHEMA)
-        return self._file
+        with self._opening:
+            self._file = self._file or open_database(self._location, SCHEMA)
+            return self._file
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; nothing is recorded or found afterwards."""
+        self._location = None
         if self._file is not None:
             self._file.close()
-            self._file = None
 
 
 def _task(row: Sequence[Any]) -> RecordedTask:

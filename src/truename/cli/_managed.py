@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.clients.gateway_address import GatewayAddress, UpcomingNames
     from truename.clients.machine import Machine
 
-__all__ = ["ClientOutcome", "connect_all", "for_user", "report_outcomes", "undo_all"]
+__all__ = ["ManagedClient", "connect_all", "for_user", "report_outcomes", "undo_all"]
 
 State = Literal["connected", "changed", "would_change", "disconnected", "failed"]
 _TIMEOUT: Final = 300.0
@@ -37,7 +37,7 @@ _PASSED: Final = ("PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientOutcome:
+class ManagedClient:
     """What became of one client: ``connected`` and ``disconnected`` were so before, ``changed`` are so now."""
 
     client: str
@@ -55,31 +55,31 @@ def connect_all(
     names: Callable[[str], UpcomingNames],
     *,
     dry_run: bool,
-) -> list[ClientOutcome]:
+) -> list[ManagedClient]:
     """Connect the named clients, or all that are installed. One that cannot be connected keeps no other from it."""
     found = find(machine)
 
-    def connected(client: str) -> ClientOutcome:
+    def connected(client: str) -> ManagedClient:
         plan = plan_connection(machine, found, address, replace(request, client=client), names(client))
         check(plan)
         notes = tuple(plain_notes(plan.notes))
         files = tuple(str(step.path) for step in plan.steps)
         if not plan.steps:
             if plan.already:
-                return ClientOutcome(client=client, state="connected", notes=notes)
+                return ManagedClient(client=client, state="connected", notes=notes)
             problem = "none of its servers can go through the gateway; --all adds one entry"
-            return ClientOutcome(client=client, state="failed", problem=problem, notes=notes)
+            return ManagedClient(client=client, state="failed", problem=problem, notes=notes)
         if not dry_run:
             apply(plan)
-        return ClientOutcome(client=client, state="would_change" if dry_run else "changed", files=files, notes=notes)
+        return ManagedClient(client=client, state="would_change" if dry_run else "changed", files=files, notes=notes)
 
     return [_outcome(client, connected) for client in clients or installed_clients(machine)]
 
 
-def undo_all(clients: Sequence[str], *, dry_run: bool) -> list[ClientOutcome]:
+def undo_all(clients: Sequence[str], *, dry_run: bool) -> list[ManagedClient]:
     """Disconnect the named clients, or all that `connect` changed."""
 
-    def disconnected(client: str) -> ClientOutcome:
+    def disconnected(client: str) -> ManagedClient:
         undoing = plan_disconnection(client, os.environ)
         if not dry_run:
             undo(undoing)
@@ -87,22 +87,22 @@ def undo_all(clients: Sequence[str], *, dry_run: bool) -> list[ClientOutcome]:
         files = tuple(str(step.path) for step in undoing.steps)
         if undoing.problems:
             problem = " ".join(map(str, undoing.problems))
-            return ClientOutcome(client=client, state="failed", files=files, problem=problem, notes=notes)
+            return ManagedClient(client=client, state="failed", files=files, problem=problem, notes=notes)
         changed: State = "would_change" if dry_run else "changed"
-        return ClientOutcome(client=client, state=changed if files else "disconnected", files=files, notes=notes)
+        return ManagedClient(client=client, state=changed if files else "disconnected", files=files, notes=notes)
 
     known = dict.fromkeys(one.client for one in backups(os.environ) if one.action == "connect")
     return [_outcome(client, disconnected) for client in clients or sorted(known)]
 
 
-def _outcome(client: str, act: Callable[[str], ClientOutcome]) -> ClientOutcome:
+def _outcome(client: str, act: Callable[[str], ManagedClient]) -> ManagedClient:
     try:
         return act(client)
     except (TruenameError, ExceptionGroup, OSError) as error:
-        return ClientOutcome(client=client, state="failed", problem=" ".join(map(str, leaves(error))))
+        return ManagedClient(client=client, state="failed", problem=" ".join(map(str, leaves(error))))
 
 
-def report_outcomes(outcomes: Sequence[ClientOutcome], *, dry_run: bool, as_json: bool) -> int:
+def report_outcomes(outcomes: Sequence[ManagedClient], *, dry_run: bool, as_json: bool) -> int:
     """Print what became of each client, and return the exit status.
 
     0: every client is as wanted. 1: at least one is not: it failed, or with ``dry_run`` it would be changed.
@@ -117,13 +117,13 @@ def report_outcomes(outcomes: Sequence[ClientOutcome], *, dry_run: bool, as_json
     return 0 if _is_well(outcomes) else EXIT_FINDINGS
 
 
-def _is_well(outcomes: Sequence[ClientOutcome]) -> bool:
+def _is_well(outcomes: Sequence[ManagedClient]) -> bool:
     return not any(one.state in {"failed", "would_change"} for one in outcomes)
 
 
 def for_user(
     user: str, clients: Sequence[str], options: Sequence[tuple[str, str | None]], *, dry_run: bool
-) -> list[ClientOutcome]:
+) -> list[ManagedClient]:
     """Run the same command as another user, with their home and rights; return what became of each client.
 
     Everything in that home is then read and written by its owner, so that no link in it leads further than they could
@@ -171,6 +171,6 @@ def for_user(
             file=user, key="", problem=printable(str(document.get("error"))), remedy="Run the command as this user."
         )
     return [
-        ClientOutcome(**{**one, "files": tuple(one["files"]), "notes": tuple(one["notes"])})
+        ManagedClient(**{**one, "files": tuple(one["files"]), "notes": tuple(one["notes"])})
         for one in document["clients"]
     ]

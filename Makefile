@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos recovery live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off, a
 	$(CHAOS) elsewhere
 	$(CHAOS) leak
 	$(BIN)/python -m tests.chaos.soak $(if $(SHORT),--short)
+
+recovery: $(VENV)/.dev ## what is lost, and how long recovery takes, when a process, a machine, a database or a key is lost
+	$(BIN)/python -m tests.chaos.recovery
 
 live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, MCP Inspector, a browser (SHORT=1: ten servers)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest tests/live -m live -k "$(if $(SHORT),ten_real or inspector,not ten_real)" -v

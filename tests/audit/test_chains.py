@@ -34,7 +34,7 @@ from truename.audit import (
     verify_chains,
 )
 from truename.audit.chains import host_name
-from truename.audit.head import LogHead
+from truename.audit.head import HeadFile, LogHead
 from truename.config.audit import Audit
 from truename.errors import StoreError
 from truename.storage import StateLocation
@@ -293,7 +293,8 @@ def test_chains_of_other_machines_are_named_and_proven_where_they_are(
 
 def test_records_go_on_while_the_database_is_away(state: StateLocation, tmp_path: Path) -> None:
     one = Writer(state, tmp_path / "audit")
-    state.path.rename(tmp_path / "away.db")  # type: ignore[union-attr]
+    assert state.path is not None
+    state.path.rename(tmp_path / "away.db")
     one.write(3)
     one.heads.close()
     assert one.heads.behind > 0
@@ -306,6 +307,39 @@ def test_records_go_on_while_the_database_is_away(state: StateLocation, tmp_path
     (chain,) = verified(state, tmp_path / "audit").chains
     assert (chain.by, chain.unproven) == ("", 4)
     one.log.close()
+
+
+def test_a_head_that_was_stored_while_the_database_was_away_is_not_overwritten(
+    state: StateLocation, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Writer(state, tmp_path / "audit")
+    one.write(5)
+    one.close()
+    one.place.anchor.unlink()
+    first = (tmp_path / "audit" / "000001.jsonl").read_bytes().splitlines(keepends=True)
+    assert state.path is not None
+    state.path.rename(tmp_path / "away.db")
+    # An older form of the chain is put back, and a gateway starts that cannot ask the database.
+    (tmp_path / "audit" / "000001.jsonl").write_bytes(b"".join(first[:3]))
+    found = read_records(tmp_path / "audit")
+    third = [one for one in found if isinstance(one, AuditRecord)][-1]
+    chain = verified_id(tmp_path / "audit")
+    (tmp_path / "audit" / "journal.head").unlink()
+    file = HeadFile(tmp_path / "audit", None)
+    file.begin(LogHead(chain, third.number, third.hash))
+    file.close()
+    again = Writer(state, tmp_path / "audit")
+    again.write(9)
+    assert not state.path.exists()
+    (tmp_path / "away.db").replace(state.path)
+    again.close()
+    assert "is missing from the end, or differs" in caplog.text
+    assert "truncated" in kinds(verified(state, tmp_path / "audit"))
+
+
+def verified_id(directory: Path) -> str:
+    (chain,) = verify_chains(directory).chains
+    return chain.id
 
 
 def test_what_a_full_disk_loses_is_counted_in_the_database_too(
@@ -424,7 +458,7 @@ def test_old_records_are_pruned_and_the_others_stay_proven(
     before = [path.name for path in sorted(one.place.path.glob("*.jsonl"))]
     assert len(before) == 3
     (old,) = find_old(verified(place, directory, key), "2026-03-01", secret)
-    assert (old.records, [path.name for path in old.files], old.is_whole) == (8, before[:2], False)
+    assert (old.records, [path.name for path in old.files], old.gone) == (8, before[:2], None)
     # While the gateway runs.
     prune(old, settings, place, {"by": "ann"})
     one.write(2)
@@ -471,7 +505,7 @@ def test_the_chain_of_a_writer_that_is_gone_is_pruned_as_a_whole(place: StateLoc
     running.write(1)
     gone.close()
     (old,) = find_old(verified(place, directory), "2026-03-01", None)
-    assert (old.chain.name, old.is_whole) == (gone.place.name, True)
+    assert (old.chain.name, old.gone is not None) == (gone.place.name, True)
     prune(old, Audit(path=str(directory)), place, {"by": "ann"})
     assert not gone.place.path.exists()
     running.close()

@@ -20,7 +20,11 @@ from truename.config import Access, Config, Issuer, Settings
 from truename.policy.principal import LOCAL, Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.gateway.conftest import Lab
+    from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 NOW = 1_800_000_000.0
@@ -163,3 +167,63 @@ async def test_the_first_way_that_knows_a_token_judges_it() -> None:
     assert await doors.admit([]) == AuthenticationFailure()
     # Who has no token yet is about to get one.
     assert told == [AccessEvent(what="turned_away", why=UNKNOWN.text)]
+
+
+async def test_whoever_is_barred_is_let_in_by_nothing(tmp_path: Path, place: StateLocation) -> None:
+    class Way:
+        def knows(self, token: str) -> bool:
+            return token == "jwt"
+
+        async def admit(self, _: str) -> Authenticated:
+            return Authenticated(principal=Principal(name="ann", issuer="https://idp.example"))
+
+    store, other = StaticTokenStore(place, {}), StaticTokenStore(place, {})
+    text = kept(store)
+    doors = Authenticators(store, ways=(Way(),))
+    assert (await let_in(doors, text)).principal.name == "ann"
+    assert (await let_in(doors, "jwt")).principal.issuer == "https://idp.example"
+
+    other.bar('["https://idp.example", "ann"]', "eve")
+    async with asyncio.timeout(10):
+        while isinstance(refused := await doors.admit(["Bearer jwt"]), Authenticated):
+            await asyncio.sleep(0.02)
+    assert (refused.status, refused.text) == (401, "This account was deprovisioned here.")
+    assert (await let_in(doors, text)).principal.name == "ann"
+    other.bar("ann", "eve")
+    async with asyncio.timeout(10):
+        while isinstance(await doors.admit([f"Bearer {text}"]), Authenticated):
+            await asyncio.sleep(0.02)
+    assert other.readmit("ann")
+    assert not other.readmit("ann")
+    async with asyncio.timeout(10):
+        while not isinstance(await doors.admit([f"Bearer {text}"]), Authenticated):
+            await asyncio.sleep(0.02)
+    for one in (store, other):
+        one.close()
+
+
+async def test_the_calls_of_somebody_who_is_barred_end_at_every_gateway(
+    lab: Lab, tmp_path: Path, place: StateLocation, raw: Callable[[str], Any]
+) -> None:
+    store = StaticTokenStore(place, {})
+    bearer = {"authorization": f"Bearer {kept(store)}"}
+    ran = tmp_path / "ran"
+    server, state = lab.script("j", "journal", str(ran), "note", "hold"), str(place.address)
+    async with (
+        lab.serving(server, state=state) as one,
+        lab.serving(server, state=state) as two,
+        raw(one) as first,
+        raw(two) as second,
+        asyncio.timeout(30),
+    ):
+        for each in (first, second):
+            assert (await each.post("tools/list", {}, headers=bearer)).status_code == 200
+        async with asyncio.TaskGroup() as tasks:
+            held = tasks.create_task(first.post("tools/call", {"name": "hold", "arguments": {}}, headers=bearer))
+            while not ran.exists():
+                await asyncio.sleep(0.02)
+            store.bar("ann", "eve")
+            assert (await held).status_code == 401
+        while (await second.post("tools/list", {}, headers=bearer)).status_code != 401:
+            await asyncio.sleep(0.02)
+    store.close()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from truename.audit.chains import ChainPlace
     from truename.audit.head import LogHead
+    from truename.audit.stored_heads import StoredHead
     from truename.audit.verification import ChainReport, LogReport
     from truename.config.audit import Audit
     from truename.storage import StateLocation
@@ -36,14 +37,15 @@ __all__ = ["OldRecords", "find_old", "prune"]
 class OldRecords:
     """The old files of one chain, and the last record in them.
 
-    ``is_whole``: nothing of the chain is left, because its writer is gone and all of its records are old.
+    ``gone`` is the stored head of a chain of which nothing is left, because its writer is gone and all of its records
+    are old; None for another.
     """
 
     chain: ChainReport
     files: tuple[Path, ...]
     records: int
     last: AuditRecord
-    is_whole: bool
+    gone: StoredHead | None = None
 
     def fields(self, said: Mapping[str, object]) -> dict[str, object]:
         """Return the fields of the record that says what was pruned."""
@@ -55,7 +57,7 @@ class OldRecords:
             "until": self.last.at,
             **said,
         }
-        return {**found, "chain": self.chain.name} if self.is_whole else found
+        return found if self.gone is None else {**found, "chain": self.chain.name}
 
 
 def find_old(report: LogReport, before: str, key: bytes | None) -> tuple[OldRecords, ...]:
@@ -77,13 +79,14 @@ def _old_of(chain: ChainReport, before: str, key: bytes | None) -> OldRecords | 
         if not lines or (last := read_record(lines[-1], key)).at >= before:
             break
         old.append((segment.path, last, len(lines)))
-    is_whole = len(old) == len(every) and bool(chain.name) and head is not None and not _is_written(chain.place)
-    if len(old) == len(every) and not is_whole:
+    is_all_old = len(old) == len(every)
+    gone = head if is_all_old and chain.name and not _is_written(chain.place) else None
+    if is_all_old and gone is None:
         del old[-1:]
     if not old:
         return None
     files, records = tuple(path for path, _, _ in old), sum(count for _, _, count in old)
-    return OldRecords(chain=chain, files=files, records=records, last=old[-1][1], is_whole=is_whole)
+    return OldRecords(chain=chain, files=files, records=records, last=old[-1][1], gone=gone)
 
 
 def _is_written(place: ChainPlace) -> bool:
@@ -103,10 +106,11 @@ def prune(old: OldRecords, settings: Audit, location: StateLocation, said: Mappi
     """
     key = None if settings.key is None else settings.key.encode()
     place = old.chain.place
-    if old.is_whole:
+    if old.gone is not None:
         with command_chain(settings, location)[0] as log:
             log.append([("pruned", old.fields(said))])
-        _store_removed(old, location, key)
+        with closing(HeadStore(location, key)) as store:
+            store.remove(old.gone)
         shutil.rmtree(place.path)
         place.anchor.unlink(missing_ok=True)
         return
@@ -117,12 +121,6 @@ def prune(old: OldRecords, settings: Audit, location: StateLocation, said: Mappi
     for file in old.files:
         file.unlink()
     sync_directory(place.path)
-
-
-def _store_removed(old: OldRecords, location: StateLocation, key: bytes | None) -> None:
-    assert old.chain.head is not None  # noqa: S101 - only then the whole chain is removed
-    with closing(HeadStore(location, key)) as store:
-        store.remove(old.chain.head)
 
 
 def _store_end(head: LogHead, place: ChainPlace, location: StateLocation, key: bytes | None) -> None:

@@ -52,7 +52,8 @@ class LogDefect:
 
     ``kind``: ``changed`` (a line differs from the one that was written), ``order`` (records are missing or not in their
     places), ``torn`` (an incomplete last line that no later segment mentions), ``truncated`` (records are missing from
-    the end).
+    the end, or a whole chain), ``continued`` (records follow the last that their writer recorded), ``unknown`` (nothing
+    outside of the directory knows the chain).
     """
 
     file: str

@@ -91,6 +91,11 @@ class AuditRecorder:
         """Whether the last write reached the disk."""
         return self._problem is None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more is written: it was closed, and its last write did not hang."""
+        return not self._thread.is_alive()
+
     def write(self, kind: str, body: Mapping[str, object]) -> None:
         """Queue a record; one that does not fit is counted as lost."""
         self._enqueue(_QueuedRecord(kind, body, None))

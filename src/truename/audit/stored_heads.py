@@ -90,13 +90,14 @@ class StoredHead:
 class HeadStore:
     """The heads of all chains, in the state database. Methods raise `StoreError`.
 
-    A database that lost changes is read all the same: what it says of the audit log is then older, and never wrong.
+    A database that lost changes is read all the same: what it says of the audit log is then older, and never wrong. It
+    is not written.
     """
 
     def __init__(self, location: StateLocation, key: bytes | None, *, readonly: bool = False) -> None:
         self._key = key
         self._database: Database = open_database(
-            location, HEADS_SCHEMA, patience=_PATIENCE, readonly=readonly, checks_revision=False
+            location, HEADS_SCHEMA, patience=_PATIENCE, readonly=readonly, checks_revision=not readonly
         )
 
     @classmethod
@@ -234,6 +235,7 @@ class HeadKeeper:
         self._stored: tuple[LogHead, int] | None = None
         self._behind_since = 0.0
         self._problem = ""
+        self._check: Callable[[LogHead], object] = lambda _: None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="truename-audit-heads", daemon=True)
 
@@ -242,34 +244,32 @@ class HeadKeeper:
 
         Raises what ``check`` raises. A database that cannot be used is asked again later, and logged.
         """
+        self._check = check
         try:
-            store = HeadStore(self._location, self._key)
+            self._store = HeadStore(self._location, self._key)
+            before = self._store.of(self._head().journal)
         except StoreError as error:
             self._report(str(error))
         else:
-            try:
-                self._claim(store, check)
-            except BaseException:
-                store.close()
-                raise
-            self._store = store
+            self._begin(self._store, before)
         self._thread.start()
 
-    def _claim(self, store: HeadStore, check: Callable[[LogHead], object]) -> None:
-        head = self._head()
+    def _begin(self, store: HeadStore, before: StoredHead | None) -> None:
         try:
-            before = store.of(head.journal)
-        except StoreError as error:
-            self._report(str(error))
-            return
-        if before is not None and before.is_genuine:
-            check(before.head)
-            self._lost_before = before.lost
+            self._check_stored(before)
+        except BaseException:
+            store.close()
+            raise
         with suppress(StoreError):  # the thread tries again, and reports it
-            self._take(store, head)
+            self._claim(store)
 
-    def _take(self, store: HeadStore, head: LogHead) -> None:
-        lost = self._lost()
+    def _check_stored(self, before: StoredHead | None) -> None:
+        if before is not None and before.is_genuine:
+            self._check(before.head)
+            self._lost_before = before.lost
+
+    def _claim(self, store: HeadStore) -> None:
+        head, lost = self._head(), self._lost()
         store.claim(new_head(head, self._place, self._writer, "open", self._lost_before + lost))
         self._is_claimed, self._stored = True, (head, lost)
 
@@ -298,7 +298,8 @@ class HeadKeeper:
             self._store = HeadStore(self._location, self._key)
         head, lost = now
         if not self._is_claimed:
-            self._take(self._store, head)
+            self._check_stored(self._store.of(head.journal))
+            self._claim(self._store)
         stored = new_head(head, self._place, self._writer, state, self._lost_before + lost)
         other = self._store.advance(stored)
         if other is not None:
@@ -311,12 +312,12 @@ class HeadKeeper:
             self._problem = problem
             _log.warning("Cannot store the head of the audit log %s: %s", self._place.path, problem)
 
-    def close(self) -> None:
-        """Store the last head, as that of a chain that ended. Waits some seconds at most."""
+    def close(self, *, has_ended: bool = True) -> None:
+        """Store the last head, as that of a chain that has ended. Waits some seconds at most."""
         self._ended.set()
         self._thread.join(_END)
         if self._thread.is_alive():
             return
-        self._keep("closed")
+        self._keep("closed" if has_ended else "open")
         if self._store is not None:
             self._store.close()

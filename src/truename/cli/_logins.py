@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from truename.auth.network.fetch import FetchError
+from truename.auth.network.web import web
+from truename.auth.outbound.authorization import log_out
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault
 from truename.cli._errors import UsageError
@@ -17,9 +20,10 @@ from truename.policy.principal import LOCAL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from truename.auth.oauth import TokenResponse
     from truename.config import Config, ServerConfig
 
-__all__ = ["ForPrincipal", "ServerKey", "login_of", "login_servers", "open_logins", "principal_of"]
+__all__ = ["ForPrincipal", "ServerKey", "login_of", "login_servers", "open_logins", "principal_of", "revoke_at_issuer"]
 
 ServerKey = Annotated[str, Parameter(help="The server, by its key in the configuration.")]
 ForPrincipal = Annotated[
@@ -62,3 +66,13 @@ def open_logins(config: Config, address: str, settings: Login) -> Iterator[Login
         raise UsageError(fact="logins have no file to be stored in", advice="Name a configuration file.")
     with open_vault(config) as vault:
         yield LoginRegistrations(settings, address, vault)
+
+
+async def revoke_at_issuer(kept: LoginRegistrations, said: Login, had: TokenResponse, config: Config) -> str | None:
+    """Revoke the tokens of a login at its issuer; return why that failed, None on success."""
+    async with web(config.settings.allow_addresses) as fetch:
+        try:
+            is_known = await log_out(said, had, kept.within(fetch))
+        except FetchError as error:
+            return str(error)
+    return None if is_known else "the authorization server does not support revocation"

@@ -42,6 +42,7 @@ _COMMANDS: Final = (
     ("login", "Log in at a server, so that the gateway calls it as you."),
     ("logout", "Log out at a server, and revoke its tokens."),
     ("logins", "Show who is logged in at which server."),
+    ("deprovision", "End everything of a person: tokens, sign-ins, logins, approvals; let them in no more."),
     ("profiles", "Show the tools that each profile exposes."),
     ("policy", "Propose rules for the gateway from a client's own lists of tools."),
     ("pins", "Show, accept and reject definitions of tools that are new or have changed."),

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, Literal, cast
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ from truename.cli._connections import (
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._gateway_names import ask_names, is_running, new_names
+from truename.cli._managed import connect_all, for_user, report_outcomes, undo_all
 from truename.cli._options import JsonOutput
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
@@ -34,16 +36,23 @@ from truename.clients import Machine, config_files, find
 from truename.clients.apply import check
 from truename.clients.apply import connect as apply
 from truename.clients.connection import ConnectRequest, Entries, plan_connection
+from truename.clients.gateway_address import GatewayAddress, UpcomingNames
 from truename.clients.plan import ConnectionPlan
 from truename.clients.selection import OWN_SCOPES
 from truename.clients.server_entries import speaks_http
-from truename.config import Settings
+from truename.config import Config, Settings
 from truename.editing import Backup
 from truename.errors import excerpt
 
 __all__ = ["connect"]
 
-Client = Annotated[str, Parameter(help="The client whose configuration is changed (`truename clients` lists many).")]
+Clients = Annotated[
+    str,
+    Parameter(
+        help="The client whose configuration is changed (`truename clients` lists many); with --managed any number, or "
+        "none for all that are installed."
+    ),
+]
 Each = Annotated[
     bool,
     Parameter(name="--each", negative=(), show_default=False, help="Always write one entry per server."),
@@ -75,13 +84,24 @@ Scope = Annotated[
         help="The scope of files that may be changed; default: all but a project's. May be repeated.",
     ),
 ]
+Managed = Annotated[
+    bool,
+    Parameter(
+        name="--managed",
+        show_default=False,
+        help="For a management tool: ask nothing, connect all clients that are installed or named, report each.",
+    ),
+]
+Undo = Annotated[bool, Parameter(name="--undo", show_default=False, help="With --managed: disconnect them instead.")]
+User = Annotated[
+    str | None,
+    Parameter(name="--user", help="With --managed, as root: do it for this user, with their home and rights."),
+]
 _SHORT: Final = "tn"
 
 
 def connect(
-    client: Client,
-    /,
-    *,
+    *clients: Clients,
     source: GatewayConfig = None,
     url: GatewayUrl = None,
     each: Each = False,
@@ -95,6 +115,9 @@ def connect(
     project: ProjectDirectory = None,
     dry_run: PreviewFiles = False,
     yes: ChangeFiles = False,
+    managed: Managed = False,
+    undo: Undo = False,
+    user: User = None,
     as_json: JsonOutput = False,
 ) -> int:
     """Put the gateway into a client's configuration; `truename disconnect` reverts that.
@@ -102,31 +125,79 @@ def connect(
     Each server of the client that the gateway has too keeps its key and goes through the gateway, so that permissions
     and skills keep working; other servers are left unchanged. Servers whose tools the client would confuse share one
     entry, with unique names. All changes are shown before they are written.
+
+    With --managed, exit status 0 says that every client is as wanted, 1 that one is not (--dry-run: would be changed).
     """
-    chosen = [entries for entries, is_asked in (("each", each), ("one", one), ("all", every)) if is_asked]
-    if len(chosen) > 1:
-        raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Pass at most one of them.")
-    client = find_client(client)
-    config = read_gateway_config(source)
+    if not managed and (undo or user is not None or len(clients) != 1):
+        raise UsageError(
+            fact="it connects one client, and asks first",
+            advice="Name one client; several, --undo and --user need --managed.",
+        )
+    entries = _entries(each=each, one=one, every=every)
+    named = [find_client(one) for one in clients]
+    if user is not None:
+        options = [("--config", source), ("--url", url), (f"--{entries}", entries and ""), ("--name", name)]
+        options += [("--scope", one) for one in scope] + [("--catalog", catalog), ("--undo", "" if undo else None)]
+        options += [("--stdio", "" if stdio else None), ("--search", "" if search else None)]
+        outcomes = for_user(user, named, options, dry_run=dry_run)
+        return report_outcomes(outcomes, dry_run=dry_run, as_json=as_json)
+    if undo:
+        return report_outcomes(undo_all(named, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    # On a machine with clients only, the gateway is elsewhere, and has its configuration there.
+    is_elsewhere = managed and source is None and url is not None
+    config = Config() if is_elsewhere else read_gateway_config(source)
     url = gateway_url(config, url)
     # The key is a prefix of every tool's name, so a short one leaves the most room.
     key = _SHORT if config.settings.server_name == Settings().server_name else config.settings.server_name
-    machine = Machine.here(project)
-    alone = stdio or not any(speaks_http(file.shape) for file in config_files(client))
     with busy(f"Looking for a gateway at {url}"):
         reached = is_running(url)
     request = ConnectRequest(
-        client=client,
-        entries=cast("Entries", chosen[0] if chosen else "best"),
+        client=named[0] if named else "",
+        entries=cast("Entries", entries or ("all" if is_elsewhere else "best")),
         stdio=stdio,
         search=search,
         name=name or key,
         scopes=frozenset(scope) or OWN_SCOPES,
     )
-    dialect = config_files(client)[0].dialect
-    with busy("Asking for the names at the gateway"):
-        names = new_names(config, catalog, client=dialect, url=url if reached else None)
     address = replace(gateway_address(config, url), answers=reached)
+    machine = Machine.here(project)
+    if managed:
+        names = partial(_names, address, catalog)
+        outcomes = connect_all(named, machine, address, request, names, dry_run=dry_run)
+        return report_outcomes(outcomes, dry_run=dry_run, as_json=as_json)
+    return _connect_one(machine, address, request, catalog, dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def _entries(*, each: bool, one: bool, every: bool) -> str | None:
+    """Return which entries are asked for, None if it was not said. Raises `UsageError`."""
+    chosen = [entries for entries, is_asked in (("each", each), ("one", one), ("all", every)) if is_asked]
+    if len(chosen) > 1:
+        raise UsageError(fact=f"--{' and --'.join(chosen)} exclude each other", advice="Pass at most one of them.")
+    return chosen[0] if chosen else None
+
+
+def _names(address: GatewayAddress, catalog: str | None, client: str) -> UpcomingNames:
+    """Return the names that a client gets at the gateway, as far as they are known."""
+    dialect = config_files(client)[0].dialect
+    return new_names(address.config, catalog, client=dialect, url=address.url if address.answers else None)
+
+
+def _connect_one(
+    machine: Machine,
+    address: GatewayAddress,
+    request: ConnectRequest,
+    catalog: str | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Show what is changed in the files of one client, ask, and change it."""
+    client, config, url, reached = request.client, address.config, address.url, address.answers
+    dialect = config_files(client)[0].dialect
+    alone = request.stdio or not any(speaks_http(file.shape) for file in config_files(client))
+    with busy("Asking for the names at the gateway"):
+        names = _names(address, catalog, client)
     with busy("Reading the files of the clients"):
         found = find(machine)
     plan = plan_connection(machine, found, address, request, names)

@@ -20,7 +20,7 @@ from truename.auth.inbound.static_tokens import (
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
-from truename.cli._rendering import print_json, print_table, say, show, styled, utc_time
+from truename.cli._rendering import print_json, print_table, printable, say, show, styled, utc_time
 from truename.cli._sources import configuration
 from truename.config import Config
 from truename.errors import excerpt
@@ -101,11 +101,15 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     config, now = configuration(source), time.time()
     with token_store(config) as store:
         tokens = sorted(store.now().values(), key=lambda one: (one.name, one.made, one.id))
+        barred = tuple(store.barred.values())
     sessions = load_sessions(config)
     if as_json:
         listed = [{**_plain(one), "expired": not one.is_good(now)} for one in tokens]
-        print_json({"tokens": listed, "sign_ins": [_plain_session(one) for one in sessions]})
+        shown = {"sign_ins": [_plain_session(one) for one in sessions], "barred": [vars(one) for one in barred]}
+        print_json({"tokens": listed, **shown})
         return 0
+    for one in barred:
+        say(f"{printable(one.principal)} is let in by nothing, since {_day(one.at)} (`truename deprovision`).")
     if not tokens and not sessions:
         show("There are no tokens. `truename token add NAME` creates one.")
         return 0

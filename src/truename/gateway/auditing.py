@@ -23,7 +23,7 @@ from truename.audit import (
 )
 from truename.config.files import digest_of
 from truename.errors import NotAllowed, StoreError, TruenameError
-from truename.storage import Database, Revision, Schema, open_database
+from truename.storage import Database, Schema, open_database
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import BY_LOCK
 
@@ -55,6 +55,8 @@ _MOST: Final = 1_000
 # Whoever else reviewed a definition did it by a command.
 _BY_ITSELF: Final = frozenset({"", BY_LOCK})
 _NO_TABLES: Final = Schema("revision", ())
+# Heads of the log and leases of quotas are no news: a record of a head would be followed by another head.
+_CHANGES: Final = "SELECT coalesce(sum(revision), 0) FROM part WHERE name NOT IN ('audit', 'quota')"
 _UNWRITTEN: Final = "the audit log cannot be written now, and calls that cannot be recorded are refused"
 
 
@@ -78,7 +80,7 @@ class Auditing:
         self._requests: Requests | None = None
         self._is_asked_for = settings.path is not None
         self._state: Database | None = None
-        self._noted: Revision | None = None
+        self._noted: int | None = None
         self._take(settings)
 
     def _take(self, settings: Audit) -> None:
@@ -199,16 +201,15 @@ class Auditing:
         if self._state is None:
             return
         try:
+            ((changes,),) = self._state.rows(_CHANGES)
+            if changes == self._noted:
+                return
             now = self._state.revision()
-            # The heads of the log are changes too: a record of them would be followed by another head.
-            heads = sum(count for (count,) in self._state.rows("SELECT revision FROM part WHERE name = 'audit'"))
         except StoreError as error:
             log.warning("%s", error)
             return
-        noted = Revision(now.database, now.number - heads)
-        if noted != self._noted:
-            self._noted = noted
-            self.note("state", database=now.database, revision=now.number)
+        self._noted = changes
+        self.note("state", database=now.database, revision=now.number)
 
     def end(self) -> None:
         """Record the last revision of the state, and that the gateway stopped."""
@@ -271,7 +272,7 @@ async def auditing(settings: Audit, location: StateLocation, book: PinStore) -> 
 def _close(recorder: AuditRecorder, heads: HeadKeeper | None) -> None:
     recorder.close()
     if heads is not None:
-        heads.close()
+        heads.close(has_ended=recorder.has_ended)
 
 
 def _opened(settings: Audit, location: StateLocation) -> tuple[AuditRecorder | None, HeadKeeper | None]:

@@ -229,6 +229,7 @@ log: Final = logging.getLogger("truename.auth")
 _UNKNOWN: Final = AuthenticationFailure(
     error="invalid_token", text="The token is unknown, has expired, or was revoked."
 )
+_BARRED: Final = AuthenticationFailure(error="invalid_token", text="This account was deprovisioned here.")
 _BROKEN: Final = AuthenticationFailure(
     error="temporarily_unavailable", text="Tokens cannot be checked. Try again later."
 )
@@ -352,10 +353,16 @@ class Authenticators:
         if self.are_open:
             return self.local
         found = await self._judged(authorization)
+        if isinstance(found, Authenticated) and self.is_barred(found.principal):
+            found = _BARRED
         # A request without a token is not reported: the client is about to get one.
         if isinstance(found, AuthenticationFailure) and found.error:
             self._refusals.turned_away(found.text)
         return found
+
+    def is_barred(self, principal: Principal) -> bool:
+        """Return whether somebody is let in no more, whatever credentials they have."""
+        return self._static.store.is_barred(principal.key)
 
     async def _judged(self, authorization: list[str]) -> Authenticated | AuthenticationFailure:
         token = bearer_token(authorization)

@@ -8,6 +8,7 @@ import json
 import re
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PREFIX",
     "SCHEMA",
+    "BarredPrincipal",
     "StaticToken",
     "StaticTokenStore",
     "create_token",
@@ -50,11 +52,15 @@ CREATE TABLE token (
 """,
             "CREATE TABLE token_begun (at REAL NOT NULL)",
         ),
+        ("CREATE TABLE token_barred (principal TEXT PRIMARY KEY, at REAL NOT NULL, by TEXT NOT NULL)",),
     ),
 )
 _COLUMNS: Final = ("id", "name", "digest", "groups", "scopes", "made", "expires")
 _SELECT: Final = select("token", _COLUMNS)
 _INSERT: Final = insert("token", _COLUMNS)
+_BARRED: Final = ("principal", "at", "by")
+_SELECT_BARRED: Final = select("token_barred", _BARRED, then="ORDER BY principal")
+_BAR: Final = insert("token_barred", _BARRED, then="ON CONFLICT (principal) DO NOTHING")
 
 
 MOST_TOKENS: Final = 10_000
@@ -101,6 +107,15 @@ class StaticToken:
         return self.expires is None or now < self.expires
 
 
+@dataclass(frozen=True, kw_only=True)
+class BarredPrincipal:
+    """A principal who is let in by nothing: its key, since when (seconds since 1970), and who decided it."""
+
+    principal: str
+    at: float
+    by: str
+
+
 def is_token_name(text: str) -> bool:
     """Return whether a text can be the name of a token's owner."""
     return _NAME.fullmatch(text) is not None
@@ -135,6 +150,8 @@ def digest_of(token: str) -> str:
 class StaticTokenStore:
     """The tokens of a configuration, and those in the state database, which may change at any time.
 
+    The database also has the principals who are barred, whatever credentials they have.
+
     All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``; a database that cannot be
     read lets nobody in. Reading creates no database. Without a location, tokens are kept in memory.
     """
@@ -144,6 +161,7 @@ class StaticTokenStore:
         self._location = StateLocation.of(where)
         self._data: Database | None = None
         self._tokens: Mapping[str, StaticToken] = {}
+        self._barred: Mapping[str, BarredPrincipal] = {}
         self._has_begun = False
         self._is_current = False
 
@@ -175,6 +193,8 @@ class StaticTokenStore:
         except (ValueError, TypeError, RecursionError):
             data.refuse("a token is damaged")
         self._tokens = {token.id: token for token in found}
+        barred = (BarredPrincipal(**dict(zip(_BARRED, row, strict=True))) for row in data.rows(_SELECT_BARRED))
+        self._barred = {one.principal: one for one in barred}
         self._is_current = True
 
     @property
@@ -229,6 +249,33 @@ class StaticTokenStore:
         with data.change() as connection:
             connection.executemany("DELETE FROM token WHERE id = ?", [(id,) for id in ids])
         self._reload(data)
+
+    @property
+    def barred(self) -> Mapping[str, BarredPrincipal]:
+        """The principals who are barred, by their keys."""
+        self._read()
+        return self._barred
+
+    def is_barred(self, principal: str) -> bool:
+        """Return whether a principal is barred. Raises nothing: while the database is away, the last list counts."""
+        with suppress(StoreError):
+            self._read()
+        return principal in self._barred
+
+    def bar(self, principal: str, by: str) -> None:
+        """Let a principal in no more, by any credentials: gateways refuse it from their next look at the database."""
+        data = self._open()
+        with data.change() as connection:
+            connection.execute(_BAR, (principal, float(int(time.time())), by))
+        self._reload(data)
+
+    def readmit(self, principal: str) -> bool:
+        """Bar a principal no longer; return whether it was barred."""
+        data = self._open()
+        with data.change() as connection:
+            done = connection.execute("DELETE FROM token_barred WHERE principal = ?", (principal,)).rowcount > 0
+        self._reload(data)
+        return done
 
     def close(self) -> None:
         """Close the database."""

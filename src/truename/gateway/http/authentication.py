@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from truename.auth.inbound.authentication import Authenticators, ProtectedResource
+    from truename.policy.principal import Principal
 
 __all__ = ["AuthenticationMiddleware", "OpenRequest", "is_stream"]
 
@@ -99,8 +100,11 @@ class AuthenticationMiddleware:
         while True:
             await anyio.sleep(CHECK_INTERVAL)
             now = time.time()
-            for one in [one for one in self._open if one.is_over(now)]:
+            for one in [one for one in self._open if one.is_over(now) or self._is_barred(one)]:
                 one.cancellation.cancel()
+
+    def _is_barred(self, request: OpenRequest) -> bool:
+        return not self._authenticators.are_open and self._authenticators.is_barred(request.principal)
 
 
 def is_stream(scope: Scope) -> bool:
@@ -131,6 +135,11 @@ class OpenRequest:
     ) -> bool:
         self._among.discard(self)
         return self.cancellation.__exit__(kind, error, trace)
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent it."""
+        return self._admission.principal
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""

@@ -1,0 +1,140 @@
+"""`truename connect --managed`, as a management tool runs it on many machines: unattended, repeatable, reversible."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+URL = "https://tools.example"
+GITHUB = {"command": "npx", "args": ["-y", "gh"]}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of somebody who uses three clients; there is no configuration of a gateway on this machine."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("truename.cli.connect.is_running", lambda _: False)
+    (home := tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"github": GITHUB}}, indent=2))
+    (home / ".claude.json").write_text('{"theme": "dark"}')
+    # Installed, and without a file of its own yet.
+    (home / ".codex").mkdir()
+    return home
+
+
+def files(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
+
+
+def states(document: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    return {one["client"]: one["state"] for one in document["clients"]}
+
+
+def test_all_clients_that_are_installed_are_connected_and_given_back(run: Run, home: Path) -> None:
+    before = files(home)
+    would = run("connect", "--managed", "--url", URL, "--dry-run", "--json")
+    assert (would.status, set(states(would.document).values()), files(home)) == (1, {"would_change"}, before)
+    done = run("connect", "--managed", "--url", URL, "--json")
+    assert (done.status, done.document["ok"]) == (0, True)
+    assert states(done.document) == dict.fromkeys(["claude-code", "codex", "cursor"], "changed")
+    servers = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]
+    assert (servers["github"], servers["tn"]["url"]) == (GITHUB, f"{URL}/mcp")
+    assert json.loads((home / ".claude.json").read_text())["mcpServers"]["tn"]["url"] == f"{URL}/mcp"
+    assert f"{URL}/mcp" in (home / ".codex" / "config.toml").read_text()
+
+    connected = files(home)
+    again = run("connect", "--managed", "--url", URL, "--json")
+    assert (again.status, set(states(again.document).values()), files(home)) == (0, {"connected"}, connected)
+    assert run("connect", "--managed", "--url", URL, "--dry-run").status == 0
+
+    undone = run("connect", "--managed", "--undo", "--json")
+    assert (undone.status, set(states(undone.document).values()), files(home)) == (0, {"changed"}, before)
+    nothing = run("connect", "--managed", "--undo", "--json")
+    assert (nothing.status, nothing.document["clients"]) == (0, [])
+
+
+def test_a_client_whose_file_cannot_be_read_keeps_no_other_from_it(run: Run, home: Path) -> None:
+    broken = home / ".cursor" / "mcp.json"
+    broken.write_text('{"mcpServers": {')
+    done = run("connect", "--managed", "--url", URL, "--json")
+    assert (done.status, done.document["ok"]) == (1, False)
+    assert states(done.document) == {"claude-code": "changed", "codex": "changed", "cursor": "failed"}
+    (problem,) = [one["problem"] for one in done.document["clients"] if one["client"] == "cursor"]
+    assert str(broken) in problem
+    assert broken.read_text() == '{"mcpServers": {'
+
+
+def test_named_clients_are_connected_whether_they_are_installed_or_not(run: Run, home: Path) -> None:
+    before = files(home)
+    done = run("connect", "cursor", "windsurf", "--managed", "--url", URL, "--json")
+    assert (done.status, states(done.document)) == (0, {"cursor": "changed", "windsurf": "changed"})
+    assert (home / ".claude.json").read_text() == '{"theme": "dark"}'
+    text = run("connect", "cursor", "windsurf", "--managed", "--undo").out
+    assert ("cursor" in text, "windsurf" in text, files(home)) == (True, True, before)
+
+
+def test_what_a_person_changed_since_is_kept(run: Run, home: Path) -> None:
+    run("connect", "--managed", "--url", URL)
+    path = home / ".cursor" / "mcp.json"
+    value = json.loads(path.read_text())
+    value["mcpServers"]["mine"] = {"command": "x"}
+    path.write_text(json.dumps(value))
+    assert run("connect", "--managed", "--url", URL).status == 0
+    assert run("connect", "--managed", "--undo").status == 0
+    assert json.loads(path.read_text()) == {"mcpServers": {"github": GITHUB, "mine": {"command": "x"}}}
+
+
+def test_with_a_configuration_servers_go_through_the_gateway_one_by_one(run: Run, home: Path) -> None:
+    Path("truename.toml").write_text('[mcpServers.github]\ncommand = "npx"\nargs = ["-y", "gh"]\n')
+    done = run("connect", "cursor", "--managed", "--config", "truename.toml", "--url", URL, "--json")
+    assert (done.status, states(done.document)) == (0, {"cursor": "changed"})
+    assert list(json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]) == ["github"]
+
+
+@pytest.mark.parametrize("words", [["--undo"], [], ["cursor", "codex"], ["cursor", "--user", "ann"]])
+def test_what_only_a_management_tool_may_ask_is_refused_without_saying_so(
+    run: Run, home: Path, words: list[str]
+) -> None:
+    before = files(home)
+    assert run("connect", *words, "--url", URL).status == 2
+    assert files(home) == before
+
+
+def test_a_client_that_nobody_knows_changes_nothing(run: Run, home: Path) -> None:
+    before = files(home)
+    assert run("connect", "cursor", "nosuch", "--managed", "--url", URL).status == 2
+    assert files(home) == before
+
+
+def test_another_user_is_served_in_a_process_of_their_own(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = pwd.struct_passwd(("ann", "x", os.geteuid(), os.getegid(), "", str(home), "/bin/sh"))
+    monkeypatch.setattr("pwd.getpwnam", lambda _: account)
+    monkeypatch.setenv("PYTHONPATH", "")
+    before = files(home)
+    state = home / ".local" / "state"
+    done = run("connect", "--managed", "--user", "ann", "--url", URL, "--json")
+    assert (done.status, set(states(done.document).values())) == (0, {"changed"})
+    assert state.is_dir()
+    assert run("connect", "--managed", "--user", "ann", "--url", URL, "--dry-run").status == 0
+    undone = run("connect", "--managed", "--user", "ann", "--undo", "--json")
+    assert (undone.status, set(states(undone.document).values())) == (0, {"changed"})
+    assert {name: raw for name, raw in files(home).items() if not name.startswith(".local")} == before
+
+
+def test_a_user_that_does_not_exist_is_named(run: Run, home: Path) -> None:
+    done = run("connect", "--managed", "--user", "no-such-user", "--url", URL)
+    assert (done.status, "there is no user no-such-user" in done.err, files(home) != {}) == (2, True, True)

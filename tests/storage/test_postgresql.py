@@ -452,8 +452,9 @@ def test_what_no_database_takes_is_refused_by_both(
     rows: list[tuple[object, object]] = [(f"key {number}", number) for number in range(count)]
     rows[-1] = (value, 0) if isinstance(value, str) else ("last", value)
     for database in engines:
-        with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
+        with database.change() as data:
             data.execute("DELETE FROM value")
+        with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
             data.executemany("INSERT INTO value (key, whole) VALUES (?, ?)", rows)
 
 

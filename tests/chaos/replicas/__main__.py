@@ -151,7 +151,7 @@ def _say(text: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.replicas", description=__doc__)
-    parser.add_argument("--operations", type=int, default=100_000)
+    parser.add_argument("--operations", type=int, default=105_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many seconds at the latest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--state", choices=_REPLICAS, default="postgresql")

@@ -6,6 +6,7 @@ The checker has to find each. The faults are here and nowhere in the product.
 from __future__ import annotations
 
 import itertools
+import random
 import secrets
 import sys
 import time
@@ -32,7 +33,7 @@ __all__ = ["BROKEN", "FAULTS"]
 
 _EVERY: Final = 20
 _OFTEN: Final = 5
-_WINDOW: Final = 0.1
+_WINDOW: Final = (0.0, 0.5)
 
 
 def unlocked() -> None:
@@ -49,7 +50,7 @@ def unlocked() -> None:
     def append(self: SqlLedger, events: Sequence[Event], expected_revision: int) -> bool:
         data, state = self._writable(), self.snapshot()
         with data.change() as connection:
-            time.sleep(_WINDOW)
+            time.sleep(random.uniform(*_WINDOW))
             for event in events:
                 state.apply(event)
             ((revision,),) = connection.execute("SELECT number FROM ledger_revision").fetchall()

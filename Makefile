@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos recovery live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,12 +71,23 @@ law: $(VENV)/.dev ## what 1,000,000 texts run, judged by an oracle, and 20,000 t
 	$(LAW) --texts $(if $(SHORT),2000,20000) --gateway
 
 CHAOS = $(BIN)/python -m tests.chaos --calls $(if $(SHORT),300,600) --sabotage
-chaos: $(VENV)/.dev ## 10,000 calls while servers are killed, frozen, cut off, and three faults put in on purpose (SHORT=1: 1,000)
+REPLICAS = $(BIN)/python -m tests.chaos.replicas
+chaos: $(VENV)/.dev chaos-replicas ## 10,000 calls while servers are killed, frozen, cut off, and three faults put in on purpose (SHORT=1: 1,000); then chaos-replicas
 	$(BIN)/python -m tests.chaos --calls $(if $(SHORT),1000,10000)
 	$(CHAOS) twice
 	$(CHAOS) elsewhere
 	$(CHAOS) leak
 	$(BIN)/python -m tests.chaos.soak $(if $(SHORT),--short)
+
+# Faults that are put in on purpose: the checker has to find each.
+FAULTS = $(addprefix fault-,unlocked stale lost_commit repeated unrecorded reused)
+.PHONY: $(FAULTS)
+chaos-replicas: $(VENV)/.dev $(if $(SHORT),,$(FAULTS)) ## 105,000 operations at four gateways on one PostgreSQL, and at two on a file, all killed, stopped, cut off; a checker of the history (SHORT=1: 40 seconds; SEED=n)
+	$(REPLICAS) --seed $(or $(SEED),1) $(if $(SHORT),--seconds 25)
+	$(REPLICAS) --seed $(or $(SEED),1) --state sqlite $(if $(SHORT),--seconds 15,--operations 30000)
+
+$(FAULTS): fault-%: $(VENV)/.dev
+	$(REPLICAS) --seed $(or $(SEED),1) --seconds 60 --sabotage $*
 
 recovery: $(VENV)/.dev ## what is lost, and how long recovery takes, when a process, a machine, a database or a key is lost
 	$(BIN)/python -m tests.chaos.recovery

@@ -91,7 +91,9 @@ def _start_seconds(place: StateLocation) -> float:
 
 
 async def _start(state: str) -> None:
-    server = ServerConfig(key="started", command=sys.executable, args=("-m", "bench.gateway_cost.upstream", str(_TOOLS)))
+    server = ServerConfig(
+        key="started", command=sys.executable, args=("-m", "bench.gateway_cost.upstream", str(_TOOLS))
+    )
     async with Gateway(Config(servers=(server,), settings=Settings(state=state, style="prefixed"))) as gateway:
         await gateway.settle()
         if len(gateway.table()) != _TOOLS:

@@ -141,7 +141,9 @@ def test_two_gateways_with_one_ledger_never_show_one_name_for_two_tools(place: S
 def test_a_name_that_a_writer_gave_without_the_lock_is_not_given_again(place: StateLocation) -> None:
     ledger = open_ledger(place)
     ledger.record([claim("other", "b/q")])
-    insert = "INSERT INTO ledger_holder (scope, fold, first, present, revision) VALUES ('', 'get', 'a@1/p@1', 'a@1/p@1', 1)"
+    insert = (
+        "INSERT INTO ledger_holder (scope, fold, first, present, revision) VALUES ('', 'get', 'a@1/p@1', 'a@1/p@1', 1)"
+    )
     with closing(open_database(place, SCHEMA)) as data, data.change() as connection:
         # It counts no record: nobody reads the row.
         connection.execute(insert)

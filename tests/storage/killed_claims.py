@@ -20,8 +20,10 @@ import sys
 import threading
 import traceback
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 from truename import Catalog, project
 from truename.ledger import open_ledger
@@ -46,7 +48,7 @@ class Steps:
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
         self.is_armed = False
-        self._count = 0
+        self._steps = 0
         self._file = -1
 
     def arm(self, file: int) -> None:
@@ -56,22 +58,22 @@ class Steps:
         # Threads that listen to the server ask when they like.
         if not self.is_armed or threading.current_thread() is not threading.main_thread():
             return
-        if self._count == self.wanted:
+        if self._steps == self.wanted:
             os.write(self._file, statement.encode())
             os.kill(os.getpid(), signal.SIGKILL)
-        self._count += 1
+        self._steps += 1
 
     def watch(self, place: StateLocation) -> None:
         """Have each statement be a step."""
         if place.path is not None:
-            connect = sqlite3.connect
+            connect: Any = sqlite3.connect
 
             def connected(*words: Any, **options: Any) -> sqlite3.Connection:
-                found = connect(*words, **options)
+                found: sqlite3.Connection = connect(*words, **options)
                 found.set_trace_callback(self.step)
                 return found
 
-            sqlite3.connect = connected
+            patch.object(sqlite3, "connect", connected).start()
             return
         # psycopg, which a claim in a file does not need.
         from truename.storage.postgresql_link import PostgresqlConnection  # noqa: PLC0415
@@ -83,7 +85,7 @@ class Steps:
             self.step("when it is answered")
             return answer
 
-        PostgresqlConnection.wait = waited  # type: ignore[method-assign]
+        patch.object(PostgresqlConnection, "wait", waited).start()
 
     def _sent(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         ready = None
@@ -125,12 +127,14 @@ def in_process(work: Callable[[int], object]) -> tuple[bool, str]:
     pid = os.fork()
     if not pid:
         os.close(reading)
+        status = 1
         try:
             work(writing)
-        except BaseException:
-            os.write(writing, traceback.format_exc().encode())
-            os._exit(1)
-        os._exit(0)
+            status = 0
+        finally:
+            if status:
+                os.write(writing, traceback.format_exc().encode())
+            os._exit(status)
     os.close(writing)
     with os.fdopen(reading, "rb") as said:
         text = said.read().decode()
@@ -151,24 +155,42 @@ def _write_all(file: int, text: str) -> None:
         data = data[os.write(file, data) :]
 
 
+class Place:
+    """Where claims are made, by processes of their own."""
+
+    def __init__(self, location: StateLocation) -> None:
+        self._location = location
+        self.claim(_EARLIER)
+
+    def claim(self, servers: dict[str, list[str]]) -> None:
+        told(lambda: claim(self._location, servers))
+
+    def held(self) -> str:
+        return json.dumps(told(lambda: held(self._location)))
+
+    def contradictions(self) -> object:
+        return told(lambda: check_ledger(self._location))
+
+    def killed_at(self, number: int) -> tuple[bool, str]:
+        return in_process(lambda file: claim_in_steps(self._location, Steps(number), file))
+
+
 def outcomes(places: Callable[[str], StateLocation]) -> Iterator[tuple[str, str]]:
     """Yield each statement at which a claim was killed, and the state after it."""
-    whole, place = places("whole"), places("killed")
-    told(lambda: [claim(whole, _EARLIER), claim(whole, _LATER)])
-    told(lambda: claim(place, _EARLIER))
-    assert told(lambda: [*check_ledger(whole), *check_ledger(place)]) == []
-    states = {json.dumps(told(lambda: held(place))): "before", json.dumps(told(lambda: held(whole))): "after"}
-    killed, number = True, 0
-    while killed:
-        steps = Steps(number)
-        killed, statement = in_process(lambda file, steps=steps: claim_in_steps(place, steps, file))
-        found = json.dumps(told(lambda: held(place)))
+    whole, place = Place(places("whole")), Place(places("killed"))
+    whole.claim(_LATER)
+    assert whole.contradictions() == place.contradictions() == []
+    states = {place.held(): "before", whole.held(): "after"}
+    killed = True
+    for number in count():
+        if not killed:
+            return
+        killed, statement = place.killed_at(number)
+        found = place.held()
         state = states.get(found, found)
         yield statement, state
-        number += 1
         if state != "before":
-            place = places(f"killed{number}")
-            told(lambda: claim(place, _EARLIER))
+            place = Place(places(f"killed{number}"))
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from tests.support.state_database import SCHEMA, put, words
 from tests.support.state_places import new_directory, new_place, shared_server
 from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
 from truename.auth.inbound import static_tokens
+from truename.auth.inbound.authentication import Authenticators
 from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.errors import StoreError
 from truename.ledger import open_ledger
@@ -452,8 +453,9 @@ def test_what_no_database_takes_is_refused_by_both(
     rows: list[tuple[object, object]] = [(f"key {number}", number) for number in range(count)]
     rows[-1] = (value, 0) if isinstance(value, str) else ("last", value)
     for database in engines:
-        with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
+        with database.change() as data:
             data.execute("DELETE FROM value")
+        with pytest.raises((OverflowError, UnicodeEncodeError)), database.change() as data:
             data.executemany("INSERT INTO value (key, whole) VALUES (?, ?)", rows)
 
 
@@ -468,6 +470,19 @@ def test_many_rows_are_inserted_as_one_after_the_other(engines: tuple[Database, 
     here, there = (database.rows("SELECT key, whole FROM value ORDER BY key") for database in engines)
     assert here == there
     assert dict(here) == dict(given)
+
+
+def test_a_configuration_that_is_read_again_while_the_server_is_away_locks_nobody_out(server: PostgresqlServer) -> None:
+    place = StateLocation.of(f"{server.url}&scope=open")
+    authenticators = Authenticators(StaticTokenStore(place, {}))
+    with closing(authenticators):
+        assert authenticators.are_open
+        server.stop(signal.SIGQUIT)
+        try:
+            authenticators.reload(StaticTokenStore(place, {}), token=None, token_name="")
+            assert authenticators.are_open
+        finally:
+            server.start()
 
 
 def test_tokens_count_for_a_while_when_the_server_is_away_and_not_for_ever(

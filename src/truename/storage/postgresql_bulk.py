@@ -58,7 +58,7 @@ def _statement(insert: _Insert, arrays: _Arrays) -> tuple[str, list[str]]:
     known = [(f"c{number}", *array) for number, array in enumerate(arrays) if array is not None]
     columns = ", ".join("NULL" if array is None else f"c{number}" for number, array in enumerate(arrays))
     places, names = ", ".join(f"%s::{kind}[]" for _, kind, _ in known), ", ".join(name for name, _, _ in known)
-    source = f"SELECT {columns} FROM unnest({places}) AS rows ({names})"
+    source = " ".join(("SELECT", columns, "FROM", f"unnest({places})", f"AS rows ({names})"))
     return f"{insert.head} {source}{insert.then}", [text for _, _, text in known]
 
 

@@ -80,7 +80,9 @@ async def _run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-async def _until_over(history: History, began: float, options: argparse.Namespace, tormenting: asyncio.Task[None]) -> None:
+async def _until_over(
+    history: History, began: float, options: argparse.Namespace, tormenting: asyncio.Task[None]
+) -> None:
     shown = began
     while history.count < options.operations and time.monotonic() - began < options.seconds and not tormenting.done():
         await asyncio.sleep(0.1)
@@ -100,7 +102,9 @@ async def _settled(clients: Clients, world: World) -> None:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"{found['operations']:,} operations in {found['seconds']:g} s, {found['names']:,} names, seed {found['seed']}"
+    yield (
+        f"{found['operations']:,} operations in {found['seconds']:g} s, {found['names']:,} names, seed {found['seed']}"
+    )
     yield f"{'':12} {'ok':>9} {'fail':>9} {'info':>9}"
     for what, counts in found["kinds"].items():
         yield f"{what:12} {counts['ok']:9,} {counts['fail']:9,} {counts['info']:9,}"
@@ -147,7 +151,7 @@ def _say(text: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.replicas", description=__doc__)
-    parser.add_argument("--operations", type=int, default=100_000)
+    parser.add_argument("--operations", type=int, default=105_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many seconds at the latest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--state", choices=_REPLICAS, default="postgresql")

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from tests.chaos.replicas.history import Operation
 
-__all__ = ["CHECKS", "RESUMED", "Evidence", "Ran", "Resumption", "resumed", "resumptions", "summary", "violations"]
+__all__ = [
+    "CHECKS",
+    "RESUMED",
+    "STALE",
+    "Evidence",
+    "Ran",
+    "Resumption",
+    "resumed",
+    "resumptions",
+    "summary",
+    "violations",
+]
 
 RESUMED: Final = 2.0
 """The seconds after the death of a replica within which another one answers calls of HTTP servers."""
@@ -40,10 +51,10 @@ class Ran:
 class Evidence:
     """All that is known after a run.
 
-    ``claims`` and ``holders`` are the ledger's: (name, id) of every claim, and (first, present) by folded name. ``pins``
-    has the pinned digest of each tool, ``audited`` the numbers of calls that audit logs announce, ``decided`` the keys
-    and digests of decisions that they have, ``damaged`` what is wrong with a log. ``quarantined`` is the server whose
-    changed definitions are not shown before an operator accepts them, ``steady`` one that nobody touches.
+    ``claims`` and ``holders`` are the ledger's: (name, id) of every claim, and (first, present) by folded name.
+    ``pins`` has the pinned digest of each tool, ``audited`` the numbers of calls that audit logs announce, ``decided``
+    the keys and digests of decisions that they have, ``damaged`` what is wrong with a log. ``quarantined`` is the
+    server whose changed definitions are not shown before an operator accepts them, ``steady`` one that nobody touches.
     """
 
     operations: Sequence[Operation]
@@ -146,15 +157,19 @@ def calls_run_once(evidence: Evidence) -> Iterator[str]:
         elif len(made) > 1:
             yield f"a call was run {len(made)} times: {nonce} ({_described(attempts[nonce])})"
     for nonce, calls in attempts.items():
-        answered = [call for call in calls if call.outcome == "ok"]
-        if answered and not ran[nonce]:
-            yield f"a call was answered and not run: {nonce} ({_described(calls)})"
-        if ran[nonce] and all(call.outcome == "fail" for call in calls):
-            yield f"a call was refused and run: {nonce} ({_described(calls)})"
-        for call in answered:
-            said = call.answer["server"], call.answer["tool"], call.answer["nonce"]
-            if ran[nonce] and said != (ran[nonce][0].server, ran[nonce][0].tool, nonce):
-                yield f"a call got the answer of another: {nonce} got {said}"
+        yield from _wrong_answers(nonce, calls, ran[nonce])
+
+
+def _wrong_answers(nonce: str, calls: Sequence[Operation], ran: Sequence[Ran]) -> Iterator[str]:
+    answered = [call for call in calls if call.outcome == "ok"]
+    if answered and not ran:
+        yield f"a call was answered and not run: {nonce} ({_described(calls)})"
+    if ran and all(call.outcome == "fail" for call in calls):
+        yield f"a call was refused and run: {nonce} ({_described(calls)})"
+    for call in answered:
+        said = call.answer["server"], call.answer["tool"], call.answer["nonce"]
+        if ran and said != (ran[0].server, ran[0].tool, nonce):
+            yield f"a call got the answer of another: {nonce} got {said}"
 
 
 def _described(calls: Sequence[Operation]) -> str:

@@ -56,7 +56,7 @@ class Caller:
         """Ask a replica, once."""
         try:
             async with asyncio.timeout(_PATIENCE):
-                reader, writer = self._open.pop(replica, None) or await self._connected(replica)
+                reader, writer = self._open.pop(replica) if replica in self._open else await self._connected(replica)
         except (OSError, TimeoutError) as error:
             return Answer("fail", code="unreachable", text=str(error))
         try:

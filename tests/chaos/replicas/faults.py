@@ -6,6 +6,7 @@ The checker has to find each. The faults are here and nowhere in the product.
 from __future__ import annotations
 
 import itertools
+import random
 import secrets
 import sys
 import time
@@ -32,7 +33,7 @@ __all__ = ["BROKEN", "FAULTS"]
 
 _EVERY: Final = 20
 _OFTEN: Final = 5
-_WINDOW: Final = 0.1
+_WINDOW: Final = (0.0, 0.5)
 
 
 def unlocked() -> None:
@@ -43,11 +44,13 @@ def unlocked() -> None:
     commit = commit.replace("SET revision = {revision}", "SET revision = revision + 1")
     postgresql._COMMIT = commit.replace("'{token}')", "'{token}') ON CONFLICT DO NOTHING")  # type: ignore[misc]
     write = ledger_sql._write
+    # And the key of the row that another writer stored.
+    ledger_sql._ADD.update(ledger_sql._WRITE)
 
     def append(self: SqlLedger, events: Sequence[Event], expected_revision: int) -> bool:
         data, state = self._writable(), self.snapshot()
         with data.change() as connection:
-            time.sleep(_WINDOW)
+            time.sleep(random.uniform(*_WINDOW))
             for event in events:
                 state.apply(event)
             ((revision,),) = connection.execute("SELECT number FROM ledger_revision").fetchall()
@@ -66,7 +69,7 @@ def stale() -> None:
         return is_first
 
     PostgresqlDatabase.has_news = has_news  # type: ignore[method-assign]
-    PostgresqlDatabase.is_behind = lambda self: False  # type: ignore[method-assign,assignment]
+    PostgresqlDatabase.is_behind = PostgresqlDatabase.is_busy  # type: ignore[method-assign]
 
 
 def lost_commit() -> None:
@@ -111,10 +114,13 @@ def unrecorded() -> None:
 def reused() -> None:
     """Take an approval of one call for every such call."""
 
+    def forgotten(record: object) -> None:
+        del record
+
     @contextmanager
     def changing(self: SqlApprovalStore) -> Iterator[ApprovalRecords]:
         with changed(self) as records:
-            records.put = lambda record: None  # type: ignore[method-assign]
+            records.put = forgotten  # type: ignore[method-assign]
             yield records
 
     changed = SqlApprovalStore.change

@@ -1,4 +1,4 @@
-"""The nemesis: kills, stops, cuts off, restarts, moves clocks; and the churn of servers, which join, leave and change."""
+"""The nemesis: it kills, stops, cuts off, restarts, moves clocks, and has servers join, leave and change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,14 @@ class Nemesis:
         """Let everything go wrong, until cancelled; then nothing is left stopped or away."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                loops = (self._churn, self._configure, self._approve, self._watch_machine, self._restart, *(self._torment_gateways,) * 2)
+                loops = (
+                    self._churn,
+                    self._configure,
+                    self._approve,
+                    self._watch_machine,
+                    self._restart,
+                    *(self._torment_gateways,) * 2,
+                )
                 for loop in loops:
                     tasks.create_task(loop())
                 if self._world.server is not None:
@@ -86,7 +93,6 @@ class Nemesis:
         return up if len(up) > 1 else []
 
     async def _torment_gateways(self) -> None:
-        world = self._world
         while True:
             await self._pause(*_BETWEEN)
             if not (victims := self._victims()):

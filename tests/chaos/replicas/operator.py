@@ -1,4 +1,4 @@
-"""`python -m tests.chaos.replicas.operator [FAULT]`: an operator at the command line; runs one command of Truename a line.
+"""`python -m tests.chaos.replicas.operator [FAULT]`: an operator at the command line, who runs a command for each line.
 
 Each line of standard input is a JSON list of words; each answer is one line, ``[EXIT STATUS, STANDARD OUTPUT]``.
 """

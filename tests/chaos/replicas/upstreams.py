@@ -15,7 +15,9 @@ import time
 from typing import Any, Final
 
 _SCHEMA: Final = {"type": "object", "properties": {"nonce": {"type": "string"}}, "required": ["nonce"]}
-_JSON: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: %s\r\ncontent-length: %d\r\n\r\n%s"
+_JSON: Final = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: %s\r\ncontent-length: %d\r\n\r\n%s"
+)
 _EMPTY: Final = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
 _STREAM: Final = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _CHANGED: Final = b'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
@@ -90,7 +92,7 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
         self._upstream.open.add(transport)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, _: Exception | None) -> None:
         self._upstream.open.discard(self._transport)
         self._upstream.streams.discard(self._transport)
 

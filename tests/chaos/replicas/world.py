@@ -142,7 +142,8 @@ class World:
         return [self.operator.audit, *(gateway.audit for gateway in self.gateways)]
 
     def _damaged(self) -> Iterator[str]:
-        for one in (self.operator, *self.gateways):
+        programs: list[Operator | Gateway] = [self.operator, *self.gateways]
+        for one in programs:
             if not one.audit.exists():
                 continue
             words = [sys.executable, "-m", "truename", "audit", "verify", str(one.config)]

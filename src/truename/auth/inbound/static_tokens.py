@@ -215,6 +215,14 @@ class StaticTokenStore:
         """Return all tokens by id."""
         return {**self._read(), **self._configured}
 
+    def follow(self, store: StaticTokenStore) -> None:
+        """Have the configured tokens of another store of the same database, which is closed.
+
+        What was read from the database goes on to count: it may be away at the moment.
+        """
+        self._configured = store._configured
+        store.close()
+
     def is_configured(self, id: str) -> bool:
         """Return whether a token is written in the configuration, so that it cannot be revoked here."""
         return id in self._configured

@@ -68,7 +68,8 @@ def _number(pid: int) -> int:
 @contextmanager
 def workers(source: Path, *words: object, count: int = 2) -> Iterator[Served]:
     with serving(source, "--http", "127.0.0.1:0", "--workers", count, "--json", *words) as (process, out, err):
-        out.until("{")
+        # Of the first worker; the report follows when all of them serve.
+        err.until("ready")
         out.until('"url"')
         url = json.loads("{" + out.seen[-1].rstrip(",") + "}")["url"]
         served = Served(process, url, out, err)
@@ -79,9 +80,20 @@ def workers(source: Path, *words: object, count: int = 2) -> Iterator[Served]:
                 served.end()
 
 
-def journal(file: Path, *tools: str, instances: str = "gateway") -> dict[str, Any]:
+def journal(file: Path, *tools: str) -> dict[str, Any]:
     args = ["-m", "tests.gateway.servers.journal", str(file), *tools]
-    return {"command": sys.executable, "args": args, "cwd": str(ROOT), "instances": instances}
+    return {"command": sys.executable, "args": args, "cwd": str(ROOT)}
+
+
+def witness(file: Path) -> dict[str, Any]:
+    """Return the entry of a program that each worker starts for itself."""
+    args = ["-m", "tests.gateway.servers.witness", str(file)]
+    return {"command": sys.executable, "args": args, "cwd": str(ROOT), "instances": "worker"}
+
+
+def running(file: Path) -> int:
+    """Return how many calls the programs got."""
+    return file.read_text().count(" tools/call") if file.exists() else 0
 
 
 async def called(url: str, tool: str, number: int, *, heard: dict[int, str]) -> None:
@@ -89,7 +101,7 @@ async def called(url: str, tool: str, number: int, *, heard: dict[int, str]) -> 
     async with httpx2.AsyncClient(timeout=PATIENCE) as http:
         try:
             answer = await Raw(http, url.removesuffix("/mcp")).post("tools/call", {"name": tool, "arguments": {}})
-            heard[number] = "answered" if answer.json()["result"]["content"] else answer.text
+            heard[number] = "answered" if "result" in answer.json() else answer.text
         except httpx2.TransportError as error:
             heard[number] = type(error).__name__
 
@@ -104,8 +116,7 @@ def test_a_killed_worker_fails_its_own_calls_only_and_comes_back(
         async with anyio.create_task_group() as tasks:
             for number in range(MANY):
                 tasks.start_soon(partial(called, served.url, "hold", number, heard=heard))
-            await anyio.to_thread.run_sync(until, lambda: ran.exists() and len(ran.read_text().split("\n")) > 2)
-            # Each connection was taken by now: none waits in a queue that ends with its process.
+            await anyio.to_thread.run_sync(until, lambda: running(ran) == MANY)
             os.kill(served.workers()[1], signal.SIGKILL)
             await anyio.to_thread.run_sync(until, lambda: bool(heard))
             ran.with_suffix(".gate").touch()
@@ -113,9 +124,7 @@ def test_a_killed_worker_fails_its_own_calls_only_and_comes_back(
         for number in range(MANY, 2 * MANY):
             await called(served.url, "hold", number, heard=heard)
 
-    with workers(
-        configure({}, servers={"j": journal(ran, "hold", instances="worker")}, truename={"max_concurrent": 1_000})
-    ) as served:
+    with workers(configure({}, servers={"w": witness(ran)}, truename={"max_concurrent": 1_000})) as served:
         first = served.workers()
         anyio.run(load, served)
         served.err.until('"ready": true')
@@ -194,14 +203,14 @@ def test_a_second_signal_interrupts_the_calls_of_all_workers(configure: Callable
             tasks = await stack.enter_async_context(anyio.create_task_group())
             for number in range(MANY):
                 tasks.start_soon(partial(called, served.url, "hold", number, heard=heard))
-            await anyio.to_thread.run_sync(until, lambda: ran.exists() and len(_processes(ran)) == 2)
+            await anyio.to_thread.run_sync(until, lambda: running(ran) == MANY)
             served.supervisor.send_signal(signal.SIGTERM)
             await anyio.to_thread.run_sync(served.err.until, "worker 1: Shutting down")
             served.supervisor.send_signal(signal.SIGTERM)
 
     settings = {"max_concurrent": 1_000}
     with serving(
-        configure({}, servers={"j": journal(ran, "hold", instances="worker")}, truename=settings),
+        configure({}, servers={"w": witness(ran)}, truename=settings),
         "--http",
         "127.0.0.1:0",
         "--workers",

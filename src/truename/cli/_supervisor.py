@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from truename.cli._ending import report_end
@@ -35,6 +36,7 @@ _BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 # One that served for as long has recovered from what killed those before.
 _RECOVERED: Final = 60.0
 _MOST_READ: Final = 4096
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 # As a shell has it for what a signal ended.
 _BY_SIGNAL: Final = 128
 
@@ -51,9 +53,8 @@ def cores() -> int:
 def _quota() -> int:
     """Return the quota of the control group (v2) in processors, rounded up; 0 if there is none."""
     try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:  # noqa: PTH123 - pathlib is slower, and this is all
-            quota, period = file.read().split()
-            return -(-int(quota) // int(period))
+        quota, period = _QUOTA.read_text("ascii").split()
+        return -(-int(quota) // int(period))
     except (OSError, ValueError):
         return 0
 
@@ -121,7 +122,7 @@ class Supervisor:
         self._directory = tempfile.mkdtemp(prefix="truename-")
         try:
             with self._woken() as waker:
-                self._start(1, reports=True)
+                self._start(1)
                 while self._running or self._due:
                     self._wait(waker)
                     for number in self._taken_signals():
@@ -170,7 +171,7 @@ class Supervisor:
         with contextlib.suppress(BlockingIOError):
             awake.recv(_MOST_READ)
 
-    def _start(self, number: int, *, reports: bool = False) -> None:
+    def _start(self, number: int) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             described = {
@@ -179,7 +180,8 @@ class Supervisor:
                 "listener": self.bound.fileno(),
                 "link": theirs.fileno(),
                 "directory": self._directory,
-                "reports": reports,
+                # Once; not when it is started again.
+                "reports": number == 1 and bool(self._awaited),
             }
             process = subprocess.Popen(  # noqa: S603 - this program, with the words that it was started with
                 # -P: a directory `truename` in the working directory is not imported.

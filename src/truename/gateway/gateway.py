@@ -134,8 +134,7 @@ class Gateway:
             state = self.config.state_location() if self._ledger is None else StateLocation()
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, state, pins))
             self._audit.started(config, version=own_version())
-            if self._ledger is None:
-                self._audit.watch_state(self.config.state_location())
+            self._audit.watch_state(state)
             approvals = self.config.state_location()
             states = self._states = RequestStates(approvals)
             stack.callback(states.close)

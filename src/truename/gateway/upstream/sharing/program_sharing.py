@@ -188,11 +188,13 @@ class ProgramSharing:
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:
                 return None, lease.holder
-            if self._tasks is None:
+            # The gateway may have begun to end meanwhile.
+            tasks: TaskGroup | None = self._tasks
+            if tasks is None:
                 await self._release(replicas, name, lease)
                 raise _ending(server)
             program = self._programs[name] = SharedProgram(self._gate(replicas, wanted, lease))
-            self._tasks.start_soon(self._run, replicas, program, wanted)
+            tasks.start_soon(self._run, replicas, program, wanted)
             await program.started.wait()
             if program.failed is not None:
                 raise program.failed

@@ -488,6 +488,18 @@ def test_a_prune_that_is_killed_can_be_repeated(state: StateLocation, tmp_path: 
     assert verified(state, directory).defects == ()
 
 
+def test_a_gateway_begins_a_file_each_day_and_a_command_does_not(tmp_path: Path) -> None:
+    with AuditLog(tmp_path) as gateway:
+        for at in (OLD, OLD, NEW, NEW):
+            fix_time(gateway, at)
+            gateway.append([("call", {})])
+        with AuditLog.beside(tmp_path) as command:
+            command.append([("approval", {})])
+        gateway.append([("call", {})])
+    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+    assert [one.defects for one in [verify_chains(tmp_path)]] == [()]
+
+
 def test_files_that_are_removed_by_hand_are_missed(state: StateLocation, tmp_path: Path) -> None:
     directory = tmp_path / "audit"
     one = _written(state, directory, [OLD, "2026-01-02T00:00:00.000+00:00", NEW])

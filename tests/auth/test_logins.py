@@ -357,6 +357,15 @@ def test_the_commands_log_in_list_and_log_out(
     assert main(["logout", "far", path, "--for", "ann", "--json"]) == 0
     assert told() == [{"server": "far", "principal": "ann", "logged_out": True, "problem": None}]
     assert all(token.revoked for token in idp.tokens)
+    assert main(["login", "far", path, "--for", "ann", "--json"]) == 0
+    told()
+    assert not all(token.revoked for token in idp.tokens)
+    assert main(["deprovision", "ann", path, "--json"]) == 0
+    (ended,) = told()
+    assert (len(ended["logins"]) > 0, ended["problems"]) == (True, [])
+    assert all(token.revoked for token in idp.tokens)
+    assert main(["logins", path, "--json"]) == 0
+    assert told() == [{"logins": []}]
     assert main(["login", "near", path]) == 2
     assert "server 'near' does not use per-user login" in capsys.readouterr().err
     monkeypatch.setattr(sys.modules["truename.cli.login"], "log_in", log_in)

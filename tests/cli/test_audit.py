@@ -252,6 +252,16 @@ def test_old_records_are_pruned_by_a_command(several: Path, run: Run) -> None:
     )
 
 
+def test_what_a_killed_prune_left_of_a_chain_is_removed_by_the_next(several: Path, run: Run, tmp_path: Path) -> None:
+    chain = several / f"{host_name()}-1"
+    shutil.copytree(chain, tmp_path / "kept")
+    assert run("audit", "prune", "truename.toml", "--older-than", "90d").status == 0
+    shutil.copytree(tmp_path / "kept", chain)
+    assert run("audit", "verify", "truename.toml").out.startswith("continued")
+    assert run("audit", "prune", "truename.toml", "--older-than", "90d").status == 0
+    assert (chain.exists(), run("audit", "verify", "truename.toml").status) == (False, 0)
+
+
 def test_chains_are_not_proven_while_their_heads_cannot_be_read(several: Path, run: Run, tmp_path: Path) -> None:
     (tmp_path / "state.db").write_bytes(b"no database" * 100)
     done = run("audit", "verify", "truename.toml")

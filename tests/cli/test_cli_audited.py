@@ -229,6 +229,22 @@ def test_who_logs_out_is_in_the_journal_and_their_token_is_not(run: Run, house: 
     assert b"t0k3n" not in b"".join(file.read_bytes() for file in house.journal.iterdir())
 
 
+def test_a_login_that_cannot_be_revoked_is_deleted_and_told(run: Run, house: House) -> None:
+    source = house.file.read_text() + '\n[mcpServers.far]\nurl = "https://far.example/mcp"\n'
+    source += '[mcpServers.far.auth]\ntype = "login"\nissuer = "http://127.0.0.1:1"\nclient_id = "c"\n'
+    house.file.write_text(source)
+    config = load(house.file)
+    (server,) = (one for one in config.enabled if one.key == "far")
+    assert isinstance(server.auth, Login)
+    with open_vault(config) as vault:
+        Logins(server.auth, server.url or "", vault).keep("ann", TokenResponse("t0k3n", 2e9, ""))
+    done = run("deprovision", "ann", house.file)
+    assert (done.status, "may still be valid at its issuer. far: " in " ".join(done.err.split())) == (3, True)
+    (record,) = house.records("access")
+    assert (record["what"], record["who"], record["logins"], record["by"]) == ("deprovisioned", "ann", 1, whoami())
+    assert run("deprovision", "ann", house.file).status == 0
+
+
 def test_what_decides_nothing_writes_nothing(run: Run, house: House) -> None:
     house.offers()
     for words in (

@@ -134,7 +134,9 @@ def leaves(command: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 def ways(words: tuple[str, ...], command: App) -> Iterator[tuple[str, ...]]:
     """Yield the command with what it requires, and that again with each of its flags."""
     arguments = command.assemble_argument_collection()
-    required = [WORDS.get(words[-1], "evil") for one in arguments if one.required]
+    needed = [one for one in arguments if one.required]
+    required = [WORDS.get(words[-1], "evil") for one in needed if not one.name.startswith("-")]
+    required += [word for one in needed if one.name.startswith("-") for word in (one.name, "90d")]
     yield (*words, *required)
     for one in arguments:
         if one.hint is bool and one.names:

@@ -50,7 +50,7 @@ class Replicas:
         ]
         self.in_flight = [False] * count
         self.is_away = False
-        self.asked = [0.0] * count
+        self.renewed = [0.0] * count
         self.begun: list[tuple[float, int]] = []
         self.refused: list[tuple[float, int, str]] = []
         self.running = [0] * count
@@ -105,9 +105,10 @@ class Replicas:
         self.begun.append((self.now, replica))
         self.running[replica] += 1
         self.most_running = max(self.most_running, sum(self.running))
-        self._at(self.now + lasts, partial(self._end, replica))
+        self._at(self.now + lasts, partial(self.end, replica))
 
-    def _end(self, replica: int) -> None:
+    def end(self, replica: int) -> None:
+        """End a call of a replica."""
         self.running[replica] -= 1
         self.budgets[replica].end("ann")
 
@@ -119,9 +120,11 @@ class Replicas:
         budgets = self.budgets[replica]
         if self.in_flight[replica]:
             return
-        wishes = budgets.wishes(self.now)
-        is_due = is_tick and budgets.holds_places and self.now - self.asked[replica] > 4
-        if wishes or is_due:
+        is_due = is_tick and self.now - self.renewed[replica] > 4
+        wishes = budgets.wishes(self.now, renews=is_due)
+        if is_due:
+            self.renewed[replica] = self.now
+        if wishes:
             self.in_flight[replica] = True
             sent = self.now
             self._at(sent + LATENCY, partial(self._answered, replica, wishes, sent))
@@ -131,15 +134,23 @@ class Replicas:
         if self.is_away:
             self.budgets[replica].is_alone = True
             return
-        self.asked[replica] = self.now
         self.budgets[replica].apply(self.stores[replica].exchange(wishes), wishes, sent, self.now)
+
+    def stop(self, replica: int) -> None:
+        """Let a replica do nothing until it goes on."""
+        self._events = [one for one in self._events if one[2].args[0] != replica]
+        heapq.heapify(self._events)
+        self.in_flight[replica] = False
+
+    def go_on(self, replica: int) -> None:
+        """Let a replica that was stopped go on, with what it knew then."""
+        self._at(self.now + 1.0, partial(self._tick, replica))
 
     def kill(self, replica: int) -> None:
         """Let a replica do nothing more, and give nothing back."""
         self.budgets[replica] = Budgets(self.now)
         self.running[replica] = 0
-        self._events = [one for one in self._events if one[2].args[0] != replica]
-        heapq.heapify(self._events)
+        self.stop(replica)
 
     def in_minute(self, number: int) -> int:
         """Return how many calls were begun in a minute of the database."""
@@ -214,6 +225,24 @@ def test_places_of_a_replica_that_died_are_free_after_some_seconds(tmp_path: Pat
         assert found.running[1] <= 4
         found.run(40.0)
         assert 36 <= found.running[1] <= 40
+
+
+def test_a_replica_that_was_stopped_has_no_more_places_than_others_left(tmp_path: Path) -> None:
+    with replicas(tmp_path, 2, concurrent_calls=40) as found:
+        found.load(0, 0.05, 5.0, lasts=1_000.0)
+        found.run(5.0)
+        assert found.running[0] >= 36
+        # It is stopped for a minute, in which the other one takes all places, and its own calls end.
+        found.stop(0)
+        found.load(1, 0.05, 60.0, lasts=1_000.0, begin=21.0)
+        found.run(80.0)
+        assert 36 <= found.running[1] <= 40
+        found.go_on(0)
+        for _ in range(found.running[0]):
+            found.end(0)
+        found.load(0, 0.01, 82.0, lasts=1_000.0, begin=80.0)
+        found.run(82.0)
+        assert sum(found.running) <= 42
 
 
 def test_while_the_database_is_away_each_replica_has_what_it_holds_and_its_fraction(tmp_path: Path) -> None:

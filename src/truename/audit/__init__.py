@@ -4,7 +4,7 @@ from truename.audit.chain import GENESIS, AuditRecord
 from truename.audit.chains import ChainPlace, chains_of, open_chain
 from truename.audit.head import Anchor, anchor_file
 from truename.audit.log import AuditLog
-from truename.audit.pruning import OldRecords, find_old, prune
+from truename.audit.pruning import OldRecords, find_old, prune, remove_leftovers
 from truename.audit.reading import (
     FollowedLog,
     LogDefect,
@@ -52,6 +52,7 @@ __all__ = [
     "record_fields",
     "records_since",
     "redact_text",
+    "remove_leftovers",
     "verify_chains",
     "verify_log",
     "with_recorded_revision",

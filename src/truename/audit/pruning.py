@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from truename.config.audit import Audit
     from truename.storage import StateLocation
 
-__all__ = ["OldRecords", "find_old", "prune"]
+__all__ = ["OldRecords", "find_old", "prune", "remove_leftovers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +121,23 @@ def prune(old: OldRecords, settings: Audit, location: StateLocation, said: Mappi
     for file in old.files:
         file.unlink()
     sync_directory(place.path)
+
+
+def remove_leftovers(report: LogReport) -> bool:
+    """Remove what a prune that was killed left of chains that it had removed as a whole; return whether there was any.
+
+    Raises `OSError`.
+    """
+    found = [
+        chain
+        for chain in report.chains
+        if chain.name and chain.head is not None and chain.head.state == "removed"
+        if chain.head.is_genuine and chain.last.number <= chain.head.number
+    ]
+    for chain in found:
+        shutil.rmtree(chain.place.path)
+        chain.place.anchor.unlink(missing_ok=True)
+    return bool(found)
 
 
 def _store_end(head: LogHead, place: ChainPlace, location: StateLocation, key: bytes | None) -> None:

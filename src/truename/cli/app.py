@@ -47,7 +47,7 @@ _COMMANDS: Final = (
     ("policy", "Propose rules for the gateway from a client's own lists of tools."),
     ("pins", "Show, accept and reject definitions of tools that are new or have changed."),
     ("approvals", "Show calls pending approval, and decide on them."),
-    ("audit", "Verify, follow and export the audit log of calls and decisions."),
+    ("audit", "Verify, follow, export and prune the audit log of calls and decisions."),
     ("history", "Show the history of a name."),
     ("state", "Show where the state is kept, check it, and accept it after a loss."),
     ("rename", "Rename tools: plan it, change files and the ledger, undo it."),
@@ -60,6 +60,8 @@ _EPILOGUES: Final = {
     "login": "The server's entry must set auth.type = login. The browser is redirected here; tokens are stored "
     "encrypted, and a running gateway uses them at the next call.",
     "logout": "The tokens are revoked at the server's issuer if it supports that, and deleted here in any case.",
+    "deprovision": "Running gateways that share the state follow within seconds. What the person decided for others, "
+    "and their records in the audit log, stay.",
     "logins": "Tokens are not shown. `truename login SERVER` logs in, `truename logout SERVER` logs out.",
     "doctor": "Without a SOURCE, all clients on this machine are checked. Servers are started only after asking, or "
     "with --start; servers in a project's file only if that file is named. Nothing is changed.",

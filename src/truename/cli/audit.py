@@ -27,6 +27,7 @@ from truename.audit import (
     anchor_file,
     find_old,
     in_order_of_time,
+    remove_leftovers,
     verify_chains,
 )
 from truename.audit import prune as prune_chain
@@ -194,6 +195,8 @@ def prune(
     place, config = _place(source, None), configuration(source)
     settings, location = config.settings.audit, config.state_location()
     report = _proved(place, ())
+    if not dry_run and remove_leftovers(report):
+        report = _proved(place, ())
     if report.defects:
         _tell(place, report, [*report.defects], error=True)
         return EXIT_FINDINGS

@@ -128,24 +128,24 @@ def connect(
 
     With --managed, exit status 0 says that every client is as wanted, 1 that one is not (--dry-run: would be changed).
     """
-    if not managed and (undo or user is not None or len(clients) != 1):
-        raise UsageError(
-            fact="it connects one client, and asks first",
-            advice="Name one client; several, --undo and --user need --managed.",
-        )
     entries = _entries(each=each, one=one, every=every)
     named = [find_client(one) for one in clients]
-    if user is not None:
+    if managed and user is not None:
         options = [("--config", source), ("--url", url), (f"--{entries}", entries and ""), ("--name", name)]
         options += [("--scope", one) for one in scope] + [("--catalog", catalog), ("--undo", "" if undo else None)]
         options += [("--stdio", "" if stdio else None), ("--search", "" if search else None)]
         outcomes = for_user(user, named, options, dry_run=dry_run)
         return report_outcomes(outcomes, dry_run=dry_run, as_json=as_json)
-    if undo:
+    if managed and undo:
         return report_outcomes(undo_all(named, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
     # On a machine with clients only, the gateway is elsewhere, and has its configuration there.
     is_elsewhere = managed and source is None and url is not None
     config = Config() if is_elsewhere else read_gateway_config(source)
+    if not managed and (undo or user is not None or len(clients) != 1):
+        raise UsageError(
+            fact="it connects one client, and asks first",
+            advice="Name one client; several, --undo and --user need --managed.",
+        )
     url = gateway_url(config, url)
     # The key is a prefix of every tool's name, so a short one leaves the most room.
     key = _SHORT if config.settings.server_name == Settings().server_name else config.settings.server_name

@@ -32,7 +32,7 @@ log: Final = logging.getLogger("truename.gateway")
 # until the database has answered.
 _PATIENCE: Final = 1.0
 _TICK: Final = 1.0
-# How often the database hears from a replica that holds places.
+# How often a replica asks again for the places that it holds, so that the database keeps them for it.
 _HEARTBEAT: Final = 4.0
 
 
@@ -65,7 +65,7 @@ class CallQuotas:
         self._store: LeaseStore | None = None
         self._is_needed = anyio.Event()
         self._has_answered = anyio.Event()
-        self._asked = clock()
+        self._renewed = clock()
         self._problem = ""
 
     @property
@@ -122,9 +122,11 @@ class CallQuotas:
                 with anyio.move_on_after(_TICK if self._budgets else None):
                     await self._is_needed.wait()
                 self._is_needed = anyio.Event()
-                wishes = self._budgets.wishes(self._clock())
-                is_due = self._budgets.holds_places and self._clock() - self._asked > _HEARTBEAT
-                if wishes or is_due:
+                is_due = self._clock() - self._renewed > _HEARTBEAT
+                wishes = self._budgets.wishes(self._clock(), renews=is_due)
+                if is_due:
+                    self._renewed = self._clock()
+                if wishes:
                     await self._exchange(wishes)
         finally:
             if self._store is not None:
@@ -143,7 +145,7 @@ class CallQuotas:
             self._answer()
             await anyio.sleep(_TICK)
             return
-        self._asked, self._problem = asked, ""
+        self._problem = ""
         self._budgets.apply(answer, wishes, asked, self._clock())
         self._answer()
 

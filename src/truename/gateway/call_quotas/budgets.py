@@ -178,8 +178,8 @@ class Budgets:
         while now >= self._window_ends:
             self._window += self._window >= 0
             self._window_ends += MINUTE
-        if self.is_alone and now > self._answered + PLACES_LAST:
-            # Others may have them by now.
+        if now > self._answered + PLACES_LAST:
+            # The database is away, or this process was stopped: others may have them by now.
             for budget in self._budgets.values():
                 budget.places = 0
 
@@ -193,12 +193,15 @@ class Budgets:
         """Return whether more has to be asked for now, so that the next calls need not wait."""
         return self._wish(key, self._budgets[key], now, is_tick=False) is not None
 
-    def wishes(self, now: float) -> tuple[LeaseRequest, ...]:
-        """Return what to ask the database for, with what is given back; forget principals that have nothing here."""
+    def wishes(self, now: float, *, renews: bool = False) -> tuple[LeaseRequest, ...]:
+        """Return what to ask the database for, with what is given back; forget principals that have nothing here.
+
+        ``renews`` asks again for all places that are held.
+        """
         self._roll(now)
         for budget in self._budgets.values():
             self._renew(budget)
-        found = (self._wish(key, budget, now, is_tick=True) for key, budget in self._budgets.items())
+        found = (self._wish(key, budget, now, is_tick=True, renews=renews) for key, budget in self._budgets.items())
         wishes = tuple(wish for wish in found if wish is not None)
         for wish in wishes:
             # What is given back is not used any more from now on.
@@ -208,16 +211,14 @@ class Budgets:
         self._budgets = {key: one for key, one in self._budgets.items() if not _is_over(one, now)}
         return wishes
 
-    @property
-    def holds_places(self) -> bool:
-        """Whether the database has to hear from this replica, so that it keeps its places."""
-        return any(budget.places for budget in self._budgets.values())
-
-    def _wish(self, key: str, budget: _Budget, now: float, *, is_tick: bool) -> LeaseRequest | None:
+    def _wish(
+        self, key: str, budget: _Budget, now: float, *, is_tick: bool, renews: bool = False
+    ) -> LeaseRequest | None:
         is_idle = now - budget.last_use > _IDLE
         calls, places = self._wanted_calls(budget, now, is_idle=is_idle), self._wanted_places(budget, is_idle=is_idle)
         needs_places = places > budget.places if now >= budget.full_until else False
-        if not (calls > 0 or budget.debt or needs_places or (is_tick and (calls < 0 or places < budget.places))):
+        gives_back = is_tick and (calls < 0 or places < budget.places)
+        if not (calls > 0 or budget.debt or needs_places or gives_back or (renews and budget.places)):
             return None
         return LeaseRequest(
             key=key,

@@ -22,7 +22,7 @@ from tests.fuzz.house import Hostile, upstream
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.streams import BOTH, reader
 from tests.support.tls import trusting
-from truename.gateway.http.sessions import Session
+from truename.gateway.http.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

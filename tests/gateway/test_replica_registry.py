@@ -279,6 +279,19 @@ async def test_while_the_database_is_away_holders_go_on_and_nobody_takes_anythin
 ANN = Replica("ann", "127.0.0.1:1", "here", 1)
 
 
+def test_an_observer_that_could_not_read_for_a_moment_begins_to_count_anew() -> None:
+    """The holder may not have reached the database either, and goes on."""
+    seen = Observations()
+    for now in (10.0, 10.4):
+        seen.read([(ANN, 7)], began=now, ended=now)
+    seen.interrupt()
+    for now in (10.8, 11.2, 11.6, 12.0):
+        seen.read([(ANN, 7)], began=now, ended=now)
+        assert not seen.is_expired("ann")
+    seen.read([(ANN, 7)], began=12.4, ended=12.4)
+    assert seen.is_expired("ann")
+
+
 @given(
     st.lists(st.tuples(st.floats(0.01, 3.0), st.booleans(), st.booleans()), max_size=40),
     st.floats(0.0, 0.3),

@@ -201,6 +201,16 @@ def _key_of(folder: Path) -> bytes:
 
 
 @pytest.mark.anyio
+async def test_whoever_has_not_the_key_fills_no_memory(tmp_path: Path) -> None:
+    async with _replica(tmp_path, max_incoming=1_000_000) as one, httpx2.AsyncClient() as http:
+        url = f"http://{one.registry.own.address}{PATH}"
+        for _ in range(3):
+            # What was refused does not count any more.
+            assert (await http.post(url, content=bytes(2_000_000))).status_code == 503
+            assert (await http.post(url, content=bytes(900_000))).status_code == 403
+
+
+@pytest.mark.anyio
 async def test_an_address_that_refuses_is_certain_and_one_that_breaks_off_is_not(tmp_path: Path) -> None:
     async with _replica(tmp_path) as one:
         async with _replica(tmp_path) as two:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import pytest
 
 from tests.gateway.restarts import Place
 from tests.gateway.streams import Reader
 from tests.support.auth_entrance import bearer, known
+from tests.support.gateway_metrics import at, scraped
 from truename.config import Config, Settings
+from truename.config.telemetry import Telemetry
 from truename.gateway import Gateway, listening
 from truename.gateway.http.app import limits_of
 from truename.gateway.http.replica_listener import joined_replicas
@@ -116,6 +119,15 @@ async def test_a_request_that_is_no_clients_is_refused(lab: Lab, tmp_path: Path)
                     await intruder.client.send(owner, KIND, about, b"")
                 assert failure.value.was_refused
         record.close()
+
+
+async def test_gateways_tell_how_many_of_them_are_alive(lab: Lab, tmp_path: Path) -> None:
+    async with _gateways(lab, tmp_path, telemetry=Telemetry(metrics=True)) as (_, one, two):
+        with anyio.fail_after(10):
+            for address in (one, two):
+                while at(await scraped(address), "truename_replicas") != 2:
+                    # The first sees the second at its next look.
+                    await anyio.sleep(0.02)
 
 
 async def test_with_state_in_memory_there_are_no_replicas() -> None:

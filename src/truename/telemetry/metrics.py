@@ -68,7 +68,8 @@ class Metrics:
     """All metrics of one gateway, in a registry of their own.
 
     ``most_tools`` bounds how many tools have a counter of their own. ``sessions`` returns how many are open over HTTP,
-    ``certificate_expires`` (None without TLS towards clients) when the gateway's certificate ends, as a Unix time.
+    ``certificate_expires`` (None without TLS towards clients) when the gateway's certificate ends, as a Unix time, and
+    ``replicas`` (None for a gateway that has no others beside it) how many gateways of its state are alive.
     """
 
     media_type: Final = CONTENT_TYPE_LATEST
@@ -111,6 +112,7 @@ class Metrics:
         self._timed: dict[Labels, Callable[[float], None]] = {}
         self.sessions: Callable[[], int] = int
         self.certificate_expires: Callable[[], float] | None = None
+        self.replicas: Callable[[], int] | None = None
         self.registry.register(_HttpServer(self))
 
     def watch(self, source: StatusSource) -> None:
@@ -190,6 +192,9 @@ class _HttpServer(Collector):
             name = "truename_tls_certificate_expiry_timestamp_seconds"
             value = self._metrics.certificate_expires()
             yield GaugeMetricFamily(name, "Unix time at which the certificate for clients expires.", value=value)
+        if self._metrics.replicas is not None:
+            text = "Gateways of this state that are alive, this one included."
+            yield GaugeMetricFamily("truename_replicas", text, value=self._metrics.replicas())
 
 
 class _StatusCollector(Collector):

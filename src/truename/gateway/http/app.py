@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -133,6 +133,8 @@ class HttpApp:
             if replicas is not None:
                 self._endpoints.share_with(replicas)
                 replicas.handle(KIND, self._forwarded)
+                if self._gateway.metrics is not None:
+                    self._gateway.metrics.replicas = lambda: replicas.registry.alive
             sharing = self._gateway.sharing
             async with nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)):
                 yield
@@ -324,26 +326,27 @@ async def listening(
     bound = bound or reserve(gateway.config, host, port)
     host, tls = bound.getsockname()[0], _tls_of(gateway.config)
     address = _address(bound, "http" if tls is None else "https")
-    async with (
-        background() as serving,
-        http_authentication(
-            gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
-        ) as front,
-    ):
-        limits = limits_of(gateway.config)
-        app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
-        counts = None if workers is None else workers.connection_counts()
-        server = WebServer(app, limits, tls, counts)
-        # Nobody is listened to before requests can be answered.
-        async with app.sharing():
-            serving.start_soon(server.serve, [bound])
-            try:
-                await server.listens.wait()
-                async with app.running(), nullcontext() if workers is None else workers.answering(gateway.metrics):
-                    with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
-                        yield address
-            finally:
-                await server.finish()
+    with closing(bound):
+        async with (
+            background() as serving,
+            http_authentication(
+                gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
+            ) as front,
+        ):
+            limits = limits_of(gateway.config)
+            app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
+            counts = None if workers is None else workers.connection_counts()
+            server = WebServer(app, limits, tls, counts)
+            # Nobody is listened to before requests can be answered.
+            async with app.sharing():
+                serving.start_soon(server.serve, [bound])
+                try:
+                    await server.listens.wait()
+                    async with app.running(), nullcontext() if workers is None else workers.answering(gateway.metrics):
+                        with gateway.guarded(partial(app.guard, host=host)), _certificate_renewed(gateway, tls):
+                            yield address
+                finally:
+                    await server.finish()
 
 
 @contextmanager

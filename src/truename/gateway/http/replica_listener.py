@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from truename.auth.network.listening import bind
 from truename.errors import StoreError
 from truename.gateway.background import background
+from truename.gateway.http.response_stream import send_nothing
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.replicas.client import host_and_port
+from truename.gateway.replicas.receiving import RequestBounds
 from truename.gateway.replicas.replicas import Replicas
 
 if TYPE_CHECKING:
@@ -41,7 +44,10 @@ class _Listening:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         connection = self._limits.connection_of(scope)
-        if self.replicas is None or (connection is not None and not await connection.drained()):
+        if connection is not None and not await connection.drained():
+            return
+        if self.replicas is None:
+            await send_nothing(send, HTTPStatus.SERVICE_UNAVAILABLE, [])
             return
         if connection is not None:
             send = self._limits.sending(connection, scope, send)
@@ -67,12 +73,14 @@ async def joined_replicas(
     application = _Listening(limits)
     server = WebServer(application, limits)
     async with AsyncExitStack() as stack:
+        stack.callback(bound.close)
         serving = await stack.enter_async_context(background())
-        stack.push_async_callback(server.finish)
         serving.start_soon(server.serve, [bound])
+        stack.push_async_callback(server.finish)
         await server.listens.wait()
         key = record.derived_key(_PURPOSE)
-        joining = Replicas.joined(config.state_location(), address, key, most=config.settings.max_body)
+        bounds = RequestBounds(config.settings.max_body, config.settings.max_incoming)
+        joining = Replicas.joined(config.state_location(), address, key, bounds)
         try:
             application.replicas = await stack.enter_async_context(joining)
         except StoreError as error:

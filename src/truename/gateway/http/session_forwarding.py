@@ -15,7 +15,7 @@ from truename.gateway.cancellation import Cancellation
 from truename.gateway.drain import count_on
 from truename.gateway.http.disconnecting import ON_DISCONNECT, Disconnecting
 from truename.gateway.http.response_stream import ABORT, send_json
-from truename.gateway.http.sessions import SESSION_HEADER
+from truename.gateway.http.session import SESSION_HEADER
 from truename.gateway.mcp.messages import encode, error, is_id, parse
 from truename.gateway.protocol.callers import header_of
 from truename.gateway.protocol.errors import MCPError

@@ -55,7 +55,7 @@ class SessionOwners:
     async def holder(self, id: str, issuer: str | None) -> Replica:
         """Return the replica that has a session; this process if nobody alive has it. Raises `StoreError`."""
         name = _lease(id)
-        if (known := self._known(name, issuer)) is not None:
+        if (known := self.known(id, issuer)) is not None:
             return known
         for _ in range(_TRIES):
             with suppress(LeaseLostError):
@@ -64,15 +64,16 @@ class SessionOwners:
         problem, remedy = "this gateway lost its lease", "Try again."
         raise StoreError(file="", key="", problem=problem, remedy=remedy, code="busy")
 
-    def _known(self, name: str, issuer: str | None) -> Replica | None:
-        """Return the holder of a session that is known and alive."""
+    def known(self, id: str, issuer: str | None) -> Replica | None:
+        """Return the holder of a session that is known and alive; None if the database has to be asked."""
+        name = _lease(id)
         if name in self._doubted or name in self._given_up:
             return None
         own, held = self.own, self._holders.get(name)
-        id = issuer if held is None else held.holder.id
-        if id is None or id == own.id:
-            return None if id is None else own
-        return None if self._registry.observed.is_expired(id) else self._registry.find(id)
+        holder = issuer if held is None else held.holder.id
+        if holder is None or holder == own.id:
+            return None if holder is None else own
+        return None if self._registry.observed.is_expired(holder) else self._registry.find(holder)
 
     async def _taken(self, name: str, first: str | None, given_up: HeldLease | None) -> Replica:
         held = await in_thread(partial(self._registry.take, name, first, given_up=given_up))

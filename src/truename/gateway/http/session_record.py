@@ -153,15 +153,18 @@ class SessionRecord:
 
     async def good(self, place: str, id: str) -> Handshake | None:
         """Return what was agreed on in a session that may go on here; None for every other id."""
-        opened = self.issued(place, id)
-        if opened is None:
-            return None
         try:
-            is_good = await in_thread(partial(self._is_good, id, opened))
+            return await self.checked(place, id)
         except StoreError as error:
             log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
             return None
-        return opened.handshake if is_good else None
+
+    async def checked(self, place: str, id: str) -> Handshake | None:
+        """Return what `good` returns. Raises `StoreError` where it cannot be found out."""
+        opened = self.issued(place, id)
+        if opened is None or not await in_thread(partial(self._is_good, id, opened)):
+            return None
+        return opened.handshake
 
     def _is_good(self, id: str, opened: Opened) -> bool:
         name = _name(id)

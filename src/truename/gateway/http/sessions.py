@@ -9,7 +9,6 @@ import asyncio
 import json
 import secrets
 from collections import OrderedDict
-from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -30,21 +29,22 @@ from truename.gateway.http.response_stream import (
     send_json,
     send_nothing,
 )
+from truename.gateway.http.session import SESSION_HEADER, Session
 from truename.gateway.http.session_ids import handshake_of
-from truename.gateway.mcp.connection import Channel, ClientConnection, PendingRequests
-from truename.gateway.mcp.messages import IN_USE, encode, error, failed, is_id, response
+from truename.gateway.mcp.connection import Channel, ClientConnection
+from truename.gateway.mcp.messages import IN_USE, encode, error, failed, response
 from truename.gateway.mcp.requests import Request, progress_token
 from truename.gateway.protocol.callers import header_of
 from truename.gateway.protocol.specification import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST
 from truename.gateway.quota import whose
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 
     from starlette.requests import HTTPConnection
     from starlette.types import Receive, Scope, Send
 
-    from truename.gateway.http.replay import Key, Position, Replay
+    from truename.gateway.http.replay import Position, Replay
     from truename.gateway.http.session_ids import Handshake, Opened
     from truename.gateway.http.session_owners import SessionOwners
     from truename.gateway.http.session_record import SessionRecord
@@ -56,9 +56,8 @@ if TYPE_CHECKING:
     Answer = Callable[[Request], Awaitable[Mapping[str, Any]]]
     Message = dict[str, Any]
 
-__all__ = ["SESSION_HEADER", "Sessions", "accepts", "header"]
+__all__ = ["Sessions", "accepts", "header"]
 
-SESSION_HEADER: Final = b"mcp-session-id"
 _LAST_EVENT: Final = b"last-event-id"
 _VERSION: Final = b"mcp-protocol-version"
 # Until then an answer can be one JSON body; afterwards its client has a stream that it can come back for.
@@ -110,98 +109,6 @@ def accepts(scope: Scope) -> tuple[bool, bool]:
     kinds = {kind.partition(";")[0].strip().lower() for kind in said.split(",")}
     has_json, has_events = (bool(kinds & {"*/*", *one}) for one in (_JSON, _EVENTS))
     return has_json, has_events
-
-
-class Session:
-    """One session: its client, the requests that run, and the streams that are open."""
-
-    def __init__(
-        self,
-        id: str,
-        principal: Principal,
-        replay: Replay,
-        *,
-        first: int = 1,
-        is_resumed: bool = False,
-        own: Replica | None = None,
-    ) -> None:
-        self.id = id
-        # As what this process holds it, where it has replicas.
-        self.own = own
-        self.principal = principal
-        self.is_resumed = is_resumed
-        self.headers = [(SESSION_HEADER, id.encode("ascii"))]
-        self.requests = PendingRequests(first)
-        self.connection = ClientConnection(Channel(self._tell, self.requests))
-        self.events = replay.session(self._is_live)
-        # The requests that are being answered; `cancel` and the end of the session break them off.
-        self.running: dict[RequestId, Cancellation] = {}
-        self.streams: dict[Key, ResponseStream] = {}
-        # The connections that go on with streams, by the number of the stream.
-        self.followers: dict[int, EventWriter] = {}
-        # Of another process: requests whose clients were told that they are lost.
-        self.lost: set[RequestId] = set()
-        self.on_listening: Callable[[], object] | None = None
-        self.open_requests = 0
-        self.last_use = 0.0
-        # Ends the session when it is not used for long.
-        self.expiry: asyncio.TimerHandle | None = None
-        self.is_over = False
-        self._listener: tuple[EventWriter, anyio.CancelScope] | None = None
-
-    def _is_live(self, key: Key) -> bool:
-        return key in self.streams or (key is STANDALONE and self._listener is not None)
-
-    @property
-    def is_listening(self) -> bool:
-        """Whether the client has its standalone stream open."""
-        return self._listener is not None
-
-    async def _tell(self, message: Message) -> None:
-        """Send a message that belongs to no request; it is kept for a client that listens later."""
-        event = self.events.store(STANDALONE, message)
-        if self._listener is not None:
-            await self._listener[0].write(event.text, event.id)
-
-    def cancel(self, id: object) -> None:
-        """Break off a request that the client cancels."""
-        if is_id(id) and (scope := self.running.get(id)) is not None:
-            scope.cancel()
-
-    @contextmanager
-    def listening(self, writer: EventWriter) -> Iterator[anyio.CancelScope]:
-        """Have what belongs to no request sent to this stream while the block lasts."""
-        with anyio.CancelScope() as scope:
-            own = self._listener = writer, scope
-            try:
-                yield scope
-            finally:
-                if self._listener is own:
-                    self._listener = None
-
-    async def detach(self, key: Key) -> None:
-        """End the connection on which a stream is sent, without waiting for its client: another goes on with it."""
-        if key is STANDALONE:
-            if self._listener is not None:
-                listener, self._listener = self._listener, None
-                listener[1].cancel()
-        elif (stream := self.streams.pop(key, None)) is not None:
-            await stream.detach()
-
-    def end(self) -> None:
-        """Break off all requests and streams; what was kept for the client is let go."""
-        self.is_over = True
-        if self.expiry is not None:
-            # The timer would keep the session in memory until it fires.
-            self.expiry.cancel()
-        self.requests.close()
-        self.events.close()
-        for scope in self.running.values():
-            scope.cancel()
-        if self._listener is not None:
-            self._listener[1].cancel()
-        for follower in self.followers.values():
-            follower.release()
 
 
 class _Used:
@@ -299,10 +206,14 @@ class Sessions:
             if await self._is_held(session):
                 return None
             self._discard(session)
-        opened = self._opened(self._place(principal), id)
+        place = self._place(principal)
+        opened = self._opened(place, id)
         if opened is None:
             return None
-        holder = await self._owners.holder(id, opened.owner)
+        holder = self._owners.known(id, opened.owner)
+        if holder is None and await self._record.checked(place, id) is not None:
+            # Nothing is taken for the id of a session that is over.
+            holder = await self._owners.holder(id, opened.owner)
         return None if holder is self._owners.own else holder
 
     def _opened(self, place: str, id: str) -> Opened | None:
@@ -432,10 +343,7 @@ class Sessions:
         if opened is None:
             await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
             return None
-        if not await self._may_have(id, opened.owner):
-            await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
-            return None
-        return await self._resumed(id, principal, send, ends=ends)
+        return await self._resumed(id, principal, send, opened.owner, ends=ends)
 
     async def _may_have(self, id: str, issuer: str | None) -> bool:
         """Return whether a session is this process's: it may have been taken over just now."""
@@ -446,7 +354,9 @@ class Sessions:
         except StoreError:
             return False
 
-    async def _resumed(self, id: str, principal: Principal, send: Send, *, ends: bool) -> Session | None:
+    async def _resumed(
+        self, id: str, principal: Principal, send: Send, issuer: str | None, *, ends: bool
+    ) -> Session | None:
         """Open a session anew that was issued here before, or end it."""
         place = self._place(principal)
         async with self._resuming:
@@ -456,8 +366,13 @@ class Sessions:
             if (handshake := await self._record.good(place, id)) is None:
                 await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
                 return None
+            if not await self._may_have(id, issuer):
+                await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+                return None
             if ends:
                 await self._record.end(place, id)
+                if self._owners is not None:
+                    self._owners.release(id)
                 await send_nothing(send, HTTPStatus.OK, [])
                 return None
             if not self._has_room(principal):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -31,6 +32,8 @@ REFUSED: Final = "refused"
 """The key in the head of a response that says why the target did nothing at all with the request."""
 GIVEN_UP: Final = "given_up"
 """The key with the fencing token of a lease that the target gave up, so that the sender may take it."""
+# Elsewhere a process that is too busy to accept a connection looks the same.
+_SAYS_THE_END: Final = sys.platform == "linux"
 _LOOK: Final = 0.25
 _CONNECT: Final = 2.0
 _TYPE: Final = (b"content-type", b"application/octet-stream")
@@ -163,7 +166,7 @@ class PeerClient:
                 b"POST", target.origin, PATH.encode(), target.fields, sealed, connect=_CONNECT
             )
         except HttpFailure as failure:
-            has_ended = isinstance(failure.__cause__, ConnectionRefusedError)
+            has_ended = _SAYS_THE_END and isinstance(failure.__cause__, ConnectionRefusedError)
             text = f"{replica.address}: {failure}"
             raise PeerFailure(text, is_certain=not failure.was_sent, has_ended=has_ended and is_here) from failure
         found = PeerResponse(response, FrameReader(self._key, salt))

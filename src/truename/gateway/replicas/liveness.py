@@ -32,10 +32,11 @@ def lease_clock() -> float:
 
     A holder that slept must not take its lease for granted afterwards.
     """
-    return time.clock_gettime(_LEASE_CLOCK)
+    return time.monotonic() if _LEASE_CLOCK is None else time.clock_gettime(_LEASE_CLOCK)
 
 
-_LEASE_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", 0))
+# Windows has neither; the one of macOS goes on too.
+_LEASE_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Replica:
     fence: int
 
 
+# Seconds between two readings. Who reads less often may miss that the database was away in between.
+_LONGEST_GAP: Final = 2 * INTERVAL
 # Since when the heartbeat of a process that has certainly ended stands still.
 _ENDED: Final = float("-inf")
 
@@ -98,7 +101,7 @@ class Observations:
 
     def read(self, rows: Iterable[tuple[Replica, int]], *, began: float, ended: float) -> None:
         """Note all rows of the table, and when the reading began and ended (of `awake_clock`)."""
-        is_gap = began - self._ended > self._expiry
+        is_gap = began - self._ended > _LONGEST_GAP
         found = dict[str, Sighting]()
         for replica, beat in rows:
             known = self._sightings.get(replica.id)
@@ -106,6 +109,10 @@ class Observations:
             found[replica.id] = Sighting(replica, beat, known.since if known is not None and is_same else ended)
         # Other threads read meanwhile.
         self._sightings, self._began, self._ended = found, began, ended
+
+    def interrupt(self) -> None:
+        """Note that the table could not be read: the heartbeats may not have reached it either."""
+        self._ended = float("-inf")
 
     def note_end(self, id: str) -> None:
         """Note that a replica's process has certainly ended, though its row is still there."""

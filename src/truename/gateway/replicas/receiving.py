@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.gateway.replicas.client import GIVEN_UP, PATH, REFUSED
 from truename.gateway.replicas.sealing import FrameWriter, SealError, SenderWindow, open_request
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[["PeerRequest", "PeerReply"], Awaitable[None]]
 
-__all__ = ["LATE", "PeerReceiver", "PeerReply", "PeerRequest"]
+__all__ = ["LATE", "PeerReceiver", "PeerReply", "PeerRequest", "RequestBounds"]
 
 LATE: Final = 20
 """Heartbeats of this process after which a request that names one counts as late: ten seconds."""
@@ -30,6 +30,13 @@ _OVERHEAD: Final = 256 * 1024
 _AHEAD: Final = 2
 _MOST_SENDERS: Final = 1_000
 _STREAM: Final = (b"content-type", b"application/octet-stream")
+
+
+class RequestBounds(NamedTuple):
+    """How many bytes one request may have, and all together that are being read."""
+
+    each: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -83,14 +90,17 @@ class PeerReply:
 class PeerReceiver:
     """The ASGI application of the listener between replicas. ``handlers`` answer requests by their kind.
 
-    ``most`` is how many bytes a request may have besides what it says of itself.
+    ``bounds`` are how many bytes a request may have besides what it says of itself, and all that are being read.
     """
 
-    def __init__(self, registry: ReplicaRegistry, key: bytes, handlers: dict[str, Handler], *, most: int) -> None:
+    def __init__(
+        self, registry: ReplicaRegistry, key: bytes, handlers: dict[str, Handler], bounds: RequestBounds
+    ) -> None:
         self._registry = registry
         self._key = key
         self._handlers = handlers
-        self._most = most + _OVERHEAD
+        self._bounds = bounds
+        self._reading = 0
         # By sender; the numbers of one that is not in the table any more are not needed.
         self._windows: OrderedDict[tuple[str, int], SenderWindow] = OrderedDict()
 
@@ -102,8 +112,8 @@ class PeerReceiver:
             await _fail(send, HTTPStatus.NOT_FOUND)
             return
         sealed = await self._read(receive)
-        if sealed is None:
-            await _fail(send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if isinstance(sealed, HTTPStatus):
+            await _fail(send, sealed)
             return
         try:
             request = open_request(self._key, sealed)
@@ -119,16 +129,23 @@ class PeerReceiver:
             return
         await handler(PeerRequest(sender, request.head.about, request.body, scope, receive), reply)
 
-    async def _read(self, receive: Receive) -> bytes | None:
+    async def _read(self, receive: Receive) -> bytes | HTTPStatus:
+        """Return the whole body, or the status with which it is refused."""
         parts, size = list[bytes](), 0
-        while True:
-            message = await receive()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if message["type"] != "http.request" or size > self._most:
-                return None
-            if not message.get("more_body", False):
-                return b"".join(parts)
+        try:
+            while True:
+                message = await receive()
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                self._reading += len(parts[-1])
+                if message["type"] != "http.request" or size > self._bounds.each + _OVERHEAD:
+                    return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                if self._reading > self._bounds.total:
+                    return HTTPStatus.SERVICE_UNAVAILABLE
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+        finally:
+            self._reading -= size
 
     async def _reason(self, head: RequestHead, sender: Replica | None) -> str | None:
         """Return why a request is refused; None for one that is for this process, in time, and new."""

@@ -61,9 +61,10 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fenc
 """
 # A stutter that nobody noticed costs nothing: rows are removed when somebody wants what they hold, or after this.
 _FORGOTTEN: Final = 15.0
-# A look that takes longer counts as one in vain, and so does a pause of the process that is not longer than the slack.
+# A look that takes longer counts as one in vain.
 _PATIENCE: Final = 1.0
-_SLACK: Final = 0.5
+# What takes longer, with the pause before it, was interrupted: the process was stopped, or the machine slept.
+_LONGEST_LOOK: Final = INTERVAL + _PATIENCE + 0.5
 # After a look in vain, a holder goes on for so long without another one. It is shorter than `EXPIRY`: when the database
 # is back, the holder asks before others may take anything over.
 _EXCUSED: Final = 1.0
@@ -118,7 +119,8 @@ class ReplicaRegistry:
         # Set to begin a look, when one is done, and to begin the next one early.
         self._begin, self._done, self._hurry = threading.Event(), threading.Event(), threading.Event()
         self._done.set()
-        self._is_away = False
+        # When the last look began that was in vain.
+        self._failed: float | None = None
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._lock = threading.Lock()
         self._end = threading.Event()
@@ -163,6 +165,12 @@ class ReplicaRegistry:
     def observed(self) -> Observations:
         """What was read of the table last."""
         return self._observed
+
+    @property
+    def alive(self) -> int:
+        """How many replicas are alive, this process included."""
+        observed, own = self._observed, self._own
+        return 1 + sum(one.id != own.id and not observed.is_expired(one.id) for one in observed.replicas)
 
     def find(self, id: str) -> Replica | None:
         """Return, without waiting, a replica as it was read last; None if it was not in the table."""
@@ -303,8 +311,9 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
                 self._done.clear()
                 self._begin.set()
             is_done, now = self._done.wait(_PATIENCE), self._clock()
-            # Somebody who was stopped meanwhile cannot tell a database that is away from his own absence.
-            if (self._is_away or not is_done) and now - before < INTERVAL + _PATIENCE + _SLACK:
+            # Whoever was stopped meanwhile cannot tell a database that is away from his own absence.
+            is_vain = not is_done or (self._failed is not None and self._failed > now - _LONGEST_LOOK)
+            if is_vain and before > now - _LONGEST_LOOK:
                 self._excused_until = now + _EXCUSED
             self._tell()
         self._tell()
@@ -317,14 +326,15 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             if self._end.is_set():
                 self._done.set()
                 return
-            before = self._observed.replicas
+            before, began = self._observed.replicas, self._clock()
             try:
                 self._look()
             except StoreError as error:
                 log.debug("Cannot reach the table of replicas. %s", error)
-                self._is_away = True
+                self._observed.interrupt()
+                self._failed = began
             else:
-                self._is_away = False
+                self._failed = None
             self._done.set()
             if self._observed.replicas != before:
                 self._on_change()

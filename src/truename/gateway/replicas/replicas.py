@@ -15,7 +15,7 @@ from truename.gateway.replicas.registry import ReplicaRegistry
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from truename.gateway.replicas.receiving import Handler
+    from truename.gateway.replicas.receiving import Handler, RequestBounds
     from truename.storage import StateLocation
 
 __all__ = ["Replicas"]
@@ -31,24 +31,26 @@ class Replicas:
     """
 
     def __init__(
-        self, where: StateLocation, address: str, key: bytes, *, most: int, loop: asyncio.AbstractEventLoop
+        self, where: StateLocation, address: str, key: bytes, bounds: RequestBounds, loop: asyncio.AbstractEventLoop
     ) -> None:
         self._loop = loop
         self._listeners: list[Callable[[], object]] = []
         self._handlers: dict[str, Handler] = {}
         self.registry = ReplicaRegistry(where, address, on_change=self._changed)
         self.client = PeerClient(self.registry, key)
-        self.receiver = PeerReceiver(self.registry, key, self._handlers, most=most)
+        self.receiver = PeerReceiver(self.registry, key, self._handlers, bounds)
 
     @classmethod
     @asynccontextmanager
-    async def joined(cls, where: StateLocation, address: str, key: bytes, *, most: int) -> AsyncIterator[Replicas]:
+    async def joined(
+        cls, where: StateLocation, address: str, key: bytes, bounds: RequestBounds
+    ) -> AsyncIterator[Replicas]:
         """Be one of the replicas while the block lasts; at its end all that is held is given up. Raises `StoreError`.
 
-        ``address`` is where others reach this process, ``key`` is what all replicas of the scope have, and ``most`` is
-        the size of the longest request of others, in bytes.
+        ``address`` is where others reach this process, ``key`` is what all replicas of the scope have, and ``bounds``
+        are those of requests of others.
         """
-        replicas = await in_thread(partial(cls, where, address, key, most=most, loop=asyncio.get_running_loop()))
+        replicas = await in_thread(partial(cls, where, address, key, bounds, asyncio.get_running_loop()))
         try:
             await in_thread(replicas.registry.start)
             async with replicas.client.running():

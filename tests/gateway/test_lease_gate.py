@@ -11,7 +11,7 @@ import pytest
 from truename.errors import StoreError
 from truename.gateway.replicas.liveness import Replica
 from truename.gateway.replicas.registry import HeldLease
-from truename.gateway.upstream.sharing.lease_gate import LeaseGate
+from truename.gateway.upstream.sharing.lease_gate import LeaseGate, PauseDetector
 
 if TYPE_CHECKING:
     from truename.gateway.replicas.registry import ReplicaRegistry
@@ -63,9 +63,8 @@ def anyio_backend() -> str:
 
 
 def gate_of(registry: Registry, clock: Clock, *, is_strict: bool = True) -> LeaseGate:
-    return LeaseGate(
-        cast("ReplicaRegistry", registry), "program:x", HeldLease(OWN, 7), is_strict=is_strict, clock=clock
-    )
+    known = cast("ReplicaRegistry", registry)
+    return LeaseGate(known, "program:x", HeldLease(OWN, 7), PauseDetector(clock), is_strict=is_strict)
 
 
 async def test_nothing_is_asked_while_there_is_no_pause() -> None:

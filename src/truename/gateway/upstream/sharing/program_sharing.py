@@ -24,7 +24,7 @@ from truename.gateway.background import background
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.replicas.client import PeerFailure
 from truename.gateway.replicas.registry import LeaseLostError
-from truename.gateway.upstream.sharing.lease_gate import LeaseGate
+from truename.gateway.upstream.sharing.lease_gate import LOOK_EVERY, LeaseGate, PauseDetector
 from truename.gateway.upstream.sharing.shared_program import SharedProgram
 from truename.gateway.upstream.sharing.shared_transport import SEND, LocalTransport, PeerTransport, RemoteClient
 from truename.gateway.upstream.transport import TransportError
@@ -77,10 +77,15 @@ class ProgramSharing:
         self._key = b""
         self._tasks: TaskGroup | None = None
         self._joined = anyio.Event()
+        self._pauses = PauseDetector()
         self._programs: dict[str, SharedProgram] = {}
         self._starting: dict[str, anyio.Lock] = {}
         # By the id of their connections, with the replica whose they are.
         self._remote: dict[str, tuple[str, SharedProgram, RemoteClient]] = {}
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._tasks is None
 
     def shares(self, server: ServerConfig) -> bool:
         """Return whether a server's program is shared."""
@@ -102,6 +107,7 @@ class ProgramSharing:
             self._replicas, self._key, self._tasks = replicas, key, tasks
             replicas.handle(_OPEN, self._open_for_peer)
             replicas.handle(SEND, self._send_for_peer)
+            tasks.start_soon(self._watch)
             self._joined.set()
             try:
                 yield
@@ -109,6 +115,13 @@ class ProgramSharing:
                 self._tasks = None
                 with anyio.CancelScope(shield=True):
                     await self._end_all()
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            self._pauses.look()
+            for program in tuple(self._programs.values()):
+                program.look()
 
     async def _end_all(self) -> None:
         with anyio.move_on_after(_DRAIN):
@@ -173,7 +186,7 @@ class ProgramSharing:
         """Return the program if it runs here, or the replica that has its lease; neither for now, if that changes."""
         name, server = wanted.name, wanted.server
         async with self._starting.setdefault(name, anyio.Lock()):
-            if self._tasks is None:
+            if self._is_ending:
                 raise _ending(server)
             program = self._programs.get(name)
             if program is not None:
@@ -188,8 +201,7 @@ class ProgramSharing:
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:
                 return None, lease.holder
-            # The gateway may have begun to end meanwhile.
-            tasks: TaskGroup | None = self._tasks
+            tasks = self._tasks
             if tasks is None:
                 await self._release(replicas, name, lease)
                 raise _ending(server)
@@ -200,11 +212,10 @@ class ProgramSharing:
                 raise program.failed
             return (program, None) if program.is_usable else (None, None)
 
-    @staticmethod
-    def _gate(replicas: Replicas, wanted: _Wanted, lease: HeldLease) -> LeaseGate:
+    def _gate(self, replicas: Replicas, wanted: _Wanted, lease: HeldLease) -> LeaseGate:
         # Workers of one gateway are on one machine: they reach the database, or none of them does.
         is_strict = wanted.server.instances == "single"
-        return LeaseGate(replicas.registry, wanted.name, lease, is_strict=is_strict)
+        return LeaseGate(replicas.registry, wanted.name, lease, self._pauses, is_strict=is_strict)
 
     async def _run(self, replicas: Replicas, program: SharedProgram, wanted: _Wanted) -> None:
         try:

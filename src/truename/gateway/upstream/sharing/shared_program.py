@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.gateway.background import background
+from truename.gateway.background import background, begin
 from truename.gateway.upstream.multiplexer import Multiplexer
 from truename.gateway.upstream.transport import Transport, TransportError
 from truename.gateway.upstream.transports.gated_pipe import GatedPipe
@@ -34,7 +34,7 @@ class SharedProgram:
     """One run of a program: `run` starts it and returns when it has ended.
 
     It ends by itself, when its last client leaves, and when the lease is lost. ``failed`` is why it could not be
-    started. Messages of both directions pass ``gate``.
+    started. Messages of both directions pass ``gate``; somebody has to `look` at it also while there are none.
     """
 
     def __init__(self, gate: LeaseGate) -> None:
@@ -52,6 +52,7 @@ class SharedProgram:
         self._heard = anyio.Event()
         self._scope = anyio.CancelScope()
         self._is_over = False
+        self._is_asking = False
 
     @property
     def is_usable(self) -> bool:
@@ -79,7 +80,6 @@ class SharedProgram:
                         self.started.set()
                         tasks.start_soon(self._write, program)
                         tasks.start_soon(self._dispatch)
-                        tasks.start_soon(self._end_without_lease)
                         tasks.start_soon(self._end_unused)
                         await program.closed.wait()
                     finally:
@@ -96,6 +96,19 @@ class SharedProgram:
     def end(self) -> None:
         """End the program."""
         self._scope.cancel()
+
+    def look(self) -> None:
+        """Have the database be asked if it is not sure that this process has the lease, and end without it."""
+        if not (self.gate.is_open() or self._is_asking):
+            self._is_asking = True
+            begin(self._ask())
+
+    async def _ask(self) -> None:
+        try:
+            if not await self.gate.passed():
+                self.end()
+        finally:
+            self._is_asking = False
 
     async def drained(self) -> None:
         """Wait until nobody waits for an answer."""
@@ -142,10 +155,6 @@ class SharedProgram:
             for message in outgoing:
                 # A program that is gone is noticed by its output.
                 await program.notify(message, b"")
-
-    async def _end_without_lease(self) -> None:
-        await self.gate.watch()
-        self.end()
 
     async def _end_unused(self) -> None:
         """End a program that whoever wanted it has not joined, nor anybody else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,8 @@ SEND: Final = "program.send"
 _MESSAGE, _FAULT, _END = b"=", b"!", b"."
 _NOISE: Final = "has text that is not a message in its stream from another process of the gateway"
 _GONE: Final = "was lost with the process of the gateway that ran it"
+# Bytes of several messages in one request; one message alone may have as many as a client's request.
+_MOST_AT_ONCE: Final = 128 * 1024
 # Bytes that wait for another process to read them.
 _MOST_UNREAD: Final = 128 * 1024 * 1024
 
@@ -160,7 +163,7 @@ class PeerTransport(_SharedTransport):
         self._connection = response.about.get("connection")
         self._key = key
         self._log = log
-        self._outgoing: list[bytes] = []
+        self._outgoing: deque[bytes] = deque()
         self._news = anyio.Event()
         self._ending = _GONE
 
@@ -185,18 +188,27 @@ class PeerTransport(_SharedTransport):
             while True:
                 await self._news.wait()
                 self._news = anyio.Event()
-                outgoing, self._outgoing = self._outgoing, []
-                response = await self._client.send(
-                    self._replica, SEND, {"connection": self._connection}, b"\n".join(outgoing)
-                )
-                try:
-                    async for _ in response.body():
-                        pass
-                finally:
-                    response.close()
+                while self._outgoing:
+                    await self._send(self._next())
         except PeerFailure:
             # What arrived of it is not known.
             self.closed.set()
+
+    def _next(self) -> bytes:
+        """Return the messages of the next request: one, and as many more as the other process surely takes."""
+        messages = [self._outgoing.popleft()]
+        size = len(messages[0])
+        while self._outgoing and (size := size + len(self._outgoing[0])) <= _MOST_AT_ONCE:
+            messages.append(self._outgoing.popleft())
+        return b"\n".join(messages)
+
+    async def _send(self, messages: bytes) -> None:
+        response = await self._client.send(self._replica, SEND, {"connection": self._connection}, messages)
+        try:
+            async for _ in response.body():
+                pass
+        finally:
+            response.close()
 
     async def read(self) -> None:
         """Take what the program sends, until the stream ends."""

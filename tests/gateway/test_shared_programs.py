@@ -1,0 +1,57 @@
+"""What passes between processes that share a program: many and large messages, and questions to the right client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.gateway.speakers import speaking_http
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.gateway.conftest import Lab
+
+pytestmark = pytest.mark.anyio
+
+MANY = 6
+LARGE = 3_000_000
+
+
+async def test_calls_at_once_may_each_be_as_large_as_a_request(lab: Lab, raw: Callable[[str], Any]) -> None:
+    heard: list[int] = []
+
+    async def call(client: Any, size: int) -> None:
+        params = {"name": "echo", "arguments": {"text": "x" * size}}
+        answer = await client.result("tools/call", params)
+        heard.append(len(answer["structuredContent"]["params"]["arguments"]["text"]))
+
+    async with (
+        lab.behind_another(lab.normal("one", "echo")) as address,
+        raw(address) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for number in range(MANY):
+            tasks.start_soon(call, client, LARGE + number)
+
+    assert sorted(heard) == [LARGE + number for number in range(MANY)]
+
+
+async def test_nobody_is_asked_once_clients_of_two_processes_have_called(lab: Lab) -> None:
+    asking = lab.script("asking", "asking", "one")
+    async with (
+        lab.replica(asking) as first,
+        lab.replica(asking) as second,
+        speaking_http("2025-11-25", first + "/mcp") as ada,
+        speaking_http("2025-11-25", second + "/mcp") as bob,
+    ):
+        alone = await bob.ask("tools/call", name="ask", arguments={})
+        await ada.ask("tools/call", name="me", arguments={})
+        mixed = await bob.ask("tools/call", name="ask", arguments={})
+
+    assert alone["structuredContent"]["answer"]["content"] == {"name": "ada"}
+    assert [question["method"] for question in bob.asked] == ["elicitation/create"]
+    assert ada.asked == []
+    assert "several clients use this connection" in mixed["structuredContent"]["error"]["message"]

@@ -201,12 +201,20 @@ def approvals_are_kept(evidence: Evidence) -> Iterator[str]:
 
 
 def pins_are_kept(evidence: Evidence) -> Iterator[str]:
-    """What was shown is pinned; the last definition that an operator accepted is the pin; nothing else is shown."""
+    """What was shown is pinned; the last definition that an operator accepted is the pin; nothing else is shown.
+
+    What was only listed while the database was away, and shortly after, may have no pin: it could not be stored.
+    """
     shown: defaultdict[str, dict[int, Operation]] = defaultdict(dict)
+    away = [(one.invoked, one.ended + STALE) for one in evidence.of("away")]
+    unpinned: set[str] = set()
     for listed in evidence.of("list", "ok"):
+        is_away = any(listed.ended > start and listed.invoked < end for start, end in away)
         for id, version in listed.answer["tools"].values():
             shown[id].setdefault(version, listed)
-    yield from (f"{id} was listed and has no pin" for id in shown if id not in evidence.pins)
+            if id not in evidence.pins and not is_away:
+                unpinned.add(id)
+    yield from (f"{id} was listed and has no pin" for id in sorted(unpinned))
     accepted: defaultdict[str, list[Operation]] = defaultdict(list)
     for one in evidence.of("accept"):
         accepted[one.asked["tool"]].append(one)
@@ -246,8 +254,9 @@ def audit_is_kept(evidence: Evidence) -> Iterator[str]:
 def calls_go_on(evidence: Evidence) -> Iterator[str]:
     """After the death of a replica, every other one that is up answers a call of a steady server within 2 seconds.
 
-    What a direct call of that server takes meanwhile, the machine takes. A death while the database is away is not
-    judged: then calls that a policy decides on may be refused.
+    What a direct call of that server takes meanwhile, the machine takes. A death is not judged while the database is
+    away, as then calls that a policy decides on may be refused, nor while a third gateway is stopped and shortly after:
+    if it holds the database's lock, calls wait for lists that wait for the lock.
     """
     for one in resumptions(evidence):
         if one.seconds > one.allowed:
@@ -267,6 +276,7 @@ class Resumption:
 def resumptions(evidence: Evidence) -> Iterator[Resumption]:
     """Yield how long it took at every other replica after each death."""
     down, away = _downtimes(evidence), [(one.invoked, one.ended) for one in evidence.of("away")]
+    away += [(one.invoked, one.ended + STALE) for one in evidence.of("stop")]
     direct = list(evidence.of("direct", "ok"))
     steady: defaultdict[int, list[float]] = defaultdict(list)
     for call in evidence.of("call", "ok"):

@@ -21,6 +21,8 @@ __all__ = ["History", "Operation", "Outcome", "read_history"]
 
 Outcome = Literal["ok", "fail", "info"]
 _NEVER: Final = float("inf")
+# What clients and operators do; all else is the nemesis, and looks at the machine.
+_COUNTED: Final = frozenset({"call", "list", "grant", "accept"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +41,26 @@ class Operation:
 
 
 class History:
-    """Writes a history."""
+    """Writes a history; ``count`` is how many operations of clients and operators have ended."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", buffering=1024 * 1024)
         self._numbers = count(1)
         self.count = 0
+        self._counted: set[int] = set()
 
     def invoke(self, process: str, what: str, replica: int = -1, **asked: object) -> int:
         """Write that an operation begins; return its number."""
         number = next(self._numbers)
+        if what in _COUNTED:
+            self._counted.add(number)
         self._write(type="invoke", number=number, process=process, what=what, replica=replica, asked=asked)
         return number
 
     def end(self, number: int, outcome: Outcome, **answer: object) -> None:
         """Write how an operation ended."""
-        self.count += 1
+        self.count += number in self._counted
+        self._counted.discard(number)
         self._write(type=outcome, number=number, answer=answer)
 
     def _write(self, **line: object) -> None:

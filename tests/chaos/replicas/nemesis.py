@@ -27,8 +27,9 @@ __all__ = ["Nemesis"]
 
 # Longer than the server leaves a transaction to who is stopped in it.
 _LONG_STOP: Final = 22.0
-# Seconds between two torments of one kind.
+# Seconds between two torments of one kind, and of the database: the others have to have it for most of the time.
 _BETWEEN: Final = (1.0, 6.0)
+_BETWEEN_OUTAGES: Final = (3.0, 12.0)
 _MOST_TOOLS: Final = 8
 _CLOCKS: Final = (-600, -30, 0, 30, 600)
 _SPELLINGS: Final = ("get_item_{}", "getItem{}", "get-item-{}", "Lead_{}", "lead-{}", "lead.{}", "send_{}", "Send.{}")
@@ -159,7 +160,7 @@ class Nemesis:
         if self._world.server_clock.can_move:
             kinds.append("move clock")
         while True:
-            await self._pause(*_BETWEEN)
+            await self._pause(*_BETWEEN_OUTAGES)
             match self._drawn("database", kinds):
                 case "restart" | "kill" | "crash" as kind:
                     how = {"restart": signal.SIGINT, "kill": signal.SIGKILL, "crash": signal.SIGQUIT}[kind]

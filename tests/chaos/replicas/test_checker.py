@@ -92,6 +92,8 @@ GOOD = {
     "a death": evidence(*UP, KILL, call(**STEADY, at=11.0)),
     "a death while the other is down": evidence(*UP, KILL, operation("down", 9.5, ended=30.0)),
     "a death while the database is away": evidence(*UP, KILL, operation("away", 9.5, ended=30.0)),
+    "a death while a third is stopped": evidence(*UP, KILL, operation("stop", 1.0, replica=2, ended=9.5)),
+    "a list without pins while the database is away": evidence(operation("away", 0.0), listed(1.0, lead=A), pins={}),
     "a slow machine": evidence(*UP, KILL, operation("direct", 10.0, ended=11.0), call(**STEADY, at=14.0)),
 }
 BAD = {

@@ -233,7 +233,7 @@ class Gateway:
         self._world = world
         self._sabotage = sabotage
         self._process: Process | None = None
-        self._down = 0
+        self._down = self._stopped = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -295,12 +295,14 @@ class Gateway:
     def stop(self) -> None:
         """Stop it by SIGSTOP."""
         self._goes_down()
+        self._stopped = self._world.history.invoke("nemesis", "stop", self.number)
         self.is_stopped = True
         self._signal(signal.SIGSTOP)
 
     def wake(self) -> None:
         """Have it go on after `stop`."""
         self._signal(signal.SIGCONT)
+        self._world.history.end(self._stopped, "ok")
         self._world.history.end(self._down, "ok")
         self._down = 0
         self.is_up, self.is_stopped = True, False

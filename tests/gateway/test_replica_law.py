@@ -9,7 +9,8 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +51,7 @@ class World:
     def _registry(self) -> ReplicaRegistry:
         registry = ReplicaRegistry(self.place, "127.0.0.1:1", clock=lambda: self.now, awake=lambda: self.now)
         registry._register()
-        registry._data = Interrupted(registry._data, self)  # type: ignore[assignment]
+        registry._data = cast("Any", Interrupted(registry._data, self))
         return registry
 
     def step(self) -> None:
@@ -206,14 +207,14 @@ def test_whoever_beats_while_it_is_being_replaced_keeps_what_it_holds() -> None:
         for _ in range(5):
             now += INTERVAL
             two._look()
-        change = two._data.change
+        database = two._data
 
         @contextmanager
         def interrupted() -> Iterator[Any]:
-            with change() as data:
+            with database.change() as data:
                 yield Late(data, one._look)
 
-        two._data.change = interrupted  # type: ignore[method-assign,assignment]
+        two._data = cast("Any", SimpleNamespace(change=interrupted, close=database.close))
         assert two.take(NAME) == held
         assert one.is_current(held.holder)
         for registry in (one, two):

@@ -39,10 +39,12 @@ def session_ids(chance: Random) -> None:
     except MCPError:
         message = {}
     handshake = handshake_of(message)
-    id = ids.issue(_PLACE, handshake, now=1.0, lasts=60.0)
+    owner = chance.choice((None, "a-replica"))
+    id = ids.issue(_PLACE, handshake, now=1.0, lasts=60.0, owner=owner)
     must(len(id) <= LONGEST and id.isascii() and id.isprintable() and " " not in id, "an id is short and visible")
     opened = ids.open(_PLACE, id)
-    must(opened is None or handshake is not None, "what is no handshake says nothing")
+    must((opened is None or opened.handshake is None) or handshake is not None, "what is no handshake says nothing")
+    must(owner is None or (opened is not None and opened.owner == owner), "an id names its owner whatever it says")
     if opened is not None and opened.handshake is not None and handshake is not None:
         must(opened.handshake.version == handshake.version, "the version is the one that was agreed on")
         must(opened.handshake.client.capabilities == handshake.client.capabilities, "so is what the client can do")

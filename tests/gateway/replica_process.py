@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
+from typing import TYPE_CHECKING
 
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.replicas.registry import ReplicaRegistry
 from truename.storage import StateLocation
+
+if TYPE_CHECKING:
+    from truename.gateway.replicas.liveness import Replica
+
+
+def say(answer: object) -> None:
+    sys.stdout.write(f"{answer}\n")
+    sys.stdout.flush()
+
+
+async def answer(registry: ReplicaRegistry, held: Replica, line: str) -> object:
+    word, _, name = line.partition(" ")
+    if word == "take":
+        return (await in_thread(partial(registry.take, name))).holder.id
+    if word == "check":
+        return await registry.check(held)
+    return registry.is_current(held) if word == "is_current" else registry.own.id
 
 
 async def main() -> None:
     registry = ReplicaRegistry(StateLocation.of(sys.argv[1]), "127.0.0.1:9")
     await in_thread(registry.start)
     held = registry.own
-    print(held.id, flush=True)  # noqa: T201
+    say(held.id)
     while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
-        word, _, name = line.partition(" ")
-        if word == "take":
-            print((await in_thread(lambda: registry.take(name))).holder.id, flush=True)  # noqa: B023, T201
-        elif word == "check":
-            print(await registry.check(held), flush=True)  # noqa: T201
-        elif word == "is_current":
-            print(registry.is_current(held), flush=True)  # noqa: T201
-        else:
-            print(registry.own.id, flush=True)  # noqa: T201
+        say(await answer(registry, held, line))
     await in_thread(registry.close)
 
 

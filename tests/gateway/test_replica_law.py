@@ -9,18 +9,20 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.state_places import new_place
 from truename.errors import StoreError
 from truename.gateway.replicas.liveness import INTERVAL
 from truename.gateway.replicas.registry import LeaseLostError, ReplicaRegistry
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from truename.gateway.replicas.liveness import Replica
 
@@ -49,7 +51,7 @@ class World:
     def _registry(self) -> ReplicaRegistry:
         registry = ReplicaRegistry(self.place, "127.0.0.1:1", clock=lambda: self.now, awake=lambda: self.now)
         registry._register()
-        registry._data = Interrupted(registry._data, self)  # type: ignore[assignment]
+        registry._data = cast("Any", Interrupted(registry._data, self))
         return registry
 
     def step(self) -> None:
@@ -171,5 +173,49 @@ def test_whoever_beats_at_the_last_moment_keeps_what_it_holds(place: StateLocati
         one._look()
         assert one.own.id != held.holder.id
     finally:
+        for registry in (one, two):
+            registry._data.close()
+
+
+class Late:
+    """A transaction during which somebody else acts, just before a row is removed."""
+
+    def __init__(self, inner: Any, act: Callable[[], None]) -> None:
+        self._inner = inner
+        self._act = act
+
+    def execute(self, query: str, *values: Any) -> Any:
+        if query.startswith("DELETE FROM replica "):
+            self._act()
+        return self._inner.execute(query, *values)
+
+
+def test_whoever_beats_while_it_is_being_replaced_keeps_what_it_holds() -> None:
+    """A heartbeat waits for no other writer in PostgreSQL."""
+    now = 100.0
+
+    def clock() -> float:
+        return now
+
+    with new_place() as place:
+        one, two = (ReplicaRegistry(place, "127.0.0.1:1", clock=clock, awake=clock) for _ in range(2))
+        for registry in (one, two):
+            registry._register()
+            registry._look()
+        one._look()
+        held = one.take(NAME)
+        for _ in range(5):
+            now += INTERVAL
+            two._look()
+        database = two._data
+
+        @contextmanager
+        def interrupted() -> Iterator[Any]:
+            with database.change() as data:
+                yield Late(data, one._look)
+
+        two._data = cast("Any", SimpleNamespace(change=interrupted, close=database.close))
+        assert two.take(NAME) == held
+        assert one.is_current(held.holder)
         for registry in (one, two):
             registry._data.close()

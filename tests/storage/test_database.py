@@ -323,6 +323,21 @@ def test_a_second_connection_of_a_process_ends_no_lock_of_the_first(tmp_path: Pa
     file.close()
 
 
+def test_what_is_written_uncounted_is_there_and_nobody_hears_of_it(place: StateLocation) -> None:
+    with closing(open_database(place, SCHEMA)) as one, closing(open_database(place, SCHEMA)) as other:
+        put(one, "a")
+        assert other.has_news()
+        before = one.revision()
+        assert one.write_uncounted("UPDATE word SET text = ? WHERE text = ?", "b", "a") == 1
+        assert one.write_uncounted("UPDATE word SET text = ? WHERE text = ?", "c", "a") == 0
+        assert words(other) == ["b"]
+        assert not other.has_news()
+        assert other.revision() == before
+        put(one, "c")
+        assert other.has_news()
+        assert other.revision().number == before.number + 1
+
+
 def test_changes_of_other_owners_are_no_news(place: StateLocation) -> None:
     file, other = open_database(place, SCHEMA), open_database(place, _OTHER_OWNER)
     file.has_news()

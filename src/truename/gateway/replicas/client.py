@@ -70,6 +70,7 @@ class PeerResponse:
         self._response = response
         self._reader = reader
         self._pieces: list[bytes] = []
+        self._has_head = False
 
     async def begin(self) -> None:
         """Wait for the head. Raises `PeerFailure`."""
@@ -101,8 +102,6 @@ class PeerResponse:
         except (HttpFailure, SealError) as error:
             raise PeerFailure(str(error), is_certain=False) from error
         return self._has_head
-
-    _has_head = False
 
     def close(self) -> None:
         """Free the connection; a response that has not come whole is broken off."""

@@ -147,7 +147,8 @@ class ReplicaRegistry:
             thread.join(_JOIN)
         own, self._own = self._own, self._unregistered()
         with suppress(StoreError), self._data.change() as data:
-            _remove(data, own.id)
+            data.execute("DELETE FROM replica_lease WHERE holder = ?", (own.id,))
+            data.execute("DELETE FROM replica WHERE id = ?", (own.id,))
         with suppress(StoreError):
             self._data.close()
 
@@ -262,8 +263,8 @@ class ReplicaRegistry:
         *fields, beat = found[0]
         replica, seen = Replica(*fields), self._observed[id]
         # A lone process does not beat.
-        if id != own.id and seen is not None and seen.beat == beat and self._observed.is_expired(id):
-            _remove(data, id)
+        is_dead = id != own.id and seen is not None and seen.beat == beat and self._observed.is_expired(id)
+        if is_dead and _removed(data, id, beat):
             return None
         return HeldLease(replica, fence or replica.fence)
 
@@ -382,15 +383,19 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             return
         with self._data.change() as data:
             for one in dead:
-                sighting = observed[one.id]
-                query = "SELECT 1 FROM replica WHERE id = ? AND beat = ?"
-                if sighting is not None and data.execute(query, (one.id, sighting.beat)).fetchall():
-                    _remove(data, one.id)
+                if (sighting := observed[one.id]) is not None:
+                    _removed(data, one.id, sighting.beat)
 
 
-def _remove(data: Transaction, id: str) -> None:
+def _removed(data: Transaction, id: str, beat: int) -> bool:
+    """Remove a replica with all that it holds if its heartbeat is the one that was watched; return whether it was.
+
+    The condition is in the statement: a heartbeat is no change, so it waits for no transaction in PostgreSQL.
+    """
+    if not data.execute("DELETE FROM replica WHERE id = ? AND beat = ?", (id, beat)).rowcount:
+        return False
     data.execute("DELETE FROM replica_lease WHERE holder = ?", (id,))
-    data.execute("DELETE FROM replica WHERE id = ?", (id,))
+    return True
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -75,4 +75,6 @@ class Replicas:
 
     def _changed(self) -> None:
         for then in self._listeners:
-            self._loop.call_soon_threadsafe(then)
+            # The loop may have ended.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(then)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from tests.gateway.speakers import speaking_http
+from truename.config import ServerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,3 +58,28 @@ async def test_nobody_is_asked_once_clients_of_two_processes_have_called(lab: La
     assert [question["method"] for question in bob.asked] == ["elicitation/create"]
     assert ada.asked == []
     assert "several clients use this connection" in mixed["structuredContent"]["error"]["message"]
+
+
+async def test_a_program_for_which_there_is_no_pipe_fails_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("truename.gateway.upstream.sharing.shared_program.GatedPipe", exhausted)
+    async with (
+        lab.replica(lab.normal("one", "echo"), startup_timeout=2.0) as address,
+        speaking_http("2025-11-25", address + "/mcp") as client,
+    ):
+        assert (await client.ask("tools/list"))["tools"] == []
+
+
+def pipes() -> int:
+    """Return how many ends of pipes this process has open."""
+    links = (str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return sum(link.startswith("pipe:") for link in links)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open pipes are counted in /proc")
+async def test_a_program_that_is_not_there_leaves_no_pipe_open(lab: Lab) -> None:
+    before = pipes()
+    async with lab.replica(ServerConfig(key="one", command="no-such-program-anywhere")):
+        assert pipes() == before

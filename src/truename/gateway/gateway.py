@@ -77,8 +77,9 @@ class Gateway:
     the key of the one server to start: the others' views are not there then, nor is the one of all. ``servers`` are
     those to start, where it is several: they are shown under the names that they have among all. ``today`` tells the
     day, until which old names are listed. ``sharing`` has the programs that this gateway shares with others of its
-    state, once it listens (`listening`). ``on_call`` is told of each call of a tool when it is over, once and however
-    it ended (`CallEvent`); it must not wait, and what it raises is logged and stops nothing.
+    state, once it listens (`listening`): enter it with ``is_early`` then. ``on_call`` is told of each call of a tool
+    when it is over, once and however it ended (`CallEvent`); it must not wait, and what it raises is logged and stops
+    nothing.
 
     Entering raises `LedgerError` (a damaged or busy file, ``style_mismatch``, ``identity_mismatch``) and groups of
     naming errors. A server that fails raises nothing and stands in `status`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -11,7 +13,7 @@ from truename.gateway.upstream.multiplexer import Multiplexer
 from truename.gateway.upstream.transport import Transport, TransportError
 from truename.gateway.upstream.transports.gated_pipe import GatedPipe
 from truename.gateway.upstream.transports.stdio import open_stdio
-from truename.gateway.upstream_errors import UpstreamError
+from truename.gateway.upstream_errors import UpstreamError, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from truename.gateway.upstream_errors import Tail
 
 __all__ = ["TAKEN_OVER", "SharedProgram"]
+
+log: Final = logging.getLogger("truename.gateway")
 
 _LOOK: Final = 0.05
 _UNUSED: Final = 30.0
@@ -68,12 +72,11 @@ class SharedProgram:
         """Say how it ended, as far as is known."""
         return TAKEN_OVER if self.gate.is_lost else self._program.ending()
 
-    async def run(self, server: ServerConfig, max_line: int, log: RateLimitedLog) -> None:
-        """Start the program and stay with it."""
-        pipe = GatedPipe(self.gate.passed)
+    async def run(self, server: ServerConfig, max_line: int, news: RateLimitedLog) -> None:
+        """Start the program and stay with it. Raises nothing: what went wrong is ``failed``."""
         try:
-            with self._scope:
-                async with open_stdio(server, max_line, log, pipe) as program, background() as tasks:
+            with self._scope, closing(GatedPipe(self.gate.passed)) as pipe:
+                async with open_stdio(server, max_line, news, pipe) as program, background() as tasks:
                     try:
                         self._program = program
                         program.begin(self)
@@ -87,9 +90,11 @@ class SharedProgram:
                         self._close()
         except UpstreamError as error:
             self.failed = error
+        except Exception as error:  # other programs go on
+            log.debug("A shared program cannot go on.", exc_info=error)
+            self.failed = unusable(server.key, error)
         finally:
             self._close()
-            pipe.close()
             self.started.set()
             self.ended.set()
 

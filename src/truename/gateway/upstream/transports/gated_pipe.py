@@ -22,7 +22,7 @@ __all__ = ["GatedPipe"]
 class GatedPipe:
     """A pipe to a program; ``passed`` tells whether the next bytes may be written, and may wait before it does.
 
-    ``theirs`` is the end for the program; close it once the program has it. POSIX only.
+    ``theirs`` is the end for the program, which is `handed_over` once the program has it. POSIX only.
     """
 
     def __init__(self, passed: Callable[[], Awaitable[bool]]) -> None:
@@ -30,7 +30,13 @@ class GatedPipe:
         self.theirs, self._own = os.pipe()
         os.set_blocking(self._own, False)
         self._turn = asyncio.Lock()
-        self._is_closed = False
+        self._is_closed = self._is_handed_over = False
+
+    def handed_over(self) -> None:
+        """Close the program's end in this process."""
+        if not self._is_handed_over:
+            self._is_handed_over = True
+            os.close(self.theirs)
 
     async def write(self, line: bytes) -> None:
         """Write a line after those before it. Raises `TransportError` (lost)."""
@@ -62,6 +68,7 @@ class GatedPipe:
 
     def close(self) -> None:
         """Have the program read the end of its input."""
+        self.handed_over()
         if not self._is_closed:
             self._is_closed = True
             with suppress(OSError, ValueError, RuntimeError):

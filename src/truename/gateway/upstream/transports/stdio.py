@@ -82,7 +82,6 @@ async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog, pipe:
             problem=f"cannot be started: cannot find the program {printable(server.command or '')!r}",
             remedy="Install it, or write its full path as the command.",
         )
-    input_end = asyncio.subprocess.PIPE if pipe is None else pipe.theirs
     try:
         # A program whose start is cancelled half-way would be nobody's to end.
         with anyio.CancelScope(shield=True):
@@ -90,7 +89,7 @@ async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog, pipe:
                 lambda: _Program(LineReader(max_line), server.key, log, pipe),
                 command,
                 *server.args,
-                stdin=input_end,
+                stdin=asyncio.subprocess.PIPE if pipe is None else pipe.theirs,
                 env=env,
                 cwd=server.cwd,
                 start_new_session=sys.platform != "win32",
@@ -105,7 +104,7 @@ async def _start(server: ServerConfig, max_line: int, log: RateLimitedLog, pipe:
         ) from error
     finally:
         if pipe is not None:
-            os.close(input_end)
+            pipe.handed_over()
     return _StdioTransport(protocol)
 
 

@@ -147,6 +147,18 @@ class Ledger:
         """
         return self._core.state.current_bindings()
 
+    def bindings_of(self, servers: Iterable[str]) -> Mapping[tuple[str, str], ToolId]:
+        """Return those of `bindings` that are of these servers. A ledger may have a million others.
+
+        >>> ledger = Ledger.memory()
+        >>> fs, git = ToolId.parse("fs/list"), ToolId.parse("git/push")
+        >>> ledger.remember(None, (), [("fs", "list", fs), ("git", "push", git)])
+        True
+        >>> ledger.bindings_of(["fs"])
+        {('fs', 'list'): ToolId('fs@1/list@1')}
+        """
+        return self._core.state.bindings_of(servers)
+
     @property
     def identities(self) -> int:
         """The number of identities that `origins` has."""

@@ -509,6 +509,12 @@ class LedgerState:
                     given_away.add(origin)
         return AllRows(self.bindings, without=frozenset(given_away))
 
+    def bindings_of(self, servers: Iterable[str]) -> dict[tuple[str, str], ToolId]:
+        """Return the current bindings of these servers; no other row is read."""
+        current = self.current_bindings()
+        found = (row for server in servers for row in self.bindings.under(server))
+        return {(server, name): id for (server, name), id in found if (server, name) in current}
+
     def _is_given_away(self, server: str, name: str) -> bool:
         origin = server, name
         successors = self.scope("").successors(self.bindings.get(server, name))

@@ -30,6 +30,8 @@ _LONG_STOP: Final = 22.0
 # Seconds between two torments of one kind, and of the database: the others have to have it for most of the time.
 _BETWEEN: Final = (1.0, 6.0)
 _BETWEEN_OUTAGES: Final = (3.0, 12.0)
+_AT_ONCE: Final = ("kill", "kill", "cut", "move clock")
+_FOR_A_WHILE: Final = ("stop", "stop", "stop", "stop", "silence", "silence", "long stop")
 _MOST_TOOLS: Final = 8
 _CLOCKS: Final = (-600, -30, 0, 30, 600)
 _SPELLINGS: Final = ("get_item_{}", "getItem{}", "get-item-{}", "Lead_{}", "lead-{}", "lead.{}", "send_{}", "Send.{}")
@@ -50,16 +52,10 @@ class Nemesis:
         """Let everything go wrong, until cancelled; then nothing is left stopped or away."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                loops = (
-                    self._churn,
-                    self._configure,
-                    self._approve,
-                    self._watch_machine,
-                    self._restart,
-                    *(self._torment_gateways,) * 2,
-                )
-                for loop in loops:
+                for loop in (self._churn, self._configure, self._approve, self._watch_machine, self._restart):
                     tasks.create_task(loop())
+                tasks.create_task(self._torment_gateways(_AT_ONCE, _BETWEEN))
+                tasks.create_task(self._torment_gateways(_FOR_A_WHILE, _BETWEEN_OUTAGES))
                 if self._world.server is not None:
                     tasks.create_task(self._torment_database())
         finally:
@@ -93,18 +89,16 @@ class Nemesis:
         # One is always left.
         return up if len(up) > 1 else []
 
-    async def _torment_gateways(self) -> None:
+    async def _torment_gateways(self, kinds: tuple[str, ...], between: tuple[float, float]) -> None:
         while True:
-            await self._pause(*_BETWEEN)
+            await self._pause(*between)
             if not (victims := self._victims()):
                 continue
             gateway = self._random.choice(victims)
-            kinds = ["kill", "kill", "stop", "stop", "long stop"]
-            if gateway.clock.can_move:
-                kinds.append("move clock")
-            if gateway.wire is not None:
-                kinds += ["cut", "cut", "silence"]
-            if (kind := self._drawn("gateway", kinds)) is not None:
+            impossible = set() if gateway.clock.can_move else {"move clock"}
+            if gateway.wire is None:
+                impossible |= {"cut", "silence"}
+            if (kind := self._drawn("gateway", [one for one in kinds if one not in impossible])) is not None:
                 await self._torment_gateway(gateway, kind)
 
     def _drawn(self, whom: str, kinds: list[str]) -> str | None:

@@ -251,6 +251,9 @@ class Gateway:
         if not self._down:
             self._down = self._world.history.invoke("nemesis", "down", self.number)
         while not self._world.is_over:
+            if self._process is not None:
+                # Whoever began to start it was cancelled meanwhile.
+                await _killed(self._process)
             self.starts += 1
             fault = ("--fault", self._sabotage) if self._sabotage else ()
             program = ("-m", "tests.chaos.replicas.faults", *fault) if fault else ("-m", "truename")

@@ -35,7 +35,7 @@ _SEVERAL: Final = "prefixed"
 
 def check_identities(ledger: Ledger, config: Config) -> Config:
     """Return the configuration; raise `LedgerError` (``identity_mismatch``) where a server is another one on record."""
-    if changes := identity_changes(ledger.bindings(), config.identities):
+    if changes := identity_changes(ledger.bindings_of(config.identities), config.identities):
         raise identity_mismatch(changes)
     return config
 

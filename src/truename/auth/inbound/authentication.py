@@ -331,8 +331,8 @@ class Authenticators:
         self.local = Authenticated(principal=LOCAL, stands=lambda: self.are_open)
 
     def reload(self, store: StaticTokenStore, *, token: str | None, token_name: str) -> None:
-        """Replace the configured static tokens; sessions of tokens that no longer exist end."""
-        self._static.store.follow(store)
+        """Replace the static tokens; sessions of tokens that no longer exist end."""
+        self._static.store = self._static.store.followed_by(store)
         if self._one is None or not self._one.is_same(token, token_name):
             if self._one is not None:
                 self._one.end()

@@ -215,13 +215,17 @@ class StaticTokenStore:
         """Return all tokens by id."""
         return {**self._read(), **self._configured}
 
-    def follow(self, store: StaticTokenStore) -> None:
-        """Have the configured tokens of another store of the same database, which is closed.
+    def followed_by(self, store: StaticTokenStore) -> StaticTokenStore:
+        """Return a store with the configured tokens of another one, and close the one that is not needed any more.
 
-        What was read from the database goes on to count: it may be away at the moment.
+        What was read from the same database goes on to count: it may be away at the moment.
         """
+        if not self._location.is_same(store._location):
+            self.close()
+            return store
         self._configured = store._configured
         store.close()
+        return self
 
     def is_configured(self, id: str) -> bool:
         """Return whether a token is written in the configuration, so that it cannot be revoked here."""

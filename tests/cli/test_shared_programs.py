@@ -99,7 +99,7 @@ class Replica:
 
 @contextmanager
 def replica(source: Path, state: StateLocation) -> Iterator[Replica]:
-    where = state.url or str(state.path)
+    where = str(state.address)
     with serving(source, "--http", "127.0.0.1:0", "--json", "--state", where) as (process, out, err):
         out.until('"url"')
         yield Replica(process, json.loads("{" + out.seen[-1].rstrip(",") + "}")["url"], err)

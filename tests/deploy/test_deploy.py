@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.commands import options_of
+from tests.commands import assert_options_of_serve
 from tests.shared import ROOT
-from truename.cli.app import app
 from truename.config import Settings, parse
 
 DEPLOY = ROOT / "deploy"
@@ -42,17 +41,12 @@ def instructions() -> list[tuple[str, str]]:
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
-def check_words(words: list[str]) -> None:
-    options = {word for word in words if word.startswith("--")}
-    assert options <= options_of(app["serve"])
-
-
 def test_the_unit_starts_this_program_with_options_that_it_has() -> None:
     (start,) = unit()["ExecStart"]
     words = shlex.split(start)
     assert words[0].endswith("/truename")
     assert words[1] == "serve"
-    check_words(words[2:])
+    assert_options_of_serve(words[2:])
     assert unit()["ExecReload"] == ["kill -HUP $MAINPID"]
 
 
@@ -102,7 +96,7 @@ def test_the_image_starts_this_program_with_options_that_it_has() -> None:
     found = dict(instructions())
     entry, command = yaml.safe_load(found["ENTRYPOINT"]), yaml.safe_load(found["CMD"])
     assert entry[:2] == ["truename", "serve"]
-    check_words(command)
+    assert_options_of_serve(command)
     assert "/readyz" in found["HEALTHCHECK"]
 
 
@@ -129,7 +123,7 @@ def test_the_pod_may_do_no_more_than_it_needs() -> None:
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
-    check_words(container["args"])
+    assert_options_of_serve(container["args"])
 
 
 def test_the_configuration_on_kubernetes_can_be_used_and_holds_no_secret() -> None:

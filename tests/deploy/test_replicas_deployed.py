@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.test_deploy import check_words
+from tests.commands import assert_options_of_serve
 from tests.shared import ROOT
 from truename.config import Config, parse
 
@@ -69,7 +69,7 @@ def test_the_pods_may_do_no_more_than_they_need_and_only_replicas_reach_their_in
     assert pod["automountServiceAccountToken"] is False
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    check_words(container["args"])
+    assert_options_of_serve(container["args"])
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"http": 8750, "replicas": int(str(config().settings.replica_address).rpartition(":")[2])}
     public, internal = found["NetworkPolicy truename"]["spec"]["ingress"]
@@ -83,7 +83,7 @@ def test_the_containers_of_compose_run_this_program_and_the_balancer_knows_them(
     gateways = {name: service for name, service in services.items() if name.startswith("gateway")}
     assert len(gateways) == 3
     for name, service in gateways.items():
-        check_words(service["command"])
+        assert_options_of_serve(service["command"])
         assert service["environment"] == {"POSTGRES_HOST": "postgres", "REPLICA_HOST": name}
         assert "ports" not in service
     balanced = services["haproxy"]["environment"]

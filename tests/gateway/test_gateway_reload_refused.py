@@ -124,7 +124,7 @@ async def test_a_gateway_for_one_server_keeps_it(lab: Lab) -> None:
 FIXED = {
     *("vault_key_command", "vault_key_file"),
     *("state", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
-    *("max_incoming", "max_requests", "max_unread", "principal_share", "reserved_share"),
+    *("max_incoming", "max_requests", "max_unread", "principal_share", "replica_address", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
     *("allow_addresses", "tls_certificate", "tls_key"),
 }

@@ -83,7 +83,8 @@ def direct(place: StateLocation) -> psycopg.Connection[tuple[object, ...]]:
 def cut_off(place: StateLocation) -> None:
     """End all sessions of a scope, as a server that is restarted does."""
     with closing(direct(place)) as data:
-        data.execute(b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'truename'")
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+        data.execute(query, [f"truename_{place.scope}"])
 
 
 def test_scopes_of_one_database_share_nothing() -> None:

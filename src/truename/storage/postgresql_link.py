@@ -61,7 +61,6 @@ SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalive
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
 _PARAMETERS: Final = {
-    "application_name": "truename",
     "client_encoding": "UTF8",
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -243,7 +242,12 @@ class ServerLink:
             self._is_connecting = False
 
     def _new(self) -> PostgresqlConnection:
-        connection = PostgresqlConnection.connect(self._url, autocommit=True, **_PARAMETERS)  # type: ignore[arg-type]
+        connection = PostgresqlConnection.connect(
+            self._url,
+            autocommit=True,
+            application_name=self.schema,
+            **_PARAMETERS,  # type: ignore[arg-type]
+        )
         try:
             connection.deadline = time.monotonic() + PATIENCE
             if connection.info.server_version < _OLDEST_SERVER:

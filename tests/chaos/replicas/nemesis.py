@@ -183,7 +183,7 @@ class Nemesis:
         with psycopg.connect(self._world.server.url, autocommit=True, connect_timeout=2) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'truename' AND random() < 0.7"
+                " WHERE application_name LIKE 'truename%' AND random() < 0.7"
             )
 
     async def _suspend(self, seconds: float) -> None:

@@ -190,7 +190,8 @@ async def test_a_client_that_does_not_trust_the_certificate_is_named(
 async def test_a_handshake_that_stops_at_any_byte_holds_one_place_for_a_bounded_time_and_disturbs_nobody(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, counted: list[ConnectionLimits]
 ) -> None:
-    monkeypatch.setattr(HALF_SENT, 3.0)
+    # All of them have to be there at once, also on a busy machine.
+    monkeypatch.setattr(HALF_SENT, 6.0)
     begun = hello()
     # Each byte of the beginning, and then some.
     stops = [*range(64), *range(64, len(begun) + 1, 16), len(begun)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["ALWAYS", "QUARANTINED", "SERVERS", "Gateway", "Operator", "Servers", "World"]
 
 _ROOT: Final = Path(__file__).parents[3]
+_KEY: Final = base64.b64encode(os.urandom(32)).decode()
 _SCOPE: Final = "chaos"
 ALWAYS: Final = ("steady", "vault")
 """The servers that no nemesis touches."""
@@ -146,7 +148,12 @@ class World:
         for one in programs:
             if not one.audit.exists():
                 continue
-            words = [sys.executable, "-m", "truename", "audit", "verify", str(one.config)]
+            # The wires to the database are closed by now.
+            document = json.loads(one.config.read_text("utf-8"))
+            document["truename"]["state"] = self.state()
+            direct = one.config.with_suffix(".verified.json")
+            direct.write_text(json.dumps(document), encoding="utf-8")
+            words = [sys.executable, "-m", "truename", "audit", "verify", str(direct)]
             done = subprocess.run(words, env=one.environment, capture_output=True, text=True, check=False)
             if done.returncode:
                 yield f"{one.config.name}: the audit log is damaged: {(done.stdout + done.stderr)[-500:]}"
@@ -159,7 +166,7 @@ def _audited(logs: list[Path]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the calls that audit logs announce, and the decisions that they have."""
     calls: set[str] = set()
     decided: set[str] = set()
-    for path in (file for log in logs for file in sorted(log.glob("*.jsonl"))):
+    for path in (file for log in logs for file in sorted(log.rglob("*.jsonl"))):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with suppress(ValueError):
                 record = json.loads(line)
@@ -371,7 +378,9 @@ class Operator:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), str(_ROOT / "src")))}
+    # All machines of one state have the key of its secrets.
+    paths = os.pathsep.join((str(_ROOT), str(_ROOT / "src")))
+    return {**os.environ, "PYTHONPATH": paths, "TRUENAME_VAULT_KEY": _KEY}
 
 
 async def _started(*words: str, env: dict[str, str] | None = None, **pipes: Any) -> Process:

@@ -35,6 +35,8 @@ GIVEN_UP: Final = "given_up"
 # Elsewhere a process that is too busy to accept a connection looks the same.
 _SAYS_THE_END: Final = sys.platform == "linux"
 _LOOK: Final = 0.25
+# A replica that ended in order has sent its last answers, but they may not have been read yet.
+_LAST_WORDS: Final = 2.0
 _CONNECT: Final = 2.0
 _TYPE: Final = (b"content-type", b"application/octet-stream")
 
@@ -137,10 +139,13 @@ class PeerClient:
                 await self._drop(id)
 
     async def _watch(self) -> None:
+        gone: dict[str, float] = {}
         while True:
             await anyio.sleep(_LOOK)
-            observed = self._registry.observed
-            for id in [id for id in self._targets if observed[id] is None or observed.is_expired(id)]:
+            observed, now = self._registry.observed, anyio.current_time()
+            gone = {id: gone.get(id, now) for id in self._targets if observed[id] is None}
+            over = {id for id, since in gone.items() if now - since > _LAST_WORDS}
+            for id in [id for id in self._targets if id in over or observed.is_expired(id)]:
                 await self._drop(id)
 
     async def _drop(self, id: str) -> None:

@@ -94,7 +94,7 @@ class SealedValues:
         with self._lock:
             if self._keys is None:
                 from truename.auth.vault import open_vault_at  # noqa: PLC0415 - cryptography takes 30 ms to load
-                from truename.storage.sealing import DerivedKeys  # noqa: PLC0415
+                from truename.storage.sealing import DerivedKeys  # noqa: PLC0415 - as above
 
                 self._database = self._database or open_database(self._location, SCHEMA)
                 with open_vault_at(self._location) as vault:

@@ -13,7 +13,7 @@ from truename.errors import LedgerError
 from truename.identity import ToolId, fold
 from truename.ledger.checks import as_recorded, check_events, day_of, newly_bound, newly_owned, tool_meant
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
-from truename.ledger.state import AllRows, NamingScope, Standing
+from truename.ledger.rows import AllRows
 from truename.ledger.store import MemoryLedger
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Self
 
-    from truename.ledger.state import LedgerState
+    from truename.ledger.state import LedgerState, NamingScope, Standing
     from truename.ledger.store import LedgerStore
     from truename.storage import StateLocation
 

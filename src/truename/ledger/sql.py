@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from truename.ledger.events import Event
-    from truename.ledger.state import RowKey
+    from truename.ledger.rows import RowKey
 
 __all__ = ["SCHEMA", "SqlLedger", "check_ledger"]
 

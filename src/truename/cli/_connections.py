@@ -43,21 +43,24 @@ __all__ = [
 ]
 
 GatewayConfig = Annotated[
-    str | None, Parameter(name="--config", help="The gateway's configuration; default: as for `truename serve`.")
+    str | None,
+    Parameter(name="--config", metavar="FILE", help="The gateway's configuration; default: as for `truename serve`."),
 ]
 GatewayUrl = Annotated[
     str | None,
     Parameter(
         name="--url",
+        metavar="URL",
         help="The URL of the gateway; default: http://127.0.0.1:8750, or with tls_certificate access.public_url or "
         "https://127.0.0.1:8750.",
     ),
 ]
 ToolsDump = Annotated[
-    str | None, Parameter(name="--catalog", help="A dump of the servers' tools, if the gateway is not running.")
+    str | None,
+    Parameter(name="--catalog", metavar="DUMP", help="A dump of the servers' tools, if the gateway is not running."),
 ]
 ProjectDirectory = Annotated[
-    Path | None, Parameter(name="--project", help="The project directory with the client's files.")
+    Path | None, Parameter(name="--project", metavar="DIRECTORY", help="The project directory with the client's files.")
 ]
 PreviewFiles = Annotated[
     bool,

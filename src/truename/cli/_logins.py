@@ -12,6 +12,7 @@ from truename.auth.network.web import web
 from truename.auth.outbound.authorization import log_out
 from truename.auth.outbound.discovery import LoginRegistrations
 from truename.auth.vault import open_vault
+from truename.cli import _completion
 from truename.cli._errors import UsageError
 from truename.config.credentials import Login
 from truename.errors import excerpt
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ForPrincipal", "ServerKey", "login_of", "login_servers", "open_logins", "principal_of", "revoke_at_issuer"]
 
-ServerKey = Annotated[str, Parameter(help="The server, by its key in the configuration.")]
+ServerKey = Annotated[
+    str, Parameter(completer=_completion.servers, help="The server, by its key in the configuration.")
+]
 ForPrincipal = Annotated[
     str,
     Parameter(
-        name="--for", show_default=False, help="The principal that the login is for, as in the audit log; else you."
+        name="--for",
+        metavar="PRINCIPAL",
+        show_default=False,
+        help="The principal that the login is for, as in the audit log; else you.",
     ),
 ]
 

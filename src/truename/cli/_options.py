@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.naming import STYLES
 
 __all__ = [
@@ -33,31 +34,44 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 JsonOutput = Annotated[bool, Parameter(name="--json", show_default=False, help="Print one JSON document on stdout.")]
 Client = Annotated[
-    str, Parameter(name="--for", help="The client, framework or provider (`truename clients` lists them).")
+    str,
+    Parameter(
+        name="--for",
+        metavar="CLIENT",
+        completer=_completion.clients,
+        help="The client, framework or provider (`truename clients` lists them).",
+    ),
 ]
 StyleName = Annotated[
     str | None,
     Parameter(
         name="--style",
+        metavar="STYLE",
+        completer=_completion.styles,
         help=f"{STYLE_NAMES}; default: the ledger's style, else by the number of servers.",
     ),
 ]
 StateOption = Annotated[
     str | None,
-    Parameter(name="--state", help="The state database: a file, a URL or `memory`; default: the configuration's."),
+    Parameter(
+        name="--state",
+        metavar="STATE",
+        help="The state database: a file, a URL or `memory`; default: the configuration's.",
+    ),
 ]
 ServerName = Annotated[
-    str | None, Parameter(name="--server-name", help="The key under which clients know the gateway.")
+    str | None, Parameter(name="--server-name", metavar="NAME", help="The key under which clients know the gateway.")
 ]
 Aliases = Annotated[
     tuple[str, ...],
     Parameter(
         name="--alias",
+        metavar="INTEGRATION=SHORT",
         show_default=False,
         help="A short name for an integration: salesforce=sf. May be repeated.",
     ),
 ]
-Out = Annotated[Path, Parameter(name="--out", help="The file to write.")]
+Out = Annotated[Path, Parameter(name="--out", metavar="FILE", help="The file to write.")]
 CopySecrets = Annotated[
     bool,
     Parameter(

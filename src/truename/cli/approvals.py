@@ -10,7 +10,9 @@ from typing import Annotated, Self
 
 from cyclopts import App, Parameter
 
+from truename.cli import _completion
 from truename.cli._audit import audited
+from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
@@ -37,9 +39,14 @@ __all__ = ["approvals"]
 _CHANGED = "the tool's definition has changed since"
 _OFFERED = "it is suspended while the server offers another definition, pending review: `truename pins diff {id}`"
 _COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
-Key = Annotated[str, Parameter(help="The key of a pending call, or of a decision.")]
+Key = Annotated[
+    str, Parameter(completer=_completion.pending_calls, help="The key of a pending call, or of a decision.")
+]
 ConfigFile = Annotated[
-    str | None, Parameter(name="--config", help="The configuration that holds the approvals; default: as for `serve`.")
+    str | None,
+    Parameter(
+        name="--config", metavar="FILE", help="The configuration that holds the approvals; default: as for `serve`."
+    ),
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only pending calls.")]
 Watch = Annotated[
@@ -53,9 +60,12 @@ Covers = Annotated[
     ),
 ]
 Span = Annotated[
-    str | None, Parameter(name="--for", help="How long it is valid: 30m, 12h, 90d; default: as configured.")
+    str | None,
+    Parameter(name="--for", metavar="TIME", help="How long it is valid: 30m, 12h, 90d; default: as configured."),
 ]
-Message = Annotated[str, Parameter(name="--message", show_default=False, help="A message for the model.")]
+Message = Annotated[
+    str, Parameter(name="--message", metavar="TEXT", show_default=False, help="A message for the model.")
+]
 _PAUSE = 0.5
 _MOST_NEAR = 5
 _UNDONE = "`truename approvals revoke {key}` revokes it."
@@ -63,8 +73,7 @@ approvals = App(
     name="approvals",
     help="Show calls pending approval, decide on them, and revoke decisions.",
     help_format="plaintext",
-    help_epilogue="A decision applies to one caller and one tool with its present definition. Running gateways "
-    "use it at once; the client must repeat a granted call, unless the gateway holds calls until they are decided.",
+    help_epilogue=epilogue_of("approvals"),
     default_parameter=Parameter(negative=()),
 )
 

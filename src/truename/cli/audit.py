@@ -31,9 +31,12 @@ from truename.audit import (
     verify_chains,
 )
 from truename.audit import prune as prune_chain
+from truename.cli import _completion
+from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._options import Configuration, JsonOutput
+from truename.cli._progress import busy
 from truename.cli._rendering import count, print_json, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as Configured
@@ -42,14 +45,16 @@ from truename.files.user import at_home, whoami
 
 __all__ = ["audit"]
 
-Config = Annotated[Configuration | None, Parameter(name="--config")]
+Config = Annotated[Configuration | None, Parameter(name="--config", metavar="FILE")]
 LogDirectory = Annotated[
-    str | None, Parameter(name="--log", help="The directory of an audit log; default: the configuration's.")
+    str | None,
+    Parameter(name="--log", metavar="DIRECTORY", help="The directory of an audit log; default: the configuration's."),
 ]
 Expect = Annotated[
     tuple[str, ...],
     Parameter(
         name="--expect",
+        metavar="NUMBER:HASH",
         show_default=False,
         help="NUMBER:HASH of a record that must exist, as printed by `truename audit anchor`. May be repeated.",
     ),
@@ -61,21 +66,29 @@ Complete = Annotated[
     ),
 ]
 OlderThan = Annotated[
-    str, Parameter(name="--older-than", help="How old a record must be to be removed: 12h, 90d, 52w.")
+    str, Parameter(name="--older-than", metavar="TIME", help="How old a record must be to be removed: 12h, 90d, 52w.")
 ]
 DryRun = Annotated[
     bool, Parameter(name="--dry-run", show_default=False, help="Show what would be removed; remove nothing.")
 ]
-Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="The number of records to show.")]
+Lines = Annotated[int, Parameter(name=["--lines", "-n"], metavar="N", help="The number of records to show.")]
 Follow = Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False, help="Keep printing new records.")]
 Since = Annotated[
-    str | None, Parameter(name="--since", help="Only records from this time on: 2026-11-22, 2026-11-22T10:00.")
+    str | None,
+    Parameter(name="--since", metavar="TIME", help="Only records from this time on: 2026-11-22, 2026-11-22T10:00."),
 ]
-Tool = Annotated[str | None, Parameter(name="--tool", help="Only records of this tool: fs@1/read@1.")]
+Tool = Annotated[
+    str | None,
+    Parameter(
+        name="--tool", metavar="TOOL", completer=_completion.tools, help="Only records of this tool: fs@1/read@1."
+    ),
+]
 Principal = Annotated[
-    str | None, Parameter(name="--principal", help="Only records of this principal, as the log has it.")
+    str | None, Parameter(name="--principal", metavar="NAME", help="Only records of this principal, as the log has it.")
 ]
-Kind = Annotated[str | None, Parameter(name="--kind", help=f"Only records of this kind: {', '.join(KINDS)}.")]
+Kind = Annotated[
+    str | None, Parameter(name="--kind", metavar="KIND", help=f"Only records of this kind: {', '.join(KINDS)}.")
+]
 Format = Annotated[Literal["jsonl", "csv"], Parameter(name="--format", help="One JSON object per line, or CSV.")]
 
 _COLUMNS = (
@@ -90,8 +103,7 @@ audit = App(
     name="audit",
     help="Verify, follow, export and prune the audit log of calls and decisions.",
     help_format="plaintext",
-    help_epilogue="[audit] in the configuration enables the audit log. A log written with a key can be verified "
-    "only with the same key.",
+    help_epilogue=epilogue_of("audit"),
     default_parameter=Parameter(negative=()),
 )
 
@@ -226,7 +238,8 @@ def _proved(place: AuditPlace, expected: Sequence[Anchor]) -> LogReport:
         gone = LogDefect(file=place.path.name, line=0, kind="truncated", problem=problem)
         return LogReport(chains=(), elsewhere=(), broken=(gone,))
     heads, is_known = place.heads or (), place.heads is not None
-    return verify_chains(place.path, place.key, heads=heads, expected=expected, is_database_known=is_known)
+    with busy(f"Verifying {place.path}"):
+        return verify_chains(place.path, place.key, heads=heads, expected=expected, is_database_known=is_known)
 
 
 def _elsewhere(head: StoredHead) -> LogDefect:

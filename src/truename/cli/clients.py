@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from truename import dialects
+from truename.cli import _completion
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import Cell, output, print_json, print_table, show, styled
 from truename.dialects import Dialect
@@ -12,7 +13,10 @@ from truename.dialects.dialect import brackets
 
 __all__ = ["clients", "facts"]
 
-Name = Annotated[str | None, Parameter(help="A client, framework or provider, by its name or an alias.")]
+Name = Annotated[
+    str | None,
+    Parameter(completer=_completion.clients, help="A client, framework or provider, by its name or an alias."),
+]
 _LAB = "lab"
 _ROOMY = 150
 _EXAMPLES = ("get_weather", "fs.list", "has space", "a/b", "天気取得", "_lead", "x" * 70)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._connections import (
     ChangeFiles,
     GatewayConfig,
@@ -49,8 +50,9 @@ __all__ = ["connect"]
 Clients = Annotated[
     str,
     Parameter(
+        completer=_completion.configured_clients,
         help="The client whose configuration is changed (`truename clients` lists many); with --managed any number, or "
-        "none for all that are installed."
+        "none for all that are installed.",
     ),
 ]
 Each = Annotated[
@@ -75,7 +77,10 @@ Search = Annotated[
         help="Use a URL that lists few tools, and three to search the others; not for clients with lists of tools.",
     ),
 ]
-Name = Annotated[str | None, Parameter(name="--name", help="The key of the common entry; default: server_name, or tn.")]
+Name = Annotated[
+    str | None,
+    Parameter(name="--name", metavar="KEY", help="The key of the common entry; default: server_name, or tn."),
+]
 Scope = Annotated[
     tuple[Literal["user", "local", "project", "deployment"], ...],
     Parameter(
@@ -95,7 +100,9 @@ Managed = Annotated[
 Undo = Annotated[bool, Parameter(name="--undo", show_default=False, help="With --managed: disconnect them instead.")]
 User = Annotated[
     str | None,
-    Parameter(name="--user", help="With --managed, as root: do it for this user, with their home and rights."),
+    Parameter(
+        name="--user", metavar="USER", help="With --managed, as root: do it for this user, with their home and rights."
+    ),
 ]
 _SHORT: Final = "tn"
 

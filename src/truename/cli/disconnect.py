@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._connections import (
     ChangeFiles,
     PreviewFiles,
@@ -22,7 +23,9 @@ from truename.clients.apply import disconnect as apply
 
 __all__ = ["disconnect"]
 
-Client = Annotated[str, Parameter(help="The client whose configuration is restored.")]
+Client = Annotated[
+    str, Parameter(completer=_completion.configured_clients, help="The client whose configuration is restored.")
+]
 
 
 def disconnect(

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from rich.text import Text
 
+from truename.cli import _completion
 from truename.cli._doctor_input import DoctorResult, run_doctor, show_plan
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
@@ -40,7 +41,13 @@ Source = Annotated[
 ]
 For = Annotated[
     tuple[str, ...],
-    Parameter(name="--for", show_default=False, help="Only this client, framework or provider. May be repeated."),
+    Parameter(
+        name="--for",
+        metavar="CLIENT",
+        completer=_completion.clients,
+        show_default=False,
+        help="Only this client, framework or provider. May be repeated.",
+    ),
 ]
 Start = Annotated[bool, Parameter(show_default=False, help="Start the servers that are found without asking.")]
 Project = Annotated[

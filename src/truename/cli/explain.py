@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import Cell, print_json, print_table, show, show_hanging, styled
 from truename.cli._rules import RULEBOOK, found_by, rule_asked
@@ -13,7 +14,9 @@ __all__ = ["explain"]
 
 _SCHEMA = "truename.explain/1"
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-Wanted = Annotated[str | None, Parameter(name="RULE", help="The code of a rule (TN104), or its name.")]
+Wanted = Annotated[
+    str | None, Parameter(completer=_completion.rules, name="RULE", help="The code of a rule (TN104), or its name.")
+]
 
 
 def explain(rule: Wanted = None, /, *, as_json: JsonOutput = False) -> int:

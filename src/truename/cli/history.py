@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput, StateOption
 from truename.cli._rendering import print_json, print_table, show, shown_time, styled
@@ -15,9 +16,15 @@ from truename.storage import StateLocation
 
 __all__ = ["history"]
 
-Name = Annotated[str, Parameter(help="A name, in any spelling.")]
+Name = Annotated[str, Parameter(completer=_completion.tools, help="A name, in any spelling.")]
 Only = Annotated[
-    str | None, Parameter(name="--only", help="Look up the name at this server's own address (/mcp/only/SERVER).")
+    str | None,
+    Parameter(
+        name="--only",
+        metavar="SERVER",
+        completer=_completion.servers,
+        help="Look up the name at this server's own address (/mcp/only/SERVER).",
+    ),
 ]
 
 

@@ -34,7 +34,8 @@ __all__ = ["import_"]
 
 Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or a directory of them.")]
 From = Annotated[
-    str | None, Parameter(name="--from", help=f"The other gateway, if it is not detected: {', '.join(KINDS)}.")
+    str | None,
+    Parameter(name="--from", metavar="GATEWAY", help=f"The other gateway, if it is not detected: {', '.join(KINDS)}."),
 ]
 _MOST = 5
 _MOST_ROWS = 200

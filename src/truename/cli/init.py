@@ -37,7 +37,11 @@ __all__ = ["gather", "init"]
 Source = Annotated[str, Parameter(help="A client's configuration file; default: all on this machine.")]
 Project = Annotated[
     Path | None,
-    Parameter(name="--project", help="Include the project files of this directory; default: only the user's files."),
+    Parameter(
+        name="--project",
+        metavar="DIRECTORY",
+        help="Include the project files of this directory; default: only the user's files.",
+    ),
 ]
 _MOST = 5
 _HEAD = (

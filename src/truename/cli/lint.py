@@ -12,10 +12,12 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from truename import dialects
+from truename.cli import _completion
 from truename.cli._declared_tools import DeclaredSources, is_address, read_sources
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
 from truename.cli._options import JsonOutput
+from truename.cli._progress import busy
 from truename.cli._rendering import count, output, print_json, printable, show, show_diff, styled
 from truename.cli._rules import rules_asked
 from truename.cli._sarif import Result, sarif_log, write_sarif
@@ -63,32 +65,51 @@ Source = Annotated[
 ]
 For = Annotated[
     tuple[str, ...],
-    Parameter(name="--for", show_default=False, help="A client that must accept every name. May be repeated."),
+    Parameter(
+        name="--for",
+        metavar="CLIENT",
+        completer=_completion.clients,
+        show_default=False,
+        help="A client that must accept every name. May be repeated.",
+    ),
 ]
 Preset = Annotated[
     str | None,
-    Parameter(name="--preset", help="The convention to check: trailblaze, provider-safe, canonical or mcp."),
+    Parameter(
+        name="--preset", metavar="PRESET", help="The convention to check: trailblaze, provider-safe, canonical or mcp."
+    ),
 ]
-Team = Annotated[str | None, Parameter(name="--team", help="The team that owns these tools.")]
+Team = Annotated[str | None, Parameter(name="--team", metavar="TEAM", help="The team that owns these tools.")]
 OnlyRule = Annotated[
     tuple[str, ...],
-    Parameter(name="--rule", show_default=False, help="Only this rule, by code or name. May be repeated."),
+    Parameter(
+        name="--rule",
+        metavar="RULE",
+        completer=_completion.rules,
+        show_default=False,
+        help="Only this rule, by code or name. May be repeated.",
+    ),
 ]
 Exclude = Annotated[
     tuple[str, ...],
-    Parameter(name="--exclude", show_default=False, help="Skip files that match this glob. May be repeated."),
+    Parameter(
+        name="--exclude", metavar="GLOB", show_default=False, help="Skip files that match this glob. May be repeated."
+    ),
 ]
 Beside = Annotated[
     tuple[str, ...],
     Parameter(
         name="--beside",
+        metavar="SOURCE",
         show_default=False,
         help="A dump or source of tools that run together with these, but are not checked. May be repeated.",
     ),
 ]
 BaselineFile = Annotated[
     str | None,
-    Parameter(name="--baseline", help="The baseline file; default: as configured, or truename-baseline.jsonl."),
+    Parameter(
+        name="--baseline", metavar="FILE", help="The baseline file; default: as configured, or truename-baseline.jsonl."
+    ),
 ]
 NoBaseline = Annotated[bool, Parameter(name="--no-baseline", show_default=False, help="Use no baseline.")]
 WriteBaseline = Annotated[
@@ -343,9 +364,10 @@ def lint(
         file = configured.settings_file
         named_by = None if sources or file is None else relative_to_cwd(file)
         taken = read_sources(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
-        report = weigh(
-            taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
-        )
+        with busy("Checking the tools"):
+            report = weigh(
+                taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
+            )
     if write_baseline:
         return accept(report, configured, baseline, held, as_json=as_json)
     possible = find_fixes(report, held, write=fix and not diff) if fix or diff else ()

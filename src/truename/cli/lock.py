@@ -40,11 +40,12 @@ Source = Annotated[
 Check = Annotated[
     bool, Parameter(name="--check", show_default=False, help="Write nothing; exit status 1 if the lock is out of date.")
 ]
-File = Annotated[Path, Parameter(name="--file", help="The lock file.")]
+File = Annotated[Path, Parameter(name="--file", metavar="FILE", help="The lock file.")]
 Protocol = Annotated[
     str | None,
     Parameter(
         name="--protocol",
+        metavar="VERSION",
         help="The version of this set of tools, such as 0.3; default: as in the files, else as in the lock.",
     ),
 ]

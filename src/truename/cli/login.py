@@ -19,11 +19,15 @@ from truename.config.credentials import Login
 
 __all__ = ["login"]
 
-Port = Annotated[int, Parameter(name="--port", help="The local port for the redirect of the browser; 0: any.")]
+Port = Annotated[
+    int, Parameter(name="--port", metavar="PORT", help="The local port for the redirect of the browser; 0: any.")
+]
 NewIssuer = Annotated[
     bool, Parameter(name="--new-issuer", negative="", help="Accept a different issuer than at the first login.")
 ]
-Seconds = Annotated[float, Parameter(name="--timeout", help="The time to wait for the browser, in seconds.")]
+Seconds = Annotated[
+    float, Parameter(name="--timeout", metavar="SECONDS", help="The time to wait for the browser, in seconds.")
+]
 
 
 def login(

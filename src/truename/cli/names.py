@@ -6,6 +6,7 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from truename.catalog import Tool
+from truename.cli import _completion
 from truename.cli._comparison import ClientOutcome, Compared, client_outcomes
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
 from truename.cli._name_table import default_sentence, show_names, summary
@@ -41,7 +42,12 @@ Verbose = Annotated[
     bool,
     Parameter(name="--verbose", negative=(), show_default=False, help="Also show how the settings change the tools."),
 ]
-Profile = Annotated[str | None, Parameter(name="--profile", help="Only the tools of this profile.")]
+Profile = Annotated[
+    str | None,
+    Parameter(
+        name="--profile", metavar="PROFILE", completer=_completion.profiles, help="Only the tools of this profile."
+    ),
+]
 Search = Annotated[
     bool,
     Parameter(name="--search", negative=(), show_default=False, help="Show the list at an address with tool search."),

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
+from truename.cli import _completion
 from truename.cli._audit import audited
+from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
@@ -45,22 +47,31 @@ _WORDS: Final = re.compile(r"\S+|\s+")
 _LONGEST: Final = 20_000
 _AROUND: Final = 40
 _WIDTH: Final = 100
-Tools = Annotated[str, Parameter(help="A tool, as fs@1/read@1, or a server's instructions, as server:fs.")]
-Config = Annotated[
-    str | None, Parameter(name="--config", help="The configuration that holds the pins; default: as for `serve`.")
+Tools = Annotated[
+    str,
+    Parameter(completer=_completion.tools, help="A tool, as fs@1/read@1, or a server's instructions, as server:fs."),
 ]
-Server = Annotated[str | None, Parameter(name="--server", help="Everything pending of this server.")]
+Config = Annotated[
+    str | None,
+    Parameter(name="--config", metavar="FILE", help="The configuration that holds the pins; default: as for `serve`."),
+]
+Server = Annotated[
+    str | None,
+    Parameter(
+        name="--server", metavar="SERVER", completer=_completion.servers, help="Everything pending of this server."
+    ),
+]
 Everything = Annotated[bool, Parameter(name="--all", show_default=False, help="Everything pending.")]
 Digest = Annotated[
-    str | None, Parameter(name="--digest", help="The digest of the definition, as shown by `diff`: sha256:...")
+    str | None,
+    Parameter(name="--digest", metavar="DIGEST", help="The digest of the definition, as shown by `diff`: sha256:..."),
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only pending definitions.")]
 pins = App(
     name="pins",
     help="Show, accept and reject definitions of tools that are new or have changed.",
     help_format="plaintext",
-    help_epilogue="A running gateway applies changes within two seconds. `accept` and `reject` undo each "
-    "other. A rejected definition is accepted only by its name, never by --all.",
+    help_epilogue=epilogue_of("pins"),
     default_parameter=Parameter(negative=()),
 )
 

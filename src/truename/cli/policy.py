@@ -4,6 +4,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from truename.cli import _completion
+from truename.cli._command_list import epilogue_of
 from truename.cli._connections import (
     GatewayConfig,
     GatewayUrl,
@@ -27,13 +29,19 @@ from truename.config.render import render_rules
 
 __all__ = ["policy"]
 
-Client = Annotated[str, Parameter(help="The client whose lists of tools are read (`truename clients` lists many).")]
+Client = Annotated[
+    str,
+    Parameter(
+        completer=_completion.configured_clients,
+        help="The client whose lists of tools are read (`truename clients` lists many).",
+    ),
+]
 
 policy = App(
     name="policy",
     help="Propose rules for the gateway.",
     help_format="plaintext",
-    help_epilogue="The rules are printed, and nothing is changed: add them to the gateway's configuration.",
+    help_epilogue=epilogue_of("policy"),
     default_parameter=Parameter(negative=()),
 )
 

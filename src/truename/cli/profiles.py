@@ -14,10 +14,18 @@ from truename.policy.principal import Principal
 
 __all__ = ["profiles"]
 
-As = Annotated[str | None, Parameter(name="--as", help="The principal to check: the name of a token, or local.")]
-Issuer = Annotated[str, Parameter(name="--issuer", show_default=False, help="The issuer of their token, if any.")]
-Groups = Annotated[str, Parameter(name="--groups", show_default=False, help="Groups that they are in: eng,ops.")]
-Scopes = Annotated[str, Parameter(name="--scopes", show_default=False, help="Scopes of their token: read,write.")]
+As = Annotated[
+    str | None, Parameter(name="--as", metavar="NAME", help="The principal to check: the name of a token, or local.")
+]
+Issuer = Annotated[
+    str, Parameter(name="--issuer", metavar="URL", show_default=False, help="The issuer of their token, if any.")
+]
+Groups = Annotated[
+    str, Parameter(name="--groups", metavar="GROUPS", show_default=False, help="Groups that they are in: eng,ops.")
+]
+Scopes = Annotated[
+    str, Parameter(name="--scopes", metavar="SCOPES", show_default=False, help="Scopes of their token: read,write.")
+]
 
 
 def profiles(

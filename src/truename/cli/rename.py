@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import STYLE_NAMES, Aliases, JsonOutput, NamingOptions, ServerName, StateOption
@@ -53,6 +54,7 @@ Apply = Annotated[
     tuple[str, ...] | None,
     Parameter(
         name="--apply",
+        metavar="PATH",
         consume_multiple=True,
         show_default=False,
         help="Apply the renames to these files and directories, and record them in the ledger.",
@@ -62,6 +64,7 @@ Check = Annotated[
     tuple[str, ...] | None,
     Parameter(
         name="--check",
+        metavar="PATH",
         consume_multiple=True,
         show_default=False,
         help="Look for old names in these files and directories; exit status 1 if there are any.",
@@ -89,13 +92,18 @@ CountUp = Annotated[
     ),
 ]
 Record = Annotated[
-    str | None, Parameter(name="--record", help="Write a decision record to this directory, such as docs/adr.")
+    str | None,
+    Parameter(
+        name="--record", metavar="DIRECTORY", help="Write a decision record to this directory, such as docs/adr."
+    ),
 ]
-Reason = Annotated[str | None, Parameter(name="--because", help="The reason, for the decision record.")]
+Reason = Annotated[str | None, Parameter(name="--because", metavar="TEXT", help="The reason, for the decision record.")]
 Servers = Annotated[
     tuple[str, ...],
     Parameter(
         name="--server",
+        metavar="SERVER",
+        completer=_completion.servers,
         show_default=False,
         help="The server's key in clients, so that mcp__KEY__NAME changes too. May be repeated.",
     ),
@@ -103,12 +111,20 @@ Servers = Annotated[
 Sources = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--among", show_default=False, help="A SOURCE with all existing tools, to detect clashes. May be repeated."
+        name="--among",
+        metavar="SOURCE",
+        show_default=False,
+        help="A SOURCE with all existing tools, to detect clashes. May be repeated.",
     ),
 ]
 ControlPlane = Annotated[
     tuple[str, ...],
-    Parameter(name="--control-plane", show_default=False, help="A tool that performs upgrades. May be repeated."),
+    Parameter(
+        name="--control-plane",
+        metavar="TOOL",
+        show_default=False,
+        help="A tool that performs upgrades. May be repeated.",
+    ),
 ]
 Diff = Annotated[bool, Parameter(name="--diff", show_default=False, help="Show the changed lines.")]
 CleanBreak = Annotated[
@@ -117,9 +133,11 @@ CleanBreak = Annotated[
         name="--clean-break", show_default=False, help="End the old name at once: calls of it fail with unknown_tool."
     ),
 ]
-ListedUntil = Annotated[str | None, Parameter(name="--listed-until", help="Also list the old name until this day.")]
+ListedUntil = Annotated[
+    str | None, Parameter(name="--listed-until", metavar="DATE", help="Also list the old name until this day.")
+]
 ListedFor = Annotated[
-    str | None, Parameter(name="--listed-for", help="Also list the old name for this long: 90d, 12w.")
+    str | None, Parameter(name="--listed-for", metavar="TIME", help="Also list the old name for this long: 90d, 12w.")
 ]
 _UNDERSCORE: Final = "underscore"
 _CONVENTION: Final = "convention"
@@ -142,12 +160,17 @@ Ids = Annotated[
     ),
 ]
 MapFile = Annotated[
-    str | None, Parameter(name="--map", help="A file of renames: TOML with [renames], or a JSON object, old to new.")
+    str | None,
+    Parameter(
+        name="--map", metavar="FILE", help="A file of renames: TOML with [renames], or a JSON object, old to new."
+    ),
 ]
 For = Annotated[
     tuple[str, ...],
     Parameter(
         name="--for",
+        metavar="CLIENT",
+        completer=_completion.clients,
         show_default=False,
         help="A client that must accept the new names (`truename clients` lists them). May be repeated.",
     ),
@@ -156,6 +179,8 @@ StyleName = Annotated[
     str | None,
     Parameter(
         name="--style",
+        metavar="STYLE",
+        completer=_completion.styles,
         help="For names in files: underscore, convention (your own), or a preset of one (trailblaze, provider-safe, "
         f"canonical, mcp). With --all: {STYLE_NAMES}.",
     ),

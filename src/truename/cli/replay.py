@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from truename.cli import _completion
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._options import JsonOutput, NamingOptions, Source
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
@@ -26,7 +27,12 @@ Again = Annotated[
 GoOn = Annotated[bool, Parameter(name="--go-on", show_default=False, help="With --run: continue after a failure.")]
 Where = Annotated[
     str | None,
-    Parameter(name="--context", help="The context of the calls: a name, or platform=ios, app=x; default: as recorded."),
+    Parameter(
+        name="--context",
+        metavar="CONTEXT",
+        completer=_completion.contexts,
+        help="The context of the calls: a name, or platform=ios, app=x; default: as recorded.",
+    ),
 ]
 _AS_IT_IS = NamingOptions()
 _UNIVERSAL = "universal"

@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from truename import naming
+from truename.cli import _completion
 from truename.cli._errors import EXIT_UPSTREAM
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
 from truename.cli._rendering import print_json, say, show, styled
@@ -16,7 +17,11 @@ from truename.naming import NameTable, Resolution
 __all__ = ["resolve"]
 
 Name = Annotated[
-    str, Parameter(help="A name in any form: a client's, canonical, encoded, without versions, or former.")
+    str,
+    Parameter(
+        completer=_completion.tools,
+        help="A name in any form: a client's, canonical, encoded, without versions, or former.",
+    ),
 ]
 Explain = Annotated[bool, Parameter(name="--explain", show_default=False, help="Show the steps that were tried.")]
 _AS_IT_IS = NamingOptions()

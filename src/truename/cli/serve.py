@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from truename import dialects
 from truename.auth.network.listening import bind
 from truename.catalog import identity_changes
+from truename.cli import _completion
 from truename.cli._errors import UsageError
 from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
 from truename.cli._sources import configuration, reread
@@ -40,7 +41,11 @@ __all__ = ["serve"]
 
 Http = Annotated[
     str | None,
-    Parameter(name="--http", help="Serve over HTTP at HOST:PORT, such as 127.0.0.1:8750; default: over stdio."),
+    Parameter(
+        name="--http",
+        metavar="HOST:PORT",
+        help="Serve over HTTP at HOST:PORT, such as 127.0.0.1:8750; default: over stdio.",
+    ),
 ]
 Names = Annotated[
     Literal["universal", "detect", "canonical"] | None,
@@ -50,6 +55,7 @@ Token = Annotated[
     str | None,
     Parameter(
         name="--token",
+        metavar="TOKEN",
         env_var="TRUENAME_TOKEN",
         help="The bearer token that HTTP clients must send; required to listen on other interfaces than loopback.",
     ),
@@ -58,31 +64,63 @@ Certificate = Annotated[
     str | None,
     Parameter(
         name="--tls-cert",
+        metavar="FILE",
         help="Over HTTP: serve over TLS, with the certificate in this PEM file, followed by those that issued it.",
     ),
 ]
 Key = Annotated[
     str | None,
-    Parameter(name="--tls-key", help="The certificate's private key (PEM); default: in the certificate's file."),
+    Parameter(
+        name="--tls-key",
+        metavar="FILE",
+        help="The certificate's private key (PEM); default: in the certificate's file.",
+    ),
 ]
 Workers = Annotated[
     str | None,
     Parameter(
         name="--workers",
+        metavar="N",
         help="Over HTTP: serve with N processes on one port, or auto: one for each processor. They share the state.",
     ),
 ]
-Client = Annotated[str | None, Parameter(name="--for", help="Over stdio: the client to present names for.")]
-Only = Annotated[str | None, Parameter(name="--only", help="Over stdio: start and show only this server.")]
+Client = Annotated[
+    str | None,
+    Parameter(
+        name="--for",
+        metavar="CLIENT",
+        completer=_completion.clients,
+        help="Over stdio: the client to present names for.",
+    ),
+]
+Only = Annotated[
+    str | None,
+    Parameter(
+        name="--only",
+        metavar="SERVER",
+        completer=_completion.servers,
+        help="Over stdio: start and show only this server.",
+    ),
+]
 Servers = Annotated[
     tuple[str, ...],
     Parameter(
         name="--server",
+        metavar="SERVER",
+        completer=_completion.servers,
         show_default=False,
         help="Over stdio: start and show this server, under the names of /mcp. May be repeated.",
     ),
 ]
-Context = Annotated[str | None, Parameter(name="--context", help="Over stdio: the context of the client.")]
+Context = Annotated[
+    str | None,
+    Parameter(
+        name="--context",
+        metavar="CONTEXT",
+        completer=_completion.contexts,
+        help="Over stdio: the context of the client.",
+    ),
+]
 Format = Annotated[
     LogFormat,
     Parameter(name="--log-format", help="The format of the log on standard error: text or JSON, one record per line."),

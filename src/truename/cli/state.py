@@ -11,8 +11,10 @@ from truename.auth.authorization_server import codes, sessions
 from truename.auth.inbound import static_tokens
 from truename.auth.outbound import login_attempts
 from truename.cli._audit import audited
+from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
+from truename.cli._progress import busy
 from truename.cli._rendering import print_json, say, show, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import gateway_needed
@@ -48,9 +50,7 @@ state = App(
     name="state",
     help="Show where the state is kept, check, upgrade and copy it, and accept it after a loss.",
     help_format="plaintext",
-    help_epilogue="The state is one database, a file or one of PostgreSQL: names, pins, approvals, tokens, logins and "
-    "sessions. A SOURCE is a configuration, or the path or URL of the database itself. Back a file up with "
-    "`sqlite3 PATH '.backup COPY'` while the gateway runs, and PostgreSQL with its own tools.",
+    help_epilogue=epilogue_of("state"),
     default_parameter=Parameter(negative=()),
 )
 
@@ -98,7 +98,8 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     _, location = _of(source)
     if not location.exists:
         raise UsageError(fact=f"no state found at {location.name} yet", advice="`truename serve` creates it.")
-    report = check_state(location, _SCHEMAS, (ledger.check_ledger,))
+    with busy(f"Checking {location.name}"):
+        report = check_state(location, _SCHEMAS, (ledger.check_ledger,))
     if as_json:
         changes = None if report.revision is None else report.revision.number
         print_json(
@@ -195,7 +196,8 @@ def rotate(
 def verify(other: Place, source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
     """Compare the state with another one, table by table. Exit status 1: they differ."""
     _, location = _of(source)
-    found = compare_states(location, StateLocation.of(other))
+    with busy("Comparing the two states"):
+        found = compare_states(location, StateLocation.of(other))
     if as_json:
         print_json({"path": location.name, "differences": [*found]})
     else:
@@ -206,7 +208,8 @@ def verify(other: Place, source: Configuration | None = None, /, *, as_json: Jso
 
 def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> int:
     told = None if as_json else _tell
-    copied = copy_state(source, target, _all_schemas(), told)
+    with busy(f"Copying {source.name}"):
+        copied = copy_state(source, target, _all_schemas(), told)
     if as_json:
         tables = {name: {"rows": table.rows, "digest": table.digest} for name, table in copied.tables.items()}
         document = {"from": source.name, "to": target.name, "changes": copied.revision.number, "tables": tables}

@@ -17,7 +17,9 @@ from truename.auth.inbound.static_tokens import (
     is_token_name,
     token_id,
 )
+from truename.cli import _completion
 from truename.cli._audit import audited
+from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, styled, utc_time
@@ -31,16 +33,30 @@ Name = Annotated[
     str, Parameter(help="The principal of the token: a short name, used in rules, approvals and the audit log.")
 ]
 Which = Annotated[
-    str, Parameter(help="The id of a token or sign-in, or a name, to revoke all of its tokens and sign-ins.")
+    str,
+    Parameter(
+        completer=_completion.tokens,
+        help="The id of a token or sign-in, or a name, to revoke all of its tokens and sign-ins.",
+    ),
 ]
 Groups = Annotated[
-    str, Parameter(name="--groups", show_default=False, help="The groups of the principal, for profiles: eng,ops.")
+    str,
+    Parameter(
+        name="--groups",
+        metavar="GROUPS",
+        show_default=False,
+        help="The groups of the principal, for profiles: eng,ops.",
+    ),
 ]
 Scopes = Annotated[
-    str, Parameter(name="--scopes", show_default=False, help="The scopes of the token, for profiles: read,write.")
+    str,
+    Parameter(
+        name="--scopes", metavar="SCOPES", show_default=False, help="The scopes of the token, for profiles: read,write."
+    ),
 ]
 Expires = Annotated[
-    str | None, Parameter(name="--expires", help="How long the token is valid: 12h, 90d, 52w; default: for ever.")
+    str | None,
+    Parameter(name="--expires", metavar="TIME", help="How long the token is valid: 12h, 90d, 52w; default: for ever."),
 ]
 PrintHash = Annotated[
     bool,
@@ -56,8 +72,7 @@ token = App(
     name="token",
     help="Create, list and revoke access tokens for HTTP clients.",
     help_format="plaintext",
-    help_epilogue="Tokens are stored as digests in the user's state directory; running gateways accept them at once. "
-    "As soon as there is one token, the gateway requires a token from everybody.",
+    help_epilogue=epilogue_of("token"),
     default_parameter=Parameter(negative=()),
 )
 

@@ -4,30 +4,58 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import truename
-from truename import Catalog, Ledger, NameTable, Resolution, ToolId, ToolRef, dialects, project, resolve
+from truename import (
+    Catalog,
+    Ledger,
+    NameTable,
+    Passthrough,
+    Resolution,
+    ToolId,
+    ToolRef,
+    UnknownToolId,
+    dialects,
+    project,
+    resolve,
+)
 from truename.dialects import Detection, Dialect, Reason, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PUBLIC = [
+    "AmbiguousName",
     "Catalog",
+    "ConfigError",
+    "DuplicateTool",
     "Explanation",
+    "InvalidName",
+    "InvalidToolId",
     "Ledger",
+    "LedgerError",
     "NameTable",
+    "NoLegalName",
     "Origin",
+    "Passthrough",
     "Resolution",
+    "ResolutionError",
+    "RetiredName",
     "Style",
     "Tool",
     "ToolId",
     "ToolRef",
+    "TruenameError",
+    "UnknownDialect",
+    "UnknownTool",
+    "UnknownToolId",
     "WireName",
     "dialects",
+    "errors",
     "project",
     "resolve",
 ]
@@ -72,6 +100,7 @@ def test_every_package_says_what_it_exports(module: str) -> None:
         (NameTable.explain, ["self", "id"]),
         (resolve, ["text", "names", "on_unknown='raise'"]),
         (Resolution, ["id", "step", "trail=()"]),
+        (Passthrough, ["trail", "id=None", "step='passthrough'"]),
         (Ledger.memory, ["max_claims=20000"]),
         (Ledger.open, ["path", "readonly=False", "max_claims=20000"]),
         (Ledger.bindings, ["self"]),
@@ -136,3 +165,48 @@ def test_the_examples_of_the_design_hold() -> None:
     for form in ("dg_prism_refract", "data-grout/prism.refract", "data-grout%401~prism.refract%401"):
         assert str(resolve(form, names).id) == "data-grout@1/prism.refract@1"
     assert dialects.get("anthropic").check("fs.list") == (Reason("character", "'.' at 2 is not in [a-zA-Z0-9_-]"),)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert truename.__version__ == version("truename")
+
+
+CATALOG = Catalog.of("salesforce@1/get_leads@1", "git@1/push@1")
+
+
+@pytest.mark.parametrize(
+    ("id", "suggestions"),
+    [
+        ("salesforce/get_leads", ("salesforce@1/get_leads@1",)),
+        ("git%401/push", ("git@1/push@1",)),
+        (ToolId.parse("git@1/pusch@1"), ("git@1/push@1",)),
+        ("git@2/push@1", ("git@1/push@1",)),
+        ("\x1b[31m", ()),
+        ("", ()),
+    ],
+)
+@pytest.mark.parametrize("mapping", [CATALOG, project(CATALOG, "openai")], ids=["catalog", "table"])
+def test_a_look_up_of_an_id_that_is_not_there_names_those_near_to_it(
+    mapping: Catalog | NameTable, id: str | ToolId, suggestions: tuple[str, ...]
+) -> None:
+    with pytest.raises(UnknownToolId) as caught:
+        mapping[id]
+
+    assert isinstance(caught.value, KeyError)
+    assert caught.value.suggestions == suggestions
+    assert str(caught.value).isprintable()
+    assert all(near in str(caught.value) for near in suggestions)
+    assert id not in mapping
+    assert mapping.get(id) is None
+    assert mapping.get(id, "none") == "none"
+
+
+def test_a_table_of_some_tools_suggests_none_of_the_others() -> None:
+    names = project(CATALOG, "openai").among({ToolId.parse("git@1/push@1")}, None)
+
+    for id in ("salesforce@1/get_leads@1", "salesforce/get_leads", "salesforce@1/get_lead@1"):
+        with pytest.raises(UnknownToolId) as caught:
+            names[id]
+        assert caught.value.suggestions == ()
+    with pytest.raises(UnknownToolId):
+        names.explain("salesforce@1/get_leads@1")

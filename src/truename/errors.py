@@ -67,6 +67,7 @@ __all__ = [
     "TruenameError",
     "UnknownDialect",
     "UnknownTool",
+    "UnknownToolId",
     "config_error",
     "excerpt",
     "printable",
@@ -418,6 +419,17 @@ class UnknownTool(ResolutionError):
             return f"{fact} It is {_choice(self.suggestions)} now. Call it exactly."
         advice = "Call one of these exactly." if len(self.suggestions) > 1 else "Call it exactly."
         return f"{fact} Did you mean {_choice(self.suggestions)}? {advice}"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnknownToolId(UnknownTool, KeyError):
+    """An id that is not in a catalogue or a name table; ``suggestions`` are the ids there that are near to it."""
+
+    def __str__(self) -> str:
+        fact = f"No tool here has the id {excerpt(self.text)}."
+        if not self.suggestions:
+            return f"{fact} Iterate over the catalogue to see the ids; `resolve` finds tools by other names."
+        return f"{fact} Did you mean {_choice(self.suggestions)}?"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.verdict import Facts
     from truename.dialects import Detection, Dialect
-    from truename.naming import Resolution
+    from truename.naming import Passthrough, Resolution
 
 __all__ = [
     "NEW_LEDGER",
@@ -172,13 +172,13 @@ def answer(text: str, table: NameTable, *, passthrough: bool = False) -> Facts:
     """Resolve, and return what can be seen of it: the tool, the step, where the call goes; or the error."""
 
     def resolved() -> Facts:
-        found = resolve(text, table, on_unknown="passthrough" if passthrough else "raise")
+        found = resolve(text, table, on_unknown="passthrough") if passthrough else resolve(text, table)
         return _resolution(text, found, table)
 
     return typed({"canonical": None}, resolved)
 
 
-def _resolution(text: str, found: Resolution, table: NameTable) -> Facts:
+def _resolution(text: str, found: Resolution | Passthrough, table: NameTable) -> Facts:
     if found.id is None:
         return {"step": found.step, "passthrough": text}
     origin = table.catalog[found.id].origin

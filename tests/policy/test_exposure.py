@@ -213,7 +213,7 @@ def test_what_is_not_for_a_session_is_refused_with_the_reason(
     assert (caught.value.code, caught.value.rule, caught.value.decision) == ("unsupported", rule, reason)
     Exposure().check(NAMES.catalog["phone@1/tap@1"], context)
     with pytest.raises(NotAllowed, match="nothing was run"):
-        Exposure().check(NAMES.catalog[NAMES.exact[name].id], context)  # type: ignore[index]
+        Exposure().check(NAMES.catalog[NAMES.exact[name].id], context)
 
 
 @given(

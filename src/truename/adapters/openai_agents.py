@@ -172,8 +172,6 @@ class AgentTools:
             found = resolve(failure.tool_name, self.box.names).id
         except TruenameError as error:
             return str(error)
-        if found is None:
-            return None
         refused = self.box.refused(found)
         return error_text(refused) if refused else f"Nothing was run. Call it exactly {self.box.names[found]!r}."
 

@@ -8,12 +8,13 @@ from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from truename.catalog.admit import IdentityRecord, admit
 from truename.catalog.declared import Bindings, Owners, ServerIdentity, identity_changes, identity_mismatch
 from truename.catalog.read import read_listings
 from truename.catalog.tool import AdmissionNotice, Origin, Tool
+from truename.catalog.unknown import unknown_tool_id
 from truename.dialects import Reason
 from truename.errors import DuplicateTool, InvalidName
 from truename.identity import ToolId, component, fold, is_name, lower_ascii
@@ -54,12 +55,14 @@ def usable_aliases(aliases: Mapping[str, str], integrations: Collection[str]) ->
     }
 
 
+Other = TypeVar("Other")
 Listings = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
 class Catalog(Mapping[ToolId, Tool]):
     """An immutable ``ToolId -> Tool`` mapping; an id can also be looked up by its text.
 
+    For another id a look-up raises `UnknownToolId`, a `KeyError` that names the ids near to it.
     ``aliases`` are short names of integrations for wire names (None: the built-in table, ``{}``: none); keys are
     server keys in any case. Raises `InvalidName` for an alias with other characters than letters, digits, ``_`` and
     ``-``, and `DuplicateTool` for two tools with one id. ``notices`` report tools that were omitted or listed twice.
@@ -247,7 +250,23 @@ class Catalog(Mapping[ToolId, Tool]):
         return {tools[0].origin.name: tools for tools in groups}
 
     def __getitem__(self, id: ToolId | str) -> Tool:
-        return self._by_text[id] if isinstance(id, str) else self._tools[id]
+        found = self._by_text.get(id) if isinstance(id, str) else self._tools.get(id)
+        if found is None:
+            raise unknown_tool_id(id, self._tools)
+        return found
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_text if isinstance(id, str) else id in self._tools
+
+    @overload
+    def get(self, id: ToolId | str, default: None = None, /) -> Tool | None: ...
+
+    @overload
+    def get(self, id: ToolId | str, default: Other, /) -> Tool | Other: ...
+
+    def get(self, id: ToolId | str, default: object = None, /) -> object:
+        """Return the tool with an id, ``default`` if there is none."""
+        return self._by_text.get(id, default) if isinstance(id, str) else self._tools.get(id, default)
 
     def items(self) -> ItemsView[ToolId, Tool]:
         """Return the pairs of id and tool; faster than the inherited method, which looks up each id."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from truename import __version__
 from truename.cli._errors import UsageError
 from truename.files.user import at_home
 
@@ -63,7 +64,7 @@ def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, m
     """
     known = sorted(rules, key=lambda rule: rule.code)
     places = {rule.code: number for number, rule in enumerate(known)}
-    driver = {"name": "truename", "version": _version(), "rules": [_rule(rule, more) for rule in known]}
+    driver = {"name": "truename", "version": __version__, "rules": [_rule(rule, more) for rule in known]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -71,12 +72,6 @@ def sarif_log(results: Iterable[Result], rules: Iterable[Rule], base: Path, *, m
         "results": [_result(one, places[one.finding.rule.code], base) for one in results],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 - costs 15 ms that only SARIF needs
-
-    return version("truename")
 
 
 def _rule(rule: Rule, more: str) -> dict[str, object]:

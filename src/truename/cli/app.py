@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
+from truename import __version__
 from truename.cli._command_list import COMMANDS, epilogue_of
 
 if TYPE_CHECKING:
@@ -21,18 +22,12 @@ _INTERRUPTED: Final = 130
 _MODULES: Final = {"import": "import_"}
 
 
-def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 - costs 15 ms that only --version needs
-
-    return version("truename")
-
-
 app = App(
     name="truename",
     help="One canonical identity for every agent tool, a legal name for every client, never a guess on the way back.",
     help_format="plaintext",
     help_epilogue="`truename COMMAND --help` shows more. Exit status: 0 ok, 1 findings, 2 usage, 3 a server failed.",
-    version=_version,
+    version=__version__,
     version_format="plaintext",
     default_parameter=Parameter(negative=()),
 )

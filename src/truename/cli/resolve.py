@@ -45,8 +45,6 @@ def resolve(
         if explain:
             _show_trail(error.trail, error=True)
         raise
-    if found.id is None:
-        raise AssertionError
     if as_json:
         print_json({"text": name, **_plain(found, found.id, table)})
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import anyio
 
+from truename import __version__
 from truename.audit import with_recorded_revision
 from truename.config.addresses import path_of
 from truename.config.quotas import Quotas
@@ -25,7 +26,7 @@ from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.status import RegistryStatus
-from truename.gateway.upstream.server_pool import own_version, running_pool
+from truename.gateway.upstream.server_pool import running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView
@@ -134,7 +135,7 @@ class Gateway:
             config = check_identities(ledger, self._served(self.config))
             state = self.config.state_location() if self._ledger is None else StateLocation()
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, state, pins))
-            self._audit.started(config, version=own_version())
+            self._audit.started(config, version=__version__)
             self._audit.watch_state(state)
             approvals = self.config.state_location()
             states = self._states = RequestStates(approvals)

@@ -4,7 +4,7 @@ from truename.naming.listing import ListedName, listing, renamed, utc_today
 from truename.naming.project import DEFAULT_SERVER_NAME, project, reproject
 from truename.naming.resolve import resolve
 from truename.naming.style import STYLES, Style
-from truename.naming.table import Explanation, NameTable, Resolution, WireName
+from truename.naming.table import Explanation, NameTable, Passthrough, Resolution, WireName
 
 __all__ = [
     "DEFAULT_SERVER_NAME",
@@ -12,6 +12,7 @@ __all__ = [
     "Explanation",
     "ListedName",
     "NameTable",
+    "Passthrough",
     "Resolution",
     "Style",
     "WireName",

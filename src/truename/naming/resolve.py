@@ -8,13 +8,13 @@ would do something else than before. A text never runs a tool that only has its 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, overload
 
 from truename.errors import AmbiguousName, InvalidToolId, RetiredName, UnknownTool
 from truename.identity import LATEST, MAX_FOREIGN, ToolId, ToolRef, decode, fold
 from truename.naming.client_prefixes import strip_affixes
 from truename.naming.spellings import folded
-from truename.naming.table import Resolution
+from truename.naming.table import Passthrough, Resolution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -29,7 +29,17 @@ _LONGEST: Final = 4 * MAX_FOREIGN
 _MOST_REDIRECTS: Final = 32
 
 
-def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passthrough"] = "raise") -> Resolution:
+@overload
+def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise"] = "raise") -> Resolution: ...
+
+
+@overload
+def resolve(text: str, names: NameTable, *, on_unknown: Literal["passthrough"]) -> Resolution | Passthrough: ...
+
+
+def resolve(
+    text: str, names: NameTable, *, on_unknown: Literal["raise", "passthrough"] = "raise"
+) -> Resolution | Passthrough:
     """Return the tool that this text means in this table, with the steps that were tried.
 
     Accepted are the table's names, older names on record, canonical ids in any spelling (any case, omitted versions,
@@ -41,7 +51,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
     (specification 002) matches nothing, in any spelling.
 
     Raises `UnknownTool` (with the nearest names; with reason ``moved``, the present name), `AmbiguousName` and
-    `RetiredName`. With ``passthrough``, an unknown name returns ``Resolution(id=None, step="passthrough")``.
+    `RetiredName`. With ``passthrough``, an unknown name returns a `Passthrough`, whose id is None.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("data-grout@1/prism.refract@1"), "openai")
@@ -57,7 +67,7 @@ def resolve(text: str, names: NameTable, *, on_unknown: Literal["raise", "passth
         return _Resolver(text, names).run()
     except UnknownTool as error:
         if on_unknown == "passthrough" and error.reason == "unknown":
-            return Resolution(None, "passthrough", (*error.trail, "passthrough: used unchanged"))
+            return Passthrough((*error.trail, "passthrough: used unchanged"))
         raise
 
 

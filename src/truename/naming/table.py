@@ -7,10 +7,11 @@ from collections.abc import Container, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NewType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, TypeVar, overload
 from weakref import ref
 
 from truename.catalog import Catalog
+from truename.catalog.unknown import unknown_tool_id
 from truename.identity import ToolId, fold
 from truename.naming.spellings import SpellingIndex, plain_spellings, server_spellings
 from truename.naming.suggest import NameSuggester
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from truename.naming.candidates import NameGenerator
     from truename.naming.style import Style
 
-__all__ = ["Explanation", "NameTable", "Resolution", "WireName"]
+__all__ = ["Explanation", "NameTable", "Passthrough", "Resolution", "WireName"]
 
+Other = TypeVar("Other")
 # A name that a table shows. Only this module creates values of the type.
 WireName = NewType("WireName", str)
 
@@ -93,11 +95,19 @@ class BrokenNames:
 
 
 class Resolution(NamedTuple):
-    """The result of `resolve`: the tool (None only for ``passthrough``), the step that found it, the steps tried."""
+    """The result of `resolve`: the tool, the step that found it, the steps tried."""
 
-    id: ToolId | None
+    id: ToolId
     step: str
     trail: tuple[str, ...] = ()
+
+
+class Passthrough(NamedTuple):
+    """The result of ``resolve(..., on_unknown="passthrough")`` for a name that no tool has: it is used unchanged."""
+
+    trail: tuple[str, ...]
+    id: None = None
+    step: Literal["passthrough"] = "passthrough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +234,31 @@ class NameTable(Mapping[ToolId, WireName]):
         )
 
     def __getitem__(self, id: ToolId | str) -> WireName:
-        return self._wires[self._by_text[id] if isinstance(id, str) else id]
+        key = self._by_text.get(id) if isinstance(id, str) else id
+        name = None if key is None else self._wires.get(key)
+        if name is None:
+            raise unknown_tool_id(id, self._wires)
+        return name
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_text if isinstance(id, str) else id in self._wires
+
+    @overload
+    def get(self, id: ToolId | str, default: None = None, /) -> WireName | None: ...
+
+    @overload
+    def get(self, id: ToolId | str, default: Other, /) -> WireName | Other: ...
+
+    def get(self, id: ToolId | str, default: object = None, /) -> object:
+        """Return the name of a tool, ``default`` if it is not in the table."""
+        key = self._by_text.get(id) if isinstance(id, str) else id
+        return default if key is None else self._wires.get(key, default)
+
+    def _present(self, id: ToolId | str) -> ToolId:
+        """Return the id of a tool of this table. Raises `UnknownToolId`."""
+        if id not in self:
+            raise unknown_tool_id(id, self._wires)
+        return self._by_text[id] if isinstance(id, str) else id
 
     def __iter__(self) -> Iterator[ToolId]:
         return iter(self._order)
@@ -240,18 +274,16 @@ class NameTable(Mapping[ToolId, WireName]):
         return self._assigned.copy()
 
     def assigned(self, id: ToolId) -> AssignedName:
-        """Return a tool's name with its parts and reason. Raises `KeyError`."""
-        return self._assigned[id]
+        """Return a tool's name with its parts and reason. Raises `UnknownToolId`."""
+        return self._assigned[self._present(id)]
 
     def id_of(self, name: str) -> ToolId:
         """Return the tool that has exactly this name. Raises `KeyError`; `resolve` accepts more spellings."""
-        id = self.exact[name].id
-        assert id is not None  # noqa: S101 - only passthrough has none, and no table has that
-        return id
+        return self.exact[name].id
 
     def explain(self, id: ToolId | str) -> Explanation:
-        """Explain a tool's name. Raises `KeyError` for a tool that is not in the table."""
-        key = self._by_text[id] if isinstance(id, str) else id
+        """Explain a tool's name. Raises `UnknownToolId` for a tool that is not in the table."""
+        key = self._present(id)
         a = self._assigned[key]
         return Explanation(key, a.name, a.rung, a.how, a.clash, a.shortened)
 

@@ -180,7 +180,6 @@ class CallPath:
         registry, view, name = self._registry, call.view, call.name
         await near_names_ready(name, view.table)
         id = self._meaning(call, name).id
-        assert id is not None  # noqa: S101 - only passthrough has none
         tool = view.table.catalog[id]
         if (record := current_record()) is not None:
             record.found(tool, registry.vetting.digest_of(tool))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from truename import __version__
 from truename.config.addresses import MAIN
 from truename.errors import TruenameError
 from truename.gateway.calls.draining import AdmittedRequest
@@ -23,7 +24,6 @@ from truename.gateway.protocol.operations import timed
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.protocol.tracing import request_span
 from truename.gateway.quota import whose
-from truename.gateway.upstream.server_pool import own_version
 from truename.gateway.upstream_errors import UpstreamError
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.instructions import instructions
@@ -62,7 +62,7 @@ class Endpoint:
             # Some clients take servers of one name and version for one, and VS Code puts the title in front of tools.
             "name": f"{registry.settings.server_name}{asked.path.removeprefix(MAIN)}",
             "title": asked.server or registry.settings.server_name,
-            "version": own_version(),
+            "version": __version__,
         }
         self._calls = CallPath(
             registry,

@@ -130,7 +130,6 @@ class Primitives:
         """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
         view = self._view(request)
         id = resolve(name, view.table).id
-        assert id is not None  # noqa: S101 - only passthrough has none
         return self._registry.origin(view, id)
 
     def _resource_view(self, request: Request) -> ResourceView:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.lowlevel import checkpoint
 
+from truename import __version__
 from truename.config.credentials import TokenExchange
 from truename.gateway.background import background
 from truename.gateway.elicitation.request_states import RequestStates
@@ -40,15 +40,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
     from truename.gateway.upstream.showing import LastChallenges
 
-__all__ = ["ServerPool", "own_version", "running_pool"]
-
-
-def own_version() -> str:
-    """Return the version of this package."""
-    try:
-        return version("truename")
-    except PackageNotFoundError:
-        return "0"
+__all__ = ["ServerPool", "running_pool"]
 
 
 class ServerPool(Mapping[str, Upstream]):
@@ -73,7 +65,7 @@ class ServerPool(Mapping[str, Upstream]):
         self._owners = owners
         self._changed = changed
         self._on_event = on_event
-        self._identity = {"name": config.settings.server_name, "version": own_version()}
+        self._identity = {"name": config.settings.server_name, "version": __version__}
         self._settings = config.settings
         self._outside = outside
         self._states = states

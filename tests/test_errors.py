@@ -36,6 +36,7 @@ from truename.errors import (
     TruenameError,
     UnknownDialect,
     UnknownTool,
+    UnknownToolId,
     excerpt,
 )
 
@@ -88,6 +89,8 @@ EXAMPLES: list[TruenameError] = [
     UnknownTool(text="x", reason="malformed", detail="it is encoded twice"),
     UnknownTool(text="x", reason="moved", suggestions=("y",), detail=" since protocol 0.3"),
     UnknownTool(text="x", reason="moved"),
+    UnknownToolId(text="x"),
+    UnknownToolId(text="x", suggestions=("y",)),
     MigrationError(problem="two names would become one", remedy="Choose another.", file="f.py", line=3),
     AmbiguousName(text="x", candidates=("y", "z")),
     RetiredName(text="x", id=AB, since="2026-11-22"),
@@ -165,6 +168,8 @@ def test_the_exported_names_are_sorted_and_whole() -> None:
         (UnknownDialect, LookupError),
         (ResolutionError, LookupError),
         (UnknownTool, ResolutionError),
+        (UnknownToolId, UnknownTool),
+        (UnknownToolId, KeyError),
         (AmbiguousName, ResolutionError),
         (RetiredName, ResolutionError),
         (PolicyError, PermissionError),

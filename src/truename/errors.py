@@ -21,6 +21,7 @@
     +-- QuotaExceeded                    principal, quota, limit     quota_exceeded
     +-- ResolutionError (LookupError)    text, trail
     |   +-- UnknownTool                  reason, suggestions         unknown_tool
+    |   |   +-- UnknownToolId            suggestions                 unknown_tool
     |   +-- AmbiguousName                candidates                  ambiguous_name
     |   +-- RetiredName                  id, successor, since        retired_name
     +-- PolicyError (PermissionError)    id, decision

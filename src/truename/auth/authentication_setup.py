@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from truename.auth.authorization_server.endpoints import AuthorizationEndpoints
+    from truename.auth.authorization_server.provider import BrowserIdentification
     from truename.auth.inbound.authentication import Authenticator, OnAccess
     from truename.auth.network.fetch import Fetch
     from truename.config import Config
@@ -48,7 +49,8 @@ class HttpAuthentication:
     """The authentication of the gateway's HTTP server; ``pages`` serves sign-in and per-user logins at servers.
 
     ``page_paths`` are the paths of ``pages``; one that ends in ``/*`` stands for all below it. ``logins`` are the
-    pending logins at servers; None if this gateway has no login pages.
+    pending logins at servers; None if this gateway has no login pages. ``here`` is the gateway's URL; ``recognizer``
+    identifies the person at a browser, None without sign-in.
     """
 
     authenticators: Authenticators
@@ -56,6 +58,8 @@ class HttpAuthentication:
     pages: ASGIApp
     page_paths: tuple[str, ...]
     logins: PendingLogins | None = None
+    here: str = ""
+    recognizer: BrowserIdentification | None = None
 
     def prepare_reload(self, before: Config, after: Config) -> Callable[[], None]:
         """Prepare a reload of the tokens.
@@ -146,6 +150,8 @@ async def http_authentication(
             pages=partial(_page, applications),
             page_paths=tuple(path for application in applications for path in application.paths),
             logins=logins,
+            here=here,
+            recognizer=None if pages is None else pages.recognizer,
         )
 
 

@@ -21,7 +21,7 @@ from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
 from truename.cli._comparison import client_outcomes, losses
 from truename.cli._ending import report_end
-from truename.cli._errors import warn, warnings_of
+from truename.cli._errors import UsageError, warn, warnings_of
 from truename.cli._logs import log_to_stderr
 from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._progress import Progress
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from truename.cli._worker import Worker
     from truename.config import Config
     from truename.config.watch import Reread
+    from truename.gateway.http.app import MoreRoutes
 
     Signals = AsyncIterator[signal.Signals]
     ReportForm: TypeAlias = Literal["json", "all", "short"]
@@ -157,13 +158,14 @@ def run(
     as_json: bool,
     verbose: bool = False,
     worker: Worker | None = None,
+    has_console: bool = False,
 ) -> int:
     """Serve until Ctrl-C, SIGTERM, a closed terminal, or the end of standard input.
 
     Return the exit status: 0, or 1 if calls were interrupted. ``only`` is the one server that is started and shown,
     ``servers`` are those if there are several. ``reread`` reads the configuration again. ``verbose`` prints all names
     at the start, and how every client would treat the tools. ``worker`` is this process if a supervisor started it: it
-    listens at the supervisor's socket, and only the first one reports.
+    listens at the supervisor's socket, and only the first one reports. ``has_console`` serves the web console too.
 
     Raises `ConfigError` for invalid settings and an address that is in use, before anything is started.
     """
@@ -190,6 +192,7 @@ def run(
                     reloads=reloads,
                     shutdown=shutdown,
                     worker=worker,
+                    has_console=has_console,
                 ),
                 # There is no wheel of it for some platforms.
                 backend_options={"use_uvloop": find_spec("uvloop") is not None},
@@ -222,6 +225,7 @@ async def _serve_until_signal(
     reloads: Reloads,
     shutdown: Shutdown,
     worker: Worker | None,
+    has_console: bool,
 ) -> None:
     """Serve until a signal cancels the scope, at whatever point, so that all server processes are ended."""
     # Signals are received until everything has ended: a second signal must not leave server processes behind.
@@ -238,6 +242,7 @@ async def _serve_until_signal(
                 reloads=reloads,
                 shutdown=shutdown,
                 worker=worker,
+                has_console=has_console,
             )
 
 
@@ -252,6 +257,7 @@ async def _serve(
     reloads: Reloads,
     shutdown: Shutdown,
     worker: Worker | None,
+    has_console: bool,
 ) -> None:
     keys = [server.key for server in config.enabled]
     started = [key for key in keys if only in {None, key} and (servers is None or key in servers)]
@@ -278,7 +284,8 @@ async def _serve(
                 tasks.start_soon(_report_joined, gateway, path, report_form)
                 await serve_stdio(gateway, path)
             else:
-                async with listening(gateway, bound=bound, workers=_group(worker)) as url:
+                more = _console(gateway) if has_console else None
+                async with listening(gateway, bound=bound, workers=_group(worker), more=more) as url:
                     await gateway.joined()
                     if worker is not None:
                         worker.tell(ready=True)
@@ -295,6 +302,15 @@ def _sharing(config: Config, bound: socket | None, worker: Worker | None) -> Pro
         return None
     # The directory is of one supervisor.
     return ProgramSharing(None if worker is None else worker.directory)
+
+
+def _console(gateway: Gateway) -> MoreRoutes:
+    """Return the routes of the console. Raises `UsageError` where its packages are not installed."""
+    if find_spec("jinja2") is None:
+        raise UsageError(fact="the web console is not installed", advice="Run `pip install 'truename[console]'`.")
+    from truename.console import console_routes  # noqa: PLC0415 - imports Jinja, which only the console needs
+
+    return partial(console_routes, gateway)
 
 
 def _group(worker: Worker | None) -> WorkerGroup | None:

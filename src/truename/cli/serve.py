@@ -84,6 +84,15 @@ Workers = Annotated[
         help="Over HTTP: serve with N processes on one port, or auto: one for each processor. They share the state.",
     ),
 ]
+Console = Annotated[
+    bool,
+    Parameter(
+        name="--console",
+        negative=(),
+        show_default=False,
+        help="Over HTTP: serve the web console at /console; [console] in the configuration says who may use it.",
+    ),
+]
 Client = Annotated[
     str | None,
     Parameter(
@@ -156,6 +165,7 @@ def serve(
     tls_cert: Certificate = None,
     tls_key: Key = None,
     workers: Workers = None,
+    console: Console = False,
     client: Client = None,
     only: Only = None,
     server: Servers = (),
@@ -183,6 +193,10 @@ def serve(
         raise UsageError(
             fact="--workers is for HTTP",
             advice="Add --http HOST:PORT, or leave it out: over stdio one process serves one client.",
+        )
+    if address is None and console:
+        raise UsageError(
+            fact="--console is for HTTP", advice="Add --http HOST:PORT, and open its /console in a browser."
         )
     processes = 1 if workers is None else _processes(workers)
     if only is not None and server:
@@ -226,6 +240,7 @@ def serve(
         as_json=as_json,
         verbose=verbose,
         worker=worker,
+        has_console=console,
     )
 
 

@@ -1,7 +1,7 @@
 """The settings of the gateway: each is declared once, with its type, default, unit, meaning and reload rule.
 
 To add a setting, add a field to `Settings` (or to the dataclass of its table: `access`, `approvals`, `audit`,
-`telemetry`, `trust`), and run ``python -m truename.config.reference docs/settings.md``.
+`console`, `telemetry`, `trust`), and run ``python -m truename.config.reference docs/settings.md``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from truename import dialects
 from truename.config.access import Access, check_access
 from truename.config.approvals import Asking
 from truename.config.audit import Audit, check_audit
+from truename.config.console import ConsoleAccess
 from truename.config.field_types import (
     BOOLEAN,
     COUNT,
@@ -266,6 +267,9 @@ class Settings:
     # What is recorded
     audit: Audit = setting(Audit(), table(Audit, check_audit), "The audit log of calls and decisions.")
     telemetry: Telemetry = setting(Telemetry(), table(Telemetry), "Metrics and traces.")
+    console: ConsoleAccess = setting(
+        ConsoleAccess(), table(ConsoleAccess), "Who may use the web console (`truename serve --console`).", live=True
+    )
     recording: str | None = setting(None, PATH, "File in which calls of recordable tools are recorded, for a replay.")
     # Tool search
     tool_search: SearchMode = setting(

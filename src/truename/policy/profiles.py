@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id
+from truename.policy.audience import Audience
 from truename.policy.call import claims_of
 from truename.policy.rules import hint
 
@@ -61,12 +62,8 @@ class Profile:
 
     def is_for(self, principal: Principal) -> bool:
         """Return whether a principal is in the audience; being a default does not count here (see `Profiles.of`)."""
-        return (
-            self.everyone
-            or not principal.groups.isdisjoint(self.groups)
-            or not principal.scopes.isdisjoint(self.scopes)
-            or any(fits(glob, principal.key) for glob in self.principals)
-        )
+        audience = Audience(groups=self.groups, scopes=self.scopes, principals=self.principals, everyone=self.everyone)
+        return audience.includes(principal)
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
         """Return whether the profile contains a tool with this effective metadata and these former ids."""

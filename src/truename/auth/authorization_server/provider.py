@@ -303,19 +303,19 @@ class BrowserIdentification:
         self.vouches = vouches
         self._provider = provider
         self._authorizations = authorizations
-        self._cookie = ""
-        self._then: Then | None = None
+        # Whoever sends browsers, by the name of its cookie.
+        self._attendants: dict[str, Then] = {}
 
     def attend(self, cookie: str, then: Then) -> None:
-        """Set the name of the browser's cookie, and the callback for browsers that return from the identity provider.
+        """Add one who sends browsers with a cookie of this name, and the callback for those that return.
 
         The callback receives the purpose, the cookie's value and the principal.
         """
-        self._cookie, self._then = cookie, then
+        self._attendants[cookie] = then
 
-    async def address(self, browser: str, what: str) -> str:
-        """Return the URL to which to send the browser with this cookie, for a purpose. Raises `FetchError`."""
-        state, pending = self._authorizations.begin(_KIND, browser, [what])
+    async def address(self, cookie: str, browser: str, what: str) -> str:
+        """Return the URL to which to send a browser whose cookie has this value, for a purpose. Raises `FetchError`."""
+        state, pending = self._authorizations.begin(_kind(cookie), browser, [what])
         return await self._provider.address(state, challenge_of(pending.verifier), pending.nonce)
 
     async def answer(self, request: Request) -> Response | None:
@@ -323,9 +323,11 @@ class BrowserIdentification:
 
         Raises `FetchError`, and the errors of ``then``.
         """
-        said, browser = request.query_params, request.cookies.get(self._cookie, "")
-        pending = self._authorizations.back(_KIND, browser, said.get("state", ""))
-        if pending is None or self._then is None:
+        said, state = request.query_params, request.query_params.get("state", "")
+        browsers = ((cookie, request.cookies.get(cookie, "")) for cookie in self._attendants)
+        found = ((*one, self._authorizations.back(_kind(one[0]), one[1], state)) for one in browsers)
+        cookie, browser, pending = next((one for one in found if one[2] is not None), ("", "", None))
+        if pending is None:
             return None
         names = [name for name, _ in said.multi_items()]
         if await self._authorizations.is_finished(pending) or len(set(names)) < len(names):
@@ -339,4 +341,8 @@ class BrowserIdentification:
             return error_page(_NOBODY, 403)
         if not await self._authorizations.finish(pending, proof.principal.key):
             return error_page(_GONE)
-        return await self._then(str(pending.said[0]), browser, proof.principal)
+        return await self._attendants[cookie](str(pending.said[0]), browser, proof.principal)
+
+
+def _kind(cookie: str) -> str:
+    return f"{_KIND} {cookie}"

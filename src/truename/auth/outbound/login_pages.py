@@ -388,7 +388,7 @@ class LoginPages:
         recognizer = self._logins.recognizer
         if recognizer is None or not self._logins.recognizes(attempt.principal):
             return _to(await self._logins.begin(attempt, browser))
-        return _to(await recognizer.address(browser, attempt.link))
+        return _to(await recognizer.address(self._cookie, browser, attempt.link))
 
     async def _recognized(self, link: str, browser: str, who: Principal) -> Response:
         attempt = await self._logins.at(link)

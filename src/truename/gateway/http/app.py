@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HttpApp",
+    "MoreRoutes",
     "OnAddress",
     "check_listening",
     "limits_of",
@@ -64,6 +65,8 @@ __all__ = [
 ]
 
 OnAddress = Callable[[str], None]
+MoreRoutes = Callable[["HttpAuthentication"], AbstractAsyncContextManager["Iterable[Route]"]]
+"""Further routes of a served gateway, by its authentication, with what they need while it is served."""
 
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
 _CONTEXT: Final = CONTEXT_HEADER.encode()
@@ -313,13 +316,15 @@ async def listening(
     bound: socket.socket | None = None,
     on_access: OnAccess = ignore_access,
     workers: WorkerGroup | None = None,
+    more: MoreRoutes | None = None,
 ) -> AsyncIterator[str]:
     """Serve a running gateway over HTTP while the block lasts; gives the address, as ``http://127.0.0.1:8000``.
 
     With ``tls_certificate`` in its settings, it serves over TLS alone, at ``https://127.0.0.1:8000``.
 
     ``bound`` is an address that was reserved before; ``on_access`` is told what happens at the door; ``workers`` are
-    the processes that serve together with this one. Raises as `reserve` does.
+    the processes that serve together with this one; ``more`` are further routes, with what they need while the gateway
+    is served. Raises as `reserve` does.
     """
     settings = gateway.config.settings
     bound = bound or reserve(gateway.config, host, port)
@@ -331,9 +336,10 @@ async def listening(
             http_authentication(
                 gateway.config, address, on_access=_noted(gateway, on_access), is_near=is_loopback(host)
             ) as front,
+            nullcontext(()) if more is None else more(front) as routes,
         ):
             limits = limits_of(gateway.config)
-            app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, workers=workers)
+            app = HttpApp(gateway, OriginGuard.of(settings, host), front, limits, routes, workers=workers)
             counts = None if workers is None else workers.connection_counts()
             server = WebServer(app, limits, tls, counts)
             # Nobody is listened to before requests can be answered.

@@ -1,0 +1,66 @@
+"""What a page of the console gets, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from starlette.datastructures import FormData, QueryParams
+    from starlette.responses import Response
+
+    from truename.config.console import Role
+    from truename.console.recent_calls import RecentCalls
+    from truename.console.sessions import BrowserSession
+    from truename.gateway import Gateway
+
+__all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRequest:
+    """A request that the guard let through. ``form`` has the fields of a change, and is None for a page."""
+
+    gateway: Gateway
+    calls: RecentCalls
+    session: BrowserSession
+    role: Role
+    query: QueryParams
+    path: Mapping[str, str]
+    form: FormData | None = None
+
+    def field(self, name: str) -> str:
+        """Return a field of the form; "" if there is none."""
+        value = "" if self.form is None else self.form.get(name, "")
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A template with its values. ``title`` is the heading; ``status`` the HTTP status."""
+
+    template: str
+    title: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+PageHandler = Callable[[PageRequest], Awaitable["Page | Response"]]
+
+
+class PageRoute(NamedTuple):
+    """One route below /console: its method, its path with parameters in braces, the least role, and the handler."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    role: Role
+    handler: PageHandler
+
+
+class RefusedError(Exception):
+    """A request that is not answered as asked: the HTTP status, and a text that says why and what to do."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status

@@ -3,10 +3,9 @@
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -19,26 +18,17 @@ from truename.cli._options import Configuration, JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config
-from truename.errors import StoreError, excerpt
+from truename.errors import excerpt
 from truename.files.user import whoami
-from truename.policy import Approvals, Grant, Scope, SqlApprovalStore
-from truename.policy.approval_validity import Subject
-from truename.storage import StateLocation
-from truename.trust import PinStore
+from truename.policy import Scope
+from truename.trust.approval_decisions import ApprovalDecisions, ListedApproval
 from truename.trust.approval_queue import (
-    ApprovalQueue,
-    PendingCall,
     about_grant,
     about_request,
-    decided,
-    stamp,
 )
 
 __all__ = ["approvals"]
 
-_CHANGED = "the tool's definition has changed since"
-_OFFERED = "it is suspended while the server offers another definition, pending review: `truename pins diff {id}`"
-_COVERS = {"call": "one call", "arguments": "these arguments", "session": "its session", "always": "all calls"}
 Key = Annotated[
     str, Parameter(completer=_completion.pending_calls, help="The key of a pending call, or of a decision.")
 ]
@@ -78,182 +68,6 @@ approvals = App(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListedApproval:
-    """A pending call or a decision; ``state`` is waiting, approved, rejected, used, expired or suspended."""
-
-    key: str
-    state: str
-    principal: str
-    subject: Subject
-    at: str
-    until: str = ""
-    scope: str = ""
-    by: str = ""
-    message: str = ""
-    reason: str = ""
-    rule: str = ""
-    arguments: str = ""
-    wire_name: str = ""
-    client: str = ""
-
-    @property
-    def waits(self) -> bool:
-        """Whether the call is pending."""
-        return not self.scope
-
-    @property
-    def tool(self) -> str:
-        """The tool's id."""
-        return str(self.subject.id)
-
-    @property
-    def covers(self) -> str:
-        """The scope of a decision, in words."""
-        return _COVERS.get(self.scope, "")
-
-
-class ApprovalDecisions:
-    """The pending calls and the decisions of a configuration. All methods raise `StoreError`.
-
-    Decisions are recorded in the audit log of the configuration.
-    """
-
-    def __init__(self, location: StateLocation, config: Config) -> None:
-        self._config = config
-        self._settings = config.settings.approvals
-        self._store = SqlApprovalStore(location)
-        self._approvals = Approvals(self._store)
-        self._digests = _offered(config)
-        # A command that only reads creates no file.
-        self._queue = ApprovalQueue(location if location.has("pending_call") else None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._queue.close()
-        self._store.close()
-
-    def waiting(self) -> Sequence[ListedApproval]:
-        """Return the pending calls, oldest first."""
-        return [self._of_request(one) for one in self._queue.all() if one.is_open]
-
-    def all(self) -> Sequence[ListedApproval]:
-        """Return the pending calls, then all decisions."""
-        return [*self.waiting(), *map(self._of_grant, self._approvals.grants())]
-
-    def find(self, key: str) -> ListedApproval | None:
-        """Return the pending call or decision with a key."""
-        return next((one for one in self.all() if one.key == key), None)
-
-    def decision_on(self, key: str) -> ListedApproval | None:
-        """Return the decision with a key, or the last decision on the call with that key."""
-        known = [one for one in self._approvals.grants() if key in {one.key, one.call_id}]
-        return self._of_grant(known[-1]) if known else None
-
-    def pending(self, key: str) -> PendingCall | None:
-        """Return the call with a key if it is still pending."""
-        found = self._queue.find(key)
-        return found if found is not None and found.is_open else None
-
-    def decide(
-        self, one: PendingCall, scope: Scope, *, approved: bool, by: str, message: str, lasts: float | None
-    ) -> ListedApproval:
-        """Grant or deny a pending call."""
-        what, about = "granted" if approved else "denied", {**about_request(one), "covers": scope}
-        with audited(self._config, "approval", what, [about]) as (record,):
-            made = decided(
-                one,
-                scope,
-                self._approvals,
-                self._queue,
-                approved=approved,
-                by=by,
-                message=message,
-                lasts=self._settings.expiry,
-                grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
-            )
-            record.update(about_grant(made))
-        return self._of_grant(made)
-
-    def revoke(self, key: str) -> ListedApproval | None:
-        """Revoke a decision; return None if there is none with this key."""
-        known = next((one for one in self._approvals.grants() if one.key == key), None)
-        if known is None:
-            return None
-        with audited(self._config, "approval", "revoked", [about_grant(known)]) as records:
-            gone = self._approvals.revoke(key)
-            if gone is None:
-                # Another process revoked it first, and recorded that.
-                records.clear()
-            if known.scope == "call":
-                self._queue.drop(known.call_id)
-        return None if gone is None else self._of_grant(gone)
-
-    def _of_grant(self, grant: Grant) -> ListedApproval:
-        state, reason = self._state(grant)
-        return ListedApproval(
-            key=grant.key,
-            state=state,
-            reason=reason,
-            principal=grant.principal,
-            subject=grant.subject,
-            at=grant.at,
-            until=grant.until,
-            scope=grant.scope,
-            by=grant.by,
-            message=grant.message,
-            wire_name=grant.wire_name,
-        )
-
-    def _state(self, grant: Grant) -> tuple[str, str]:
-        if grant.is_over(stamp(time.time())):
-            return "expired", ""
-        if grant.scope == "call" and self._approvals.state_of(grant) not in {"", "seen"}:
-            return "used", ""
-        reason = self._changed(grant.subject)
-        return ("suspended" if reason else "approved" if grant.approved else "rejected"), reason
-
-    def _changed(self, subject: Subject) -> str:
-        """Return why a decision is suspended; "" if it applies to the definition that the server offers."""
-        now, is_trusted = self._digests.get(str(subject.id), (subject.digest, True))
-        if now == subject.digest:
-            return ""
-        return _CHANGED if is_trusted else _OFFERED.format(id=subject.id)
-
-    def _of_request(self, one: PendingCall) -> ListedApproval:
-        reason = self._changed(one.subject)
-        return ListedApproval(
-            key=one.key,
-            state="suspended" if reason else "waiting",
-            principal=one.principal,
-            subject=one.subject,
-            at=stamp(one.at),
-            until=stamp(one.until),
-            reason=reason or one.reason,
-            rule=one.rule,
-            arguments=one.arguments,
-            wire_name=one.wire_name,
-            client=one.client,
-        )
-
-
-def _offered(config: Config) -> dict[str, tuple[str, bool]]:
-    """Return, by tool, the digest of the last offered definition and whether it is trusted; empty without pins."""
-    location = config.pins_location()
-    if not location.has("pin"):
-        return {}
-    try:
-        with PinStore(location) as pins:
-            found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
-            # A pending definition is the one that the server offers now, instead of the pinned one.
-            return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
-    except StoreError:
-        # Errors in the pins are reported by `truename pins`.
-        return {}
-
-
 def row(one: ListedApproval) -> list[str]:
     """Return the row of a table for a pending call or decision."""
     return [one.key, one.state, printable(one.principal), one.tool, one.covers, shown_time(one.at)]
@@ -261,7 +75,7 @@ def row(one: ListedApproval) -> list[str]:
 
 def plain(one: ListedApproval) -> dict[str, object]:
     """Return an entry of JSON output."""
-    values = {name: value for name, value in vars(one).items() if name != "subject" and value}
+    values = {name: value for name, value in vars(one).items() if name not in {"subject", "scopes"} and value}
     about = one.subject
     return {**values, "tool": one.tool, "digest": about.digest, "server": about.server, "name": about.name}
 
@@ -292,7 +106,7 @@ def list_(
     as_json: JsonOutput = False,
 ) -> int:
     """List pending calls and decisions. Exit status 1: a call is pending."""
-    with _decisions(source) as decisions:
+    with _decisions(source) as (_, decisions):
         if watch:
             return _watched(decisions, as_json=as_json)
         found = [one for one in decisions.all() if one.waits or not waiting]
@@ -338,7 +152,7 @@ def _told(one: ListedApproval, *, as_json: bool) -> None:
 @approvals.command(name="show")
 def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Show a pending call with its arguments, or a decision and its state."""
-    with _decisions(config) as decisions:
+    with _decisions(config) as (_, decisions):
         found = decisions.find(key)
         if found is None:
             return _nothing(decisions, key, as_json=as_json)
@@ -375,14 +189,20 @@ def deny(
 @approvals.command
 def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
     """Revoke a decision: the next such call needs approval again."""
-    with _decisions(config) as decisions:
+    with _decisions(config) as (loaded, decisions):
         found = decisions.find(key)
         if found is not None and found.waits:
             raise UsageError(
                 fact=f"{key} is pending, not decided",
                 advice="`truename approvals deny` refuses the call.",
             )
-        gone = decisions.revoke(key)
+        known, gone = decisions.grant(key), None
+        if known is not None:
+            with audited(loaded, "approval", "revoked", [about_grant(known)]) as records:
+                gone = decisions.revoke(key)
+                if gone is None:
+                    # Another process revoked it first, and recorded that.
+                    records.clear()
         if gone is None:
             return _nothing(decisions, key, as_json=as_json)
     if as_json:
@@ -403,14 +223,18 @@ def _decided(
     as_json: bool,
 ) -> int:
     lasts = None if span is None else seconds_of(span)
-    with _decisions(config) as decisions:
+    with _decisions(config) as (loaded, decisions):
         waiting = decisions.pending(key)
         if waiting is None:
             return _nothing(decisions, key, as_json=as_json)
         if scope not in waiting.scopes:
             advice = f"Use --scope with one of: {', '.join(waiting.scopes)}."
             raise UsageError(fact="the client of this call has no session", advice=advice)
-        made = decisions.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
+        what, about = "granted" if approved else "denied", {**about_request(waiting), "covers": scope}
+        with audited(loaded, "approval", what, [about]) as (record,):
+            grant = decisions.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
+            record.update(about_grant(grant))
+        made = decisions.listed(grant)
     if as_json:
         print_json({"granted" if approved else "denied": plain(made)})
     else:
@@ -437,12 +261,11 @@ def _nothing(decisions: ApprovalDecisions, key: str, *, as_json: bool) -> int:
 
 
 @contextmanager
-def _decisions(source: str | None) -> Iterator[ApprovalDecisions]:
+def _decisions(source: str | None) -> Iterator[tuple[Config, ApprovalDecisions]]:
     config = configuration(source)
-    location = config.state_location()
-    if location.is_memory:
+    if config.state_location().is_memory:
         raise UsageError(
             fact=f"{config.path} keeps its approvals in memory only", advice="Set state to a file or a URL."
         )
-    with ApprovalDecisions(location, config) as decisions:
-        yield decisions
+    with ApprovalDecisions(config) as decisions:
+        yield config, decisions

@@ -20,7 +20,7 @@ from truename.config.console import ROLES
 from truename.console.forms import own_form
 from truename.console.login import LoginDesk
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
-from truename.console.pages import servers, tools
+from truename.console.pages import approvals, servers, tools
 from truename.console.recent_calls import RecentCalls
 from truename.console.rendering import asset, has_htmx, render
 from truename.console.sessions import BrowserSession, BrowserSessions
@@ -43,10 +43,11 @@ log: Final = logging.getLogger("truename.console")
 
 ROOT: Final = "/console"
 _STATIC: Final = f"{ROOT}/static/"
-ROUTES: Final[tuple[PageRoute, ...]] = (*servers.ROUTES, *tools.ROUTES)
+ROUTES: Final[tuple[PageRoute, ...]] = (*servers.ROUTES, *tools.ROUTES, *approvals.ROUTES)
 _NAVIGATION: Final = (
     ("/console/servers", "Servers"),
     ("/console/tools", "Tools"),
+    ("/console/approvals", "Approvals"),
 )
 
 

@@ -1,0 +1,116 @@
+"""A served gateway with its console, and browsers of people with each role."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from tests.gateway.conftest import Lab
+from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
+from truename.config.console import ConsoleAccess
+from truename.console import console_routes
+from truename.gateway import Gateway, listening
+from truename.policy import read_policy
+from truename.policy.audience import Audience
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ACCESS = ConsoleAccess(
+    viewer=Audience(groups=("viewers",)),
+    approver=Audience(groups=("approvers",)),
+    operator=Audience(principals=("op",)),
+)
+PEOPLE = {"val": ("viewers",), "app": ("approvers",), "op": (), "nobody": ()}
+ROLE_OF = {"val": "viewer", "app": "approver", "op": "operator", "nobody": None}
+_CSRF = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Browser:
+    """A browser of one person: it keeps cookies, and says which page a form is from."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client = httpx2.AsyncClient(base_url=address, follow_redirects=True, timeout=20.0)
+
+    async def __aenter__(self) -> Browser:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def get(self, path: str, **headers: str) -> httpx2.Response:
+        return await self._client.get(path, headers=headers)
+
+    async def post(self, path: str, origin: str | None = None, **fields: str) -> httpx2.Response:
+        headers = {"origin": origin or self.address}
+        return await self._client.post(path, data=fields, headers=headers)
+
+    async def csrf(self, path: str = "/console/servers") -> str:
+        """Return the token of this session's forms."""
+        found = _CSRF.search((await self.get(path)).text)
+        return "" if found is None else found[1]
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        return dict(self._client.cookies)
+
+    def forget(self, cookies: dict[str, str]) -> None:
+        """Have these cookies and no others."""
+        self._client.cookies.clear()
+        for name, value in cookies.items():
+            self._client.cookies.set(name, value)
+
+
+@dataclass(frozen=True)
+class World:
+    """A console that is served, and how people get in."""
+
+    gateway: Gateway
+    address: str
+    tokens: dict[str, str]
+
+    @asynccontextmanager
+    async def browser(self, who: str = "") -> AsyncIterator[Browser]:
+        """Give a browser; of somebody who has logged in, if anybody is named."""
+        async with Browser(self.address) as browser:
+            if who:
+                answer = await browser.post("/console/login", token=self.tokens[who])
+                assert answer.status_code in {200, 403}, answer.text
+            yield browser
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+@asynccontextmanager
+async def serving(lab: Lab, *servers: Any, with_tokens: bool = True, **settings: Any) -> AsyncIterator[World]:
+    """Serve a gateway whose state is in the lab's folder, with its console."""
+    state = lab.folder / "state.db"
+    tokens: dict[str, str] = {}
+    if with_tokens:
+        with StaticTokenStore(state, {}) as store:
+            for name, groups in PEOPLE.items():
+                text, token = create_token(name, groups=groups, scopes=(), expires=None)
+                store.add(token)
+                tokens[name] = text
+    more = {"console": ACCESS, "policy": read_policy({"default": "ask"}), "state": str(state), **settings}
+    async with (
+        lab.gateway(*(servers or (lab.normal("fs", "write", "read"),)), **more) as gateway,
+        listening(gateway, more=partial(console_routes, gateway)) as address,
+    ):
+        yield World(gateway, address, tokens)

@@ -1,4 +1,4 @@
-"""Who gets into the console, and what each role may do there: every route with every role, and every kind of forgery."""
+"""Who gets into the console, and what each role may do there: every route with every role, and every forgery."""
 
 from __future__ import annotations
 

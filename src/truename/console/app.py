@@ -19,8 +19,9 @@ from truename.auth.sealed_values import SealedValues
 from truename.config.console import ROLES
 from truename.console.forms import own_form
 from truename.console.login import LoginDesk
+from truename.console.name_previews import NamePreviews
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
-from truename.console.pages import approvals, servers, tools
+from truename.console.pages import approvals, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
 from truename.console.rendering import asset, has_htmx, render
 from truename.console.sessions import BrowserSession, BrowserSessions
@@ -43,12 +44,16 @@ log: Final = logging.getLogger("truename.console")
 
 ROOT: Final = "/console"
 _STATIC: Final = f"{ROOT}/static/"
-ROUTES: Final[tuple[PageRoute, ...]] = (*servers.ROUTES, *tools.ROUTES, *approvals.ROUTES)
-_NAVIGATION: Final = (
-    ("/console/servers", "Servers"),
-    ("/console/tools", "Tools"),
-    ("/console/approvals", "Approvals"),
+_PAGES: Final = (
+    ("Servers", servers),
+    ("Tools", tools),
+    ("Try a name", names),
+    ("Approvals", approvals),
+    ("Reviews", reviews),
 )
+ROUTES: Final[tuple[PageRoute, ...]] = tuple(route for _, page in _PAGES for route in page.ROUTES)
+# The first route of a module is its page.
+_NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
 
 
 @asynccontextmanager
@@ -71,6 +76,7 @@ class Console:
     def __init__(self, gateway: Gateway, front: HttpAuthentication, values: SealedValues, calls: RecentCalls) -> None:
         self._gateway = gateway
         self._calls = calls
+        self._names = NamePreviews(gateway)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = LoginDesk(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -120,6 +126,7 @@ class Console:
         asked = PageRequest(
             gateway=self._gateway,
             calls=self._calls,
+            names=self._names,
             session=session,
             role=role,
             query=request.query_params,

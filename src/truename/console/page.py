@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from truename.config.console import Role
+    from truename.console.name_previews import NamePreviews
     from truename.console.recent_calls import RecentCalls
     from truename.console.sessions import BrowserSession
     from truename.gateway import Gateway
@@ -24,6 +25,7 @@ class PageRequest:
 
     gateway: Gateway
     calls: RecentCalls
+    names: NamePreviews
     session: BrowserSession
     role: Role
     query: QueryParams

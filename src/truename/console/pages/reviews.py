@@ -1,0 +1,139 @@
+"""The page of reviews: definitions that are new or have changed, as a difference, to accept or reject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from anyio import to_thread
+from starlette.responses import RedirectResponse
+
+from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.text_changes import changed_lines, changed_words
+from truename.migration.definitions import compare_definitions
+from truename.trust import PinStore
+from truename.trust.approval_queue import about_definition
+from truename.trust.pins import ReviewedDefinitions, pin_before
+from truename.trust.screening import screened_pins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.responses import Response
+
+    from truename.console.page import PageRequest
+    from truename.console.text_changes import ChangedPart
+    from truename.conventions import Finding
+    from truename.gateway import Gateway
+    from truename.trust import PinnedTool, SeenDefinition
+
+__all__ = ["ROUTES"]
+
+Found = TypeVar("Found")
+_HERE: Final = "/console/reviews"
+_TEXTS: Final = ("title", "description")
+_MOST_SHOWN: Final = 50
+_GONE: Final = "This definition is not pending any more: somebody reviewed it, or the server changed it again. Reload."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """A definition to review, beside the one that was trusted before, if there was any."""
+
+    key: str
+    server: str
+    own_name: str
+    digest: str
+    at: str
+    word: str
+    is_new: bool
+    findings: tuple[str, ...]
+    effects: tuple[str, ...]
+    texts: tuple[tuple[str, Sequence[ChangedPart]], ...]
+    lines: Sequence[ChangedPart]
+
+
+async def _show(asked: PageRequest) -> Page:
+    if asked.gateway.config.pins_location().is_memory:
+        text = "This gateway keeps its pins in memory. Set state to a file, or to a PostgreSQL database."
+        return Page(template="problem.html", title="Reviews", values={"text": text})
+    reviews, count = await _with_pins(asked.gateway, lambda book: _reviews(asked.gateway, book))
+    values = {"reviews": reviews, "count": count}
+    return Page(template="reviews.html", title="Reviews", values=values)
+
+
+def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
+    seen = sorted((one for one in book.seen().values() if one.word == "waiting"), key=lambda one: one.at)
+    shown, pins = seen[:_MOST_SHOWN], book.pins()
+    reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
+    findings = screened_pins(shown, pins.values())
+    return [
+        _review(one, pin_before(one, pins.get(one.key), reviewed), findings.get((one.key, one.digest), ()))
+        for one in shown
+    ], len(seen)
+
+
+def _review(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> Review:
+    old = {} if before is None or before.content is None else before.content
+    new: Any = (
+        "The definition was too large to store; only its digest is known." if one.content is None else one.content
+    )
+    both = isinstance(old, dict) and isinstance(new, dict)
+    details = compare_definitions(old, new) if both and old else ()
+    return Review(
+        key=one.key,
+        server=one.server,
+        own_name=one.name,
+        digest=one.digest,
+        at=one.at,
+        word=one.word,
+        is_new=before is None,
+        findings=tuple(f"{found.rule.name}: {found.fact}" for found in findings),
+        effects=tuple(f"{detail}{' (breaking)' if detail.breaking else ''}" for detail in details),
+        texts=tuple(
+            (key, changed_words(_text(old, key), _text(new, key)))
+            for key in _TEXTS
+            if both and _text(old, key) != _text(new, key)
+        ),
+        lines=changed_lines(old or "", new),
+    )
+
+
+def _text(content: Any, key: str) -> str:
+    value = content.get(key)
+    return value if isinstance(value, str) else ""
+
+
+async def _decide(asked: PageRequest) -> Response:
+    """Accept or reject the definition with a digest: one that came since the page was shown has another."""
+    gateway, key, digest = asked.gateway, asked.path["key"], asked.field("digest")
+    is_accepted = {"accept": True, "reject": False}.get(asked.field("answer"))
+    if is_accepted is None:
+        raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
+    found = await _with_pins(gateway, lambda book: book.seen().get((key, digest)))
+    if found is None or found.word != "waiting":
+        raise RefusedError(409, _GONE)
+    by = asked.session.principal.key
+    what = "accepted" if is_accepted else "rejected"
+    async with gateway.audit.deciding(
+        "definition", {"what": what, **about_definition(found), "by": by, "via": "console"}
+    ):
+        await _with_pins(
+            gateway,
+            lambda book: book.trust([found], by=by) if is_accepted else book.note([found], "rejected", by=by),
+        )
+    return RedirectResponse(_HERE, 303)
+
+
+async def _with_pins(gateway: Gateway, do: Callable[[PinStore], Found]) -> Found:
+    def done() -> Found:
+        with PinStore(gateway.config.pins_location()) as book:
+            return do(book)
+
+    return await to_thread.run_sync(done)
+
+
+ROUTES: Final = (
+    PageRoute("GET", "/reviews", "viewer", _show),
+    PageRoute("POST", "/reviews/{key:path}/decision", "operator", _decide),
+)

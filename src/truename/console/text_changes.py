@@ -27,8 +27,8 @@ class ChangedPart(NamedTuple):
 def changed_words(old: str, new: str) -> list[ChangedPart]:
     """Return a text in parts, of which each is in both texts or in one; only the first 20,000 characters of each.
 
-    >>> changed_words("read a file", "read any file")
-    [ChangedPart(kind='same', text='read '), ChangedPart(kind='removed', text='a'), ChangedPart(kind='added', text='any'), ChangedPart(kind='same', text=' file')]
+    >>> [(part.kind, part.text) for part in changed_words("read a file", "read any file")]
+    [('same', 'read '), ('removed', 'a'), ('added', 'any'), ('same', ' file')]
     """
     before, after = (_WORDS.findall(text[:_LONGEST]) for text in (old, new))
     return [part for part in _compared(before, after, "") if part.text]

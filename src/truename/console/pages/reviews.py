@@ -33,6 +33,7 @@ Found = TypeVar("Found")
 _HERE: Final = "/console/reviews"
 _TEXTS: Final = ("title", "description")
 _MOST_SHOWN: Final = 50
+_TOO_LARGE: Final = "The definition was too large to store; only its digest is known."
 _GONE: Final = "This definition is not pending any more: somebody reviewed it, or the server changed it again. Reload."
 
 
@@ -75,9 +76,7 @@ def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
 
 def _review(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> Review:
     old = {} if before is None or before.content is None else before.content
-    new: Any = (
-        "The definition was too large to store; only its digest is known." if one.content is None else one.content
-    )
+    new: Any = _TOO_LARGE if one.content is None else one.content
     both = isinstance(old, dict) and isinstance(new, dict)
     details = compare_definitions(old, new) if both and old else ()
     return Review(
@@ -114,10 +113,8 @@ async def _decide(asked: PageRequest) -> Response:
     if found is None or found.word != "waiting":
         raise RefusedError(409, _GONE)
     by = asked.session.principal.key
-    what = "accepted" if is_accepted else "rejected"
-    async with gateway.audit.deciding(
-        "definition", {"what": what, **about_definition(found), "by": by, "via": "console"}
-    ):
+    record = {"what": "accepted" if is_accepted else "rejected", **about_definition(found), "by": by, "via": "console"}
+    async with gateway.audit.deciding("definition", record):
         await _with_pins(
             gateway,
             lambda book: book.trust([found], by=by) if is_accepted else book.note([found], "rejected", by=by),

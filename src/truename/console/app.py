@@ -21,7 +21,7 @@ from truename.console.forms import own_form
 from truename.console.login import LoginDesk
 from truename.console.name_previews import NamePreviews
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
-from truename.console.pages import approvals, names, reviews, servers, tools
+from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
 from truename.console.rendering import asset, has_htmx, render
 from truename.console.sessions import BrowserSession, BrowserSessions
@@ -50,6 +50,10 @@ _PAGES: Final = (
     ("Try a name", names),
     ("Approvals", approvals),
     ("Reviews", reviews),
+    ("Calls", calls),
+    ("Access", access),
+    ("Budgets", budgets),
+    ("Connect", connect),
 )
 ROUTES: Final[tuple[PageRoute, ...]] = tuple(route for _, page in _PAGES for route in page.ROUTES)
 # The first route of a module is its page.
@@ -61,9 +65,9 @@ async def console_routes(gateway: Gateway, front: HttpAuthentication) -> AsyncIt
     """Give the routes of a gateway's console, for `truename.gateway.listening`. Raises `StoreError`, `ConfigError`."""
     with closing(SealedValues(gateway.config.state_location())) as values:
         await to_thread.run_sync(values.open)
-        calls = RecentCalls()
-        gateway.registry.call_records.listen(calls.note)
-        console = Console(gateway, front, values, calls)
+        recent = RecentCalls()
+        gateway.registry.call_records.listen(recent.note)
+        console = Console(gateway, front, values, recent)
         yield tuple(
             GatewayRoute(path=path, methods=None, authentication="own", answer=console)
             for path in (ROOT, f"{ROOT}{ALL_BELOW}")
@@ -76,6 +80,7 @@ class Console:
     def __init__(self, gateway: Gateway, front: HttpAuthentication, values: SealedValues, calls: RecentCalls) -> None:
         self._gateway = gateway
         self._calls = calls
+        self._here = front.here
         self._names = NamePreviews(gateway)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = LoginDesk(gateway, front, self._sessions)
@@ -127,6 +132,7 @@ class Console:
             gateway=self._gateway,
             calls=self._calls,
             names=self._names,
+            here=self._here,
             session=session,
             role=role,
             query=request.query_params,

@@ -21,11 +21,15 @@ __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
 
 @dataclass(frozen=True, kw_only=True)
 class PageRequest:
-    """A request that the guard let through. ``form`` has the fields of a change, and is None for a page."""
+    """A request of somebody whose role allows it.
+
+    ``here`` is the gateway's URL. ``form`` has the fields of a change, and is None for a page.
+    """
 
     gateway: Gateway
     calls: RecentCalls
     names: NamePreviews
+    here: str
     session: BrowserSession
     role: Role
     query: QueryParams

@@ -1,0 +1,57 @@
+"""The page to connect a client: the command, the entry for its file, and what its names are."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+
+from truename import dialects
+from truename.clients import Machine, config_files
+from truename.clients.gateway_address import entry_for
+from truename.config import ServerConfig
+from truename.console.name_previews import MAIN_CLIENT
+from truename.console.page import Page, PageRoute
+
+if TYPE_CHECKING:
+    from truename.clients.table import ConfigFile
+    from truename.console.page import PageRequest
+
+__all__ = ["ROUTES"]
+
+_MOST: Final = 100
+
+
+async def _show(asked: PageRequest) -> Page:
+    files = {file.client: file for file in reversed(config_files()) if file.shape and file.paths and not file.legacy}
+    client = asked.query.get("client", "claude-code")
+    values: dict[str, Any] = {"clients": [(key, file.title) for key, file in sorted(files.items())], "client": client}
+    file = files.get(client)
+    if file is not None:
+        values |= await to_thread.run_sync(lambda: _values(asked, file))
+    return Page(template="connect.html", title="Connect a client", values={"file": file, **values})
+
+
+def _values(asked: PageRequest, file: ConfigFile) -> dict[str, Any]:
+    settings = asked.gateway.config.settings
+    server = ServerConfig(key=settings.server_name, url=f"{asked.here}/mcp", type="http")
+    entry: Any = {server.key: entry_for(server, file.shape)}
+    for key in reversed(file.key):
+        entry = {key: entry}
+    dialect = dialects.get(file.dialect)
+    table = asked.names.table(MAIN_CLIENT)
+    names = [(str(id), name, dialect.shown(server.key, name)) for id, name in islice(table.items(), _MOST)]
+    return {
+        "place": file.paths.get(Machine.here().system, next(iter(file.paths.values())))[0],
+        "snippet": json.dumps(entry, indent=2),
+        "command": f"truename connect {file.client} --url {asked.here}",
+        "names": names,
+        "count": len(table),
+        "most": _MOST,
+        "needs_token": settings.token is not None or settings.access.asks,
+    }
+
+
+ROUTES: Final = (PageRoute("GET", "/connect", "viewer", _show),)

@@ -22,7 +22,8 @@ WRITES = [route for route in ROUTES if route.method == "POST"]
 
 def concrete(route: PageRoute) -> str:
     """Return an address of a route: of a thing that may not exist."""
-    return "/console" + route.path.replace("{id:path}", "fs@1/write@1").replace("{key}", "0123456789abcdef").replace("{key:path}", "fs@1/write@1")
+    path = route.path.replace("{id:path}", "fs@1/write@1").replace("{key:path}", "fs@1/write@1")
+    return "/console" + path.replace("{key}", "0123456789abcdef")
 
 
 def name_of(route: PageRoute) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
@@ -14,6 +14,7 @@ from truename.clients.gateway_address import entry_for
 from truename.config import ServerConfig
 from truename.console.name_previews import MAIN_CLIENT
 from truename.console.page import Page, PageRoute
+from truename.editing import Document
 
 if TYPE_CHECKING:
     from truename.clients.table import ConfigFile
@@ -37,15 +38,16 @@ async def _show(asked: PageRequest) -> Page:
 def _values(asked: PageRequest, file: ConfigFile) -> dict[str, Any]:
     settings = asked.gateway.config.settings
     server = ServerConfig(key=settings.server_name, url=f"{asked.here}/mcp", type="http")
-    entry: Any = {server.key: entry_for(server, file.shape)}
-    for key in reversed(file.key):
-        entry = {key: entry}
+    place = file.paths.get(Machine.here().system, next(iter(file.paths.values())))[0]
+    document = Document.empty(Path(place), file.format).with_value(
+        (*file.key, server.key), entry_for(server, file.shape)
+    )
     dialect = dialects.get(file.dialect)
     table = asked.names.table(MAIN_CLIENT)
     names = [(str(id), name, dialect.shown(server.key, name)) for id, name in islice(table.items(), _MOST)]
     return {
-        "place": file.paths.get(Machine.here().system, next(iter(file.paths.values())))[0],
-        "snippet": json.dumps(entry, indent=2),
+        "place": place,
+        "snippet": document.text,
         "command": f"truename connect {file.client} --url {asked.here}",
         "names": names,
         "count": len(table),

@@ -22,8 +22,9 @@ $(VENV)/.run: pyproject.toml requirements/constraints.txt requirements/run.txt |
 	$(PIP) -r requirements/run.txt -e '.[gateway]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/htmx.py
 	$(PIP) -r requirements/dev.txt
+	$(BIN)/python requirements/htmx.py
 	@touch $@
 
 run: $(VENV)/.run ## install, and start the gateway in front of real servers (examples/mcp.json)

@@ -107,7 +107,7 @@ async def test_a_changed_definition_is_shown_as_a_difference_and_accepted_or_rej
     path, log = listing(lab, [safe]), lab.folder / "audit"
     server = lab.script("fs", "listing", str(path))
     trust = Trust(drift="quarantine")
-    settings = {"policy": ALLOW, "trust": trust, "audit": Audit(path=str(log))}
+    settings: dict[str, Any] = {"policy": ALLOW, "trust": trust, "audit": Audit(path=str(log))}
     async with serving(lab, server, **settings) as world, world.browser("op") as browser:
         assert "0 definitions wait" in (await browser.get("/console/reviews")).text
         listing(lab, [other])

@@ -82,6 +82,7 @@ class Console:
         self._calls = calls
         self._here = front.here
         self._names = NamePreviews(gateway)
+        self._tools = tools.ToolIndex()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = LoginDesk(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -132,6 +133,7 @@ class Console:
             gateway=self._gateway,
             calls=self._calls,
             names=self._names,
+            tools=self._tools,
             here=self._here,
             session=session,
             role=role,

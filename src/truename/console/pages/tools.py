@@ -3,97 +3,151 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
 
+from truename import dialects
+from truename.console.name_previews import MAIN_CLIENT
 from truename.console.page import Page, PageRoute, RefusedError
 from truename.errors import InvalidToolId
+from truename.gateway.views.profiled import Limits
 from truename.identity import ToolId, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from truename.catalog import Catalog
     from truename.console.page import PageRequest
     from truename.gateway import Gateway
+    from truename.gateway.trust.vetting import Vetting
+    from truename.naming import NameTable
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "ToolIndex"]
 
 _PAGE_SIZE: Final = 100
-_LONGEST_QUERY: Final = 200
+_LONGEST: Final = 200
+_MOST_CLIENTS: Final = 4
+_MOST_CALLS: Final = 20
+_STATES: Final = ("listed", "pending review", "no legal name")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ToolRow:
-    """A tool in the table. ``state`` is ``listed``, or why clients are not shown it."""
+    """A tool in the table. ``state`` is ``listed``, or why clients are not shown it; ``key`` is what is searched."""
 
-    id: str
+    id: ToolId
     server: str
     own_name: str
     name: str
     state: str
     shares_name: bool
-    found_by: str
+    key: str
+
+
+class ToolIndex:
+    """The rows of all tools, made anew only when catalogue, names or reviews are other ones."""
+
+    def __init__(self) -> None:
+        self._made_from: tuple[object, ...] = ()
+        self._rows: Sequence[ToolRow] = ()
+
+    def rows(self, gateway: Gateway, table: NameTable) -> Sequence[ToolRow]:
+        """Return the rows of all tools, in the catalogue's order."""
+        now = gateway.catalog, table, gateway.registry.vetting.hidden
+        if not self._made_from or any(one is not other for one, other in zip(self._made_from, now, strict=True)):
+            self._rows = list(_rows(gateway.catalog, table, gateway.registry.vetting))
+            self._made_from = now
+        return self._rows
+
+
+def _rows(catalog: Catalog, table: NameTable, vetting: Vetting) -> Iterator[ToolRow]:
+    hidden = vetting.hidden
+    for id, tool in catalog.items():
+        name = table.get(id)
+        yield ToolRow(
+            id=id,
+            server=tool.origin.server,
+            own_name=tool.origin.name,
+            name=name or "",
+            state="pending review" if id in hidden else "no legal name" if name is None else "listed",
+            shares_name=tool.origin.has_conflict,
+            key=fold(f"{id} {tool.origin.name} {name or ''}"),
+        )
 
 
 async def _show(asked: PageRequest) -> Page:
-    query, server = asked.query.get("q", "")[:_LONGEST_QUERY], asked.query.get("server", "")
-    number = max(1, int(text) if (text := asked.query.get("page", "1")).isdecimal() and len(text) < 6 else 1)
-    rows = await to_thread.run_sync(lambda: _rows(asked.gateway))
-    found = [row for row in rows if (not server or row.server == server) and fold(query) in row.found_by]
-    start = (number - 1) * _PAGE_SIZE
-    values = {
+    query, server = asked.query.get("q", "")[:_LONGEST], asked.query.get("server", "")[:_LONGEST]
+    state, clients = asked.query.get("state", ""), asked.query.getlist("client")[:_MOST_CLIENTS]
+    text = asked.query.get("page", "1")
+    number = max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
+
+    def values() -> dict[str, Any]:
+        rows = asked.tools.rows(asked.gateway, asked.names.table())
+        wanted = fold(query)
+        found = [row for row in rows if wanted in row.key and server in {"", row.server} and state in {"", row.state}]
+        start = (number - 1) * _PAGE_SIZE
+        tables = [(dialects.get(client), asked.names.table(client)) for client in clients if client != MAIN_CLIENT]
+        return {
+            "rows": found[start : start + _PAGE_SIZE],
+            "count": len(found),
+            "all": len(rows),
+            "pages": max(1, -(-len(found) // _PAGE_SIZE)),
+            "tables": tables,
+        }
+
+    shown = await to_thread.run_sync(values)
+    fixed = {
         "query": query,
         "server": server,
-        "servers": list(asked.gateway.registry.pool),
-        "rows": found[start : start + _PAGE_SIZE],
-        "count": len(found),
-        "all": len(rows),
+        "state": state,
+        "chosen": clients,
         "page": number,
-        "pages": max(1, -(-len(found) // _PAGE_SIZE)),
+        "servers": list(asked.gateway.registry.pool),
+        "states": _STATES,
+        "clients": [(one.name, one.title) for one in dialects.table() if one.name != MAIN_CLIENT],
     }
-    return Page(template="tools.html", title="Tools", values=values)
-
-
-def _rows(gateway: Gateway) -> Sequence[ToolRow]:
-    registry, names = gateway.registry, gateway.table()
-    hidden = registry.vetting.hidden
-    rows = []
-    for id, tool in registry.catalog.items():
-        name = names.get(id)
-        state = "pending review" if id in hidden else "no legal name" if name is None else "listed"
-        rows.append(
-            ToolRow(
-                id=str(id),
-                server=tool.origin.server,
-                own_name=tool.origin.name,
-                name=name or "",
-                state=state,
-                shares_name=tool.origin.has_conflict,
-                found_by=fold(f"{id} {tool.origin.server} {tool.origin.name} {name or ''}"),
-            )
-        )
-    return rows
+    return Page(template="tools.html", title="Tools", values={**fixed, **shown})
 
 
 async def _one(asked: PageRequest) -> Page:
-    text = asked.path["id"]
     try:
-        id = ToolId.parse(text)
+        id = ToolId.parse(asked.path["id"])
     except InvalidToolId as error:
         raise RefusedError(404, str(error)) from error
-    registry = asked.gateway.registry
-    tool = registry.catalog.get(id)
-    if tool is None:
-        raise RefusedError(404, f"There is no tool {id} now. Its history is on the page of its name.")
-    names = asked.gateway.table()
-    values = {
-        "tool": tool,
-        "name": names.get(id),
-        "why": str(names.explain(id)) if id in names else "No name of the style is legal for all clients.",
-        "calls": asked.calls.matching(lambda call: call.id == id, 20),
-    }
+    values = await to_thread.run_sync(lambda: _details(asked, id))
     return Page(template="tool.html", title=str(id), values=values)
+
+
+def _details(asked: PageRequest, id: ToolId) -> dict[str, Any]:
+    gateway, registry = asked.gateway, asked.gateway.registry
+    ledger, tool, table = registry.ledger, gateway.catalog.get(id), asked.names.table()
+    held = list(dict.fromkeys(ledger.held_anywhere(id, dialects.names())))
+    if tool is None and not held and ledger.origin_of(id) is None:
+        raise RefusedError(404, f"There is no tool {id}, and there was none. The page of tools lists all.")
+    book = registry.vetting.book
+    return {
+        "id": id,
+        "tool": tool,
+        "origin": ledger.origin_of(id),
+        "name": table.get(id),
+        "why": str(table.explain(id)) if id in table else "",
+        "review": registry.vetting.hidden.get(id),
+        "pin": book.pins().get(str(id)),
+        "seen": sorted((one for key, one in book.seen().items() if key[0] == str(id)), key=lambda one: one.at),
+        "names": [event.plain() for name in held for event in ledger.history(name)],
+        "successors": [str(one) for one in ledger.successors(id)],
+        "profiles": _profiles(gateway, table, id),
+        "calls": asked.calls.matching(lambda call: call.id == id, _MOST_CALLS),
+    }
+
+
+def _profiles(gateway: Gateway, table: NameTable, id: ToolId) -> list[str] | None:
+    """Return the profiles that have a tool; None without any profiles, where everybody sees it."""
+    profiles = gateway.config.settings.profiles
+    if not profiles:
+        return None
+    return [name for name in profiles if id in gateway.registry.sight(Limits((name,), None)).part(table, "tools")]
 
 
 ROUTES: Final = (PageRoute("GET", "/tools", "viewer", _show), PageRoute("GET", "/tools/{id:path}", "viewer", _one))

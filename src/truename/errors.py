@@ -24,7 +24,8 @@
     |   +-- AmbiguousName                candidates                  ambiguous_name
     |   +-- RetiredName                  id, successor, since        retired_name
     +-- PolicyError (PermissionError)    id, decision
-        +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded
+        +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded,
+    |   |                                                            state_unavailable
         +-- ApprovalRequired             approval_key, call          approval_required
         +-- CallRepeated                 call, state                 call_reused, call_repeated
 
@@ -115,6 +116,7 @@ CODES: Mapping[str, CodeInfo] = {
     "unsupported": CodeInfo(-32602, 1),
     "quarantined": CodeInfo(-32602, 1),
     "unrecorded": CodeInfo(-32603, 1),
+    "state_unavailable": CodeInfo(-32603, 1),
     "address_refused": CodeInfo(-32602, 3),
     "login_required": CodeInfo(-32603, 3),
     "answer_blocked": CodeInfo(-32603, 1),

@@ -105,7 +105,7 @@ async def test_decisions_that_are_damaged_later_have_all_calls_refused(
             data.execute("UPDATE approval_grant SET tool = 'nothing of the kind'")
             data.execute("UPDATE part SET revision = revision + 1")
         result = await client.call_tool("write", {"text": "x"})
-        assert "the approvals cannot be read" in result.content[0].text
+        assert "cannot be read or written now" in result.content[0].text
         assert str(lab.folder) not in result.content[0].text
 
 

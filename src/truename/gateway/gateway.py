@@ -368,6 +368,7 @@ class Gateway:
                 await self.registry.renew()
             else:
                 await self.registry.caught_up()
+            await self.registry.approving.catch_up()
             self._audit.look()
             changed, others = self.registry.changes(), self.registry.other_changes()
             if changed or others:

@@ -78,6 +78,7 @@ class Registry(ShownTools):
         self._swaps = 0
         self._turn_of_loop = LoopTurn()
         self._heap = Heap()
+        self._is_at_server = approvals is not None and approvals.url is not None
         self.quotas = CallQuotas(approvals or StateLocation())
 
     async def begin(self) -> None:
@@ -267,6 +268,11 @@ class Registry(ShownTools):
         self.take(made)
         self._swapped()
 
+    @property
+    def _takes_long(self) -> bool:
+        """Whether to make a view would keep all requests waiting; claims of names may wait for a server."""
+        return self._is_at_server or len(self.catalog) > _FEW
+
     async def prepare(self, spec: ViewSpec, context: Context) -> None:
         """Have everything ready for a request beside the loop: what others wrote, the view, what is listed of it.
 
@@ -274,7 +280,7 @@ class Registry(ShownTools):
         """
         await self.caught_up()
         for _ in range(_TRIES):
-            if self.is_ready(spec, context) or not (self._turn.locked() or len(self.catalog) > _FEW):
+            if self.is_ready(spec, context) or not (self._turn.locked() or self._takes_long):
                 break
             async with self._making:
                 if not self.is_ready(spec, context):

@@ -482,6 +482,9 @@ class PostgresqlDatabase:
         try:
             yield
         except psycopg.Error as error:
+            if type(error) is psycopg.ProgrammingError and error.sqlstate is None:
+                # Libpq's, before it connects: an unknown parameter, a service that is not defined.
+                self.refuse(f"its URL cannot be used ({_sentence(error)})", "unusable", "Correct the URL.")
             for kind, problem, code, remedy in _PROBLEMS:
                 if isinstance(error, kind):
                     detail = f": {_sentence(error)}" if code == "unusable" else ""

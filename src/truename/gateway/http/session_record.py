@@ -49,6 +49,8 @@ SCHEMA: Final = Schema(
             "CREATE TABLE session_forgotten (until REAL NOT NULL)",
         ),
     ),
+    # Each id that comes is looked up, so nobody has to be woken when sessions were used.
+    is_quiet=True,
 )
 _USED: Final = "INSERT INTO session_used (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
 _ENDED: Final = (

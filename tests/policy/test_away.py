@@ -40,7 +40,7 @@ def cut(wire: Wire) -> None:
 
 
 def states(approvals: Approvals, *servers: str) -> list[str]:
-    found = []
+    found: list[str] = []
     for server in servers:
         try:
             found.append(approvals.status(search_of(server, "another")).state)

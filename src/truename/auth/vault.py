@@ -143,11 +143,14 @@ class Vault:
 
     @contextmanager
     def _change(self) -> Iterator[Transaction]:
+        is_over = False
         try:
             with self._file.change() as data:
                 yield data
+                is_over = True
         finally:
-            self._news += 1
+            # A change that failed before was rolled back, and one whose commit failed may be stored.
+            self._news += is_over
 
     def put(self, issuer: str, principal: str, secret: bytes) -> None:
         """Store a secret, replacing an earlier one. Raises `StoreError` (``full``) for one too many or too long."""

@@ -207,9 +207,9 @@ class SqlApprovalStore:
         """Have what is known be without what was changed, and read that at once: the database may be away later."""
         with self._reading, suppress(StoreError):
             # Whoever asks the earlier object meanwhile keeps there what it read before the change.
-            self._known = None if self._known is None or data.has_news() else self._known.without(book)
-            if self._known is None:
-                self._known = _KnownRecords.read(data)
+            known, self._known = self._known, None
+            is_all_known = known is not None and not data.has_news()
+            self._known = known.without(book) if known is not None and is_all_known else _KnownRecords.read(data)
             self._known.recall(book.grant_keys)
 
     def close(self) -> None:

@@ -203,18 +203,14 @@ def approvals_are_kept(evidence: Evidence) -> Iterator[str]:
 def pins_are_kept(evidence: Evidence) -> Iterator[str]:
     """What was shown is pinned; the last definition that an operator accepted is the pin; nothing else is shown.
 
-    What was only listed while the database was away, and shortly after, may have no pin: it could not be stored.
+    That holds while the database is away too: with settings that can withhold a definition, as those of a run do, a
+    tool is not shown before its pin is stored.
     """
     shown: defaultdict[str, dict[int, Operation]] = defaultdict(dict)
-    away = [(one.invoked, one.ended + STALE) for one in evidence.of("away")]
-    unpinned: set[str] = set()
     for listed in evidence.of("list", "ok"):
-        is_away = any(listed.ended > start and listed.invoked < end for start, end in away)
         for id, version in listed.answer["tools"].values():
             shown[id].setdefault(version, listed)
-            if id not in evidence.pins and not is_away:
-                unpinned.add(id)
-    yield from (f"{id} was listed and has no pin" for id in sorted(unpinned))
+    yield from _unpinned(evidence)
     accepted: defaultdict[str, list[Operation]] = defaultdict(list)
     for one in evidence.of("accept"):
         accepted[one.asked["tool"]].append(one)
@@ -228,6 +224,16 @@ def pins_are_kept(evidence: Evidence) -> Iterator[str]:
             earlier = [seen for seen, other in shown[id].items() if other.ended < listed.ended]
             if earlier and not any(one.asked["version"] >= version for one in allowed):
                 yield f"{id} was listed at {listed.replica} with definition {version}, which nobody accepted"
+
+
+def _unpinned(evidence: Evidence) -> Iterator[str]:
+    where: defaultdict[str, list[Operation]] = defaultdict(list)
+    for listed in evidence.of("list", "ok"):
+        for id in {id for id, _ in listed.answer["tools"].values()} - evidence.pins.keys():
+            where[id].append(listed)
+    for id, several in sorted(where.items()):
+        numbers = f"{several[0].number} to {several[-1].number}"
+        yield f"{id} was listed and has no pin (operations {numbers}, at {sorted({one.replica for one in several})})"
 
 
 def _last(decisions: Sequence[Operation]) -> Sequence[Operation]:
@@ -252,11 +258,10 @@ def audit_is_kept(evidence: Evidence) -> Iterator[str]:
 
 
 def calls_go_on(evidence: Evidence) -> Iterator[str]:
-    """After the death of a replica, every other one that is up answers a call of a steady server within 2 seconds.
+    """After a replica died or stopped, every other one that is up answers a call of a steady server within 2 seconds.
 
     What a direct call of that server takes meanwhile, the machine takes. A death is not judged while the database is
-    away, as then calls that a policy decides on may be refused, nor while a third gateway is stopped and shortly after:
-    if it holds the database's lock, calls wait for lists that wait for the lock.
+    away, as then calls that a policy decides on may be refused.
     """
     for one in resumptions(evidence):
         if one.seconds > one.allowed:
@@ -265,7 +270,7 @@ def calls_go_on(evidence: Evidence) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Resumption:
-    """How long after a death the next call was answered at another replica that was up all the time."""
+    """How long after a death or a stop the next call was answered at another replica that was up all the time."""
 
     dead: int
     replica: int
@@ -276,14 +281,15 @@ class Resumption:
 def resumptions(evidence: Evidence) -> Iterator[Resumption]:
     """Yield how long it took at every other replica after each death."""
     down, away = _downtimes(evidence), [(one.invoked, one.ended) for one in evidence.of("away")]
-    away += [(one.invoked, one.ended + STALE) for one in evidence.of("stop")]
     direct = list(evidence.of("direct", "ok"))
     steady: defaultdict[int, list[float]] = defaultdict(list)
     for call in evidence.of("call", "ok"):
         if call.answer["server"] == evidence.steady:
             steady[call.replica].append(call.ended)
-    for death in evidence.of("kill", "ok"):
-        at = death.ended
+    # Who is stopped may hold a lock of the database until it goes on.
+    deaths = [(one, one.ended) for one in evidence.of("kill", "ok")]
+    deaths += [(one, one.invoked) for one in evidence.of("stop")]
+    for death, at in deaths:
         control = [one.ended - one.invoked for one in direct if at - 1 < one.ended < at + 2 * RESUMED]
         allowed = RESUMED + 3 * max(control, default=0.0)
         for replica, times in down.items():

@@ -92,8 +92,6 @@ GOOD = {
     "a death": evidence(*UP, KILL, call(**STEADY, at=11.0)),
     "a death while the other is down": evidence(*UP, KILL, operation("down", 9.5, ended=30.0)),
     "a death while the database is away": evidence(*UP, KILL, operation("away", 9.5, ended=30.0)),
-    "a death while a third is stopped": evidence(*UP, KILL, operation("stop", 1.0, replica=2, ended=9.5)),
-    "a list without pins while the database is away": evidence(operation("away", 0.0), listed(1.0, lead=A), pins={}),
     "a slow machine": evidence(*UP, KILL, operation("direct", 10.0, ended=11.0), call(**STEADY, at=14.0)),
 }
 BAD = {
@@ -124,6 +122,9 @@ BAD = {
     ("no audit record is lost", "a decision is in no audit log"): evidence(GRANT, decided=frozenset()),
     ("no audit record is lost", "cut off"): evidence(damaged=["it is cut off"]),
     ("calls go on", "no call was answered at 0"): evidence(*UP, KILL, call(**STEADY, at=12.5)),
+    ("calls go on", "within 2.00 s of the death of 2"): evidence(
+        *UP, operation("stop", 10.0, replica=2, ended=20.0), call(**STEADY, at=9.0), call(**STEADY, at=13.0, nonce="2")
+    ),
 }
 
 

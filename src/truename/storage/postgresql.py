@@ -376,7 +376,8 @@ class PostgresqlDatabase:
     def _begin(self, connection: PostgresqlConnection, patience: float) -> PostgresqlTransaction:
         part = self._schema.part
         if connection.deadline is not None:
-            connection.deadline += patience
+            # The server bounds the wait by its own clock, which may be set back meanwhile.
+            connection.deadline = min(connection.deadline, time.monotonic() + PATIENCE) + patience
         try:
             cursor = connection.execute(_BEGIN.format(patience=max(1, round(patience * 1_000)), part=part).encode())
             row = _last_rows(cursor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECKS",
     "RESUMED",
+    "SILENT",
     "STALE",
     "Evidence",
     "Ran",
@@ -30,6 +32,8 @@ __all__ = [
 
 RESUMED: Final = 2.0
 """The seconds after the death of a replica within which another one answers calls of HTTP servers."""
+SILENT: Final = 1.4
+"""The seconds for which an owner is silent before its sessions are another replica's (docs/replicas.md)."""
 STALE: Final = 6.0
 """The seconds after which every replica has seen a decision: docs/state.md says five, and a look takes a moment."""
 # Answers that leave an approval as it is.
@@ -39,12 +43,13 @@ _SEPARATORS: Final = re.compile(r"[-_:. ]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A call that a server ran."""
+    """A call that a server ran, for the gateway with the number ``by``."""
 
     server: str
     tool: str
     nonce: str
     at: float
+    by: int = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +262,35 @@ def audit_is_kept(evidence: Evidence) -> Iterator[str]:
                 yield f"a decision is in no audit log: {what} {decision.asked[key]}"
 
 
+def sessions_are_kept(evidence: Evidence) -> Iterator[str]:
+    """A session that its client did not end is found at every replica, whoever died."""
+    for what in ("call", "list"):
+        for one in evidence.of(what, "fail"):
+            if one.answer.get("code") == "session not found":
+                yield f"the session of {one.process} was not found at {one.replica} (operation {one.number})"
+
+
+def sessions_have_one_owner(evidence: Evidence) -> Iterator[str]:
+    """No replica serves a session that another one took over, as long as that one lives.
+
+    A replica takes a session over when its owner was silent for `SILENT` seconds. So of two calls, one after the other,
+    of which two replicas had a tool run sooner than that, the second one was run by who had lost the session, unless
+    the first replica died, stopped or was cut off from the database meanwhile.
+    """
+    ran = {one.nonce: one for one in evidence.ran}
+    down = _downtimes(evidence)
+    calls: defaultdict[str, list[tuple[Operation, Ran]]] = defaultdict(list)
+    for call in evidence.of("call", "ok"):
+        if (session := call.asked.get("session")) and (found := ran.get(call.asked["nonce"])) and found.by >= 0:
+            calls[session].append((call, found))
+    for session, several in calls.items():
+        for (first, one), (second, other) in pairwise(several):
+            is_excused = any(start < other.at and end > one.at - SILENT for start, end in down[one.by])
+            if one.by != other.by and other.at - one.at < SILENT and not is_excused:
+                numbers = f"operations {first.number} and {second.number}"
+                yield f"the session {session} was served by {one.by}, and then by {other.by} ({numbers})"
+
+
 def calls_go_on(evidence: Evidence) -> Iterator[str]:
     """After a replica died or stopped, every other one that is up answers a call of a steady server within 2 seconds.
 
@@ -315,6 +349,8 @@ CHECKS: Final[Mapping[str, Callable[[Evidence], Iterator[str]]]] = {
     "no approval is lost": approvals_are_kept,
     "no pin is lost": pins_are_kept,
     "no audit record is lost": audit_is_kept,
+    "no session is lost": sessions_are_kept,
+    "a session has one owner": sessions_have_one_owner,
     "calls go on": calls_go_on,
 }
 

@@ -122,7 +122,7 @@ class Vetting:
         return self._last.instructions
 
     def refresh(self) -> bool:
-        """Take in what somebody said of definitions, and tell whether there was anything, or anything to be stored again.
+        """Take in what somebody said of definitions, and tell whether there was anything, or is to be stored again.
 
         It is asked before each call: a look at the file costs as much as a tenth of one, so many calls share it.
         """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FOUND: Final = Path(__file__).parents[3] / ".cache" / "chaos" / "replicas"
-_CLIENTS: Final = 8
+_CLIENTS: Final = 10
 _WATCHERS: Final = 2
 _REPLICAS: Final = {"postgresql": 4, "sqlite": 2}
 _SHOWN: Final = 10
@@ -103,9 +103,8 @@ async def _settled(clients: Clients, world: World) -> None:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    yield (
-        f"{found['good']:,} good operations of {found['operations']:,} in {found['seconds']:g} s, {found['names']:,} names, seed {found['seed']}"
-    )
+    good, all_of_them, names = (f"{found[one]:,}" for one in ("good", "operations", "names"))
+    yield f"{good} good operations of {all_of_them} in {found['seconds']:g} s, {names} names, seed {found['seed']}"
     yield f"{'':12} {'ok':>9} {'fail':>9} {'info':>9}"
     for what, counts in found["kinds"].items():
         yield f"{what:12} {counts['ok']:9,} {counts['fail']:9,} {counts['info']:9,}"

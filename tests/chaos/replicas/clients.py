@@ -35,7 +35,8 @@ _UNAVAILABLE: Final = 503
 # How often a client ends its session, leaves a stream, and has a call take longer than an answer that is no stream.
 _ENDS: Final = 0.005
 _LEAVES: Final = 0.5
-_SLOW: Final = 0.08
+_SLOW: Final = 0.04
+_SPARED: Final = 0.99
 _SECONDS: Final = 0.3
 _RESUMPTIONS: Final = 20
 _SESSIONS: Final = 4
@@ -403,8 +404,8 @@ class Clients:
         caller: Caller | SessionCaller = self.session_caller() if number % 2 else self.caller()
         while not self.is_over:
             replica = choose.randrange(len(self._ports))
-            if not is_up(replica) and choose.random() < 0.9:
-                # Most balancers know who is down.
+            if not is_up(replica) and choose.random() < _SPARED:
+                # Most balancers know who is down, and who asks one that is stopped waits for long.
                 await asyncio.sleep(0)
                 if not any(map(is_up, range(len(self._ports)))):
                     await asyncio.sleep(0.05)
@@ -413,7 +414,8 @@ class Clients:
                 caller.forget(replica)
             if isinstance(caller, SessionCaller) and await caller.opened(replica) is not None:
                 await asyncio.sleep(0.05)
-            elif choose.random() < 0.08 or not self.known.steady:
+                continue
+            if choose.random() < 0.08 or not self.known.steady:
                 answer = await self.listed(process, caller, replica)
             else:
                 name, seconds = self.known.draw(choose), _SECONDS if choose.random() < _SLOW else 0.0

@@ -133,13 +133,19 @@ def reused() -> None:
 def woken() -> None:
     """Go on with sessions that another replica may have taken over meanwhile."""
 
-    async def check(self: SessionOwners, own: Replica) -> bool:
+    def is_current(self: SessionOwners, own: Replica) -> bool:
         del self, own
         return True
 
-    SessionOwners.is_current = lambda _, __: True  # type: ignore[method-assign]
+    async def check(self: SessionOwners, own: Replica) -> bool:
+        return self.is_current(own)
+
+    def discard_lost(self: Sessions) -> None:
+        del self
+
+    SessionOwners.is_current = is_current  # type: ignore[method-assign]
     SessionOwners.check = check  # type: ignore[method-assign]
-    Sessions.discard_lost = lambda _: None  # type: ignore[method-assign]
+    Sessions.discard_lost = discard_lost  # type: ignore[method-assign]
 
 
 FAULTS: Final[dict[str, Callable[[], None]]] = {

@@ -53,7 +53,7 @@ _NEWS_PATIENCE: Final = 1.0
 _AGAIN: Final = "Try again; nothing was run."
 # What was tried in vain for longer than that is tried again so often.
 _NEWS_PAUSE: Final = 0.5
-# A database that was silent for longer may have news that nobody heard.
+# A database that was silent for longer may have news that nobody heard: each look asked it in vain then.
 _SILENCE: Final = 5.0
 # Steps of a resolution that found a name which was shown, or an id; by the others a text is only like one of a tool.
 _CERTAIN: Final = frozenset({"table", "ledger", "canonical"})
@@ -277,7 +277,9 @@ class Registry(ShownTools):
         if not self.is_behind:
             return
         ledger = names.whole.ledger
-        if found is not None and (found.step in _CERTAIN or (ledger and ledger.holder(fold(name)) == found.id)):
+        if found is not None and (
+            found.step in _CERTAIN or (ledger is not None and ledger.holder(fold(name)) == found.id)
+        ):
             return
         raise UnknownTool(text=name, reason="unread", code="busy")
 

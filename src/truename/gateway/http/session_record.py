@@ -160,15 +160,10 @@ class SessionRecord:
         return self._ids.open(place, id)
 
     async def good(self, place: str, id: str) -> Handshake | None:
-        """Return what was agreed on in a session that may go on here; None for every other id."""
-        try:
-            return await self.checked(place, id)
-        except StoreError as error:
-            log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
-            return None
+        """Return what was agreed on in a session that may go on here; None for every other id.
 
-    async def checked(self, place: str, id: str) -> Handshake | None:
-        """Return what `good` returns. Raises `StoreError` where it cannot be found out."""
+        Raises `StoreError` where that cannot be found out.
+        """
         opened = self.issued(place, id)
         if opened is None or not await in_thread(partial(self._is_good, id, opened)):
             return None

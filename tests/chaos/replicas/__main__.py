@@ -97,7 +97,7 @@ async def _settled(clients: Clients, world: World) -> None:
     caller = clients.caller()
     for gateway in world.gateways:
         await clients.listed("last", caller, gateway.number)
-    for number, name in enumerate(clients.known.last):
+    for number, name in enumerate(sorted({name for one in clients.known.last.values() for name in one})):
         for replica in (number % len(world.gateways), (number + 1) % len(world.gateways)):
             await clients.called("last", caller, replica, name, clients.nonce())
 

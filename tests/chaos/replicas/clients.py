@@ -294,16 +294,17 @@ def _promises(text: str) -> bool:
 
 @dataclass
 class Known:
-    """The names that clients know: all that were ever shown, those shown last, and their ids."""
+    """The names that clients know: all that were ever shown, with their ids, and those shown last."""
 
     ever: dict[str, str] = field(default_factory=dict)
-    last: list[str] = field(default_factory=list)
+    # By replica: their lists differ while they learn of changes.
+    last: dict[int, list[str]] = field(default_factory=dict)
     # Names of the steady server's tool and of the one that needs an approval.
     steady: str = ""
     guarded: str = ""
     _order: list[str] = field(default_factory=list)
 
-    def take(self, tools: dict[str, tuple[str, int]]) -> None:
+    def take(self, replica: int, tools: dict[str, tuple[str, int]]) -> None:
         for name, (id, _) in tools.items():
             if name not in self.ever:
                 self.ever[name] = id
@@ -312,15 +313,15 @@ class Known:
                 self.steady = name
             if id == f"{GUARDED[0]}@1/{GUARDED[1]}@1":
                 self.guarded = name
-        self.last = [name for name in tools if name != self.guarded]
+        self.last[replica] = [name for name in tools if name != self.guarded]
 
-    def draw(self, choose: random.Random) -> str:
-        """Return a name or an id: mostly of the last lists, else any that was ever shown."""
-        kind = choose.random()
-        if kind < 0.1 or not self.last:
+    def draw(self, choose: random.Random, replica: int) -> str:
+        """Return a name or an id: mostly of a replica's last list, else any that was ever shown."""
+        kind, last = choose.random(), self.last.get(replica)
+        if kind < 0.1 or not last:
             return self.steady
-        if kind < 0.7:
-            return choose.choice(self.last)
+        if kind < 0.75:
+            return choose.choice(last)
         # Half of the old ones are recent.
         recent = self._order[-200:] if kind < 0.85 else self._order
         name = choose.choice(recent)
@@ -370,7 +371,7 @@ class Clients:
             for tool in answer.result["tools"]
         }
         self._history.end(number, "ok", tools=tools)
-        self.known.take(tools)
+        self.known.take(replica, tools)
         return answer
 
     async def called(
@@ -418,7 +419,7 @@ class Clients:
             if choose.random() < 0.08 or not self.known.steady:
                 answer = await self.listed(process, caller, replica)
             else:
-                name, seconds = self.known.draw(choose), _SECONDS if choose.random() < _SLOW else 0.0
+                name, seconds = self.known.draw(choose, replica), _SECONDS if choose.random() < _SLOW else 0.0
                 answer = await self.called(process, caller, replica, name, self.nonce(), seconds=seconds)
             if answer.code == "unreachable":
                 await asyncio.sleep(0.02)

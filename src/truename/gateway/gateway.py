@@ -166,7 +166,7 @@ class Gateway:
                 resting=resting,
             )
             stack.callback(self._close_approvals)
-            stack.callback(self._registry.task_record.close)
+            stack.push_async_callback(self._registry.end)
             self._registry.call_records.listen(self._on_call, arguments=True)
             self._audit.join(self._registry)
             if self.metrics is not None:

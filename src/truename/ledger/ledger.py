@@ -328,6 +328,11 @@ class Ledger:
         core = self._core
         return core.news or (not core.depth and core.store.has_news())
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last, as others write into it; 0 for a file and for memory."""
+        return self._core.store.silence
+
     def record(self, events: Sequence[Event]) -> None:
         """Check the events against the constraints of the ledger, then store all of them, or none.
 

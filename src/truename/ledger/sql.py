@@ -391,6 +391,11 @@ class SqlLedger:
         """Tell, without waiting, whether another process is writing."""
         return self._data is not None and self._data.is_busy()
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file."""
+        return 0.0 if self._data is None else self._data.silence
+
     def close(self) -> None:
         """Close the database."""
         if self._data is not None:

@@ -192,6 +192,7 @@ class Endpoint:
         self.audience.saw(request.connection, spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
         self._registry.catch_up()
+        self._registry.check_free(spec)
         try:
             return self._registry.view(spec)
         except ExceptionGroup as group:

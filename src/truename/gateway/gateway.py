@@ -25,6 +25,7 @@ from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.status import RegistryStatus
+from truename.gateway.upstream.list_news import ListNews
 from truename.gateway.upstream.server_pool import own_version, running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
@@ -100,6 +101,7 @@ class Gateway:
         sharing: ProgramSharing | None = None,
     ) -> None:
         self.sharing = sharing
+        self.list_news = ListNews(self._heard)
         self._wait = wait
         self._is_early = is_early
         self._only = only
@@ -151,6 +153,7 @@ class Gateway:
                     may_rest=True,
                     states=states,
                     sharing=self.sharing,
+                    announce=self.list_news.announce,
                 )
             )
             self._pool = pool
@@ -353,6 +356,10 @@ class Gateway:
     def release(self, endpoint: Endpoint) -> None:
         """Forget an endpoint that nobody uses; it is made anew when it is asked for."""
         self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
+
+    def _heard(self, server: str) -> None:
+        if self._pool is not None and server in self._pool:
+            self._pool[server].read_anew()
 
     def _mark_dirty(self) -> None:
         # What is new is made beside the loop (`_keep_fresh`).

@@ -357,9 +357,10 @@ class Gateway:
         """Forget an endpoint that nobody uses; it is made anew when it is asked for."""
         self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
 
-    def _heard(self, server: str) -> None:
+    async def _heard(self, server: str) -> None:
         if self._pool is not None and server in self._pool:
-            self._pool[server].read_anew()
+            await self._pool[server].read_anew()
+            await self.registry.renew()
 
     def _mark_dirty(self) -> None:
         # What is new is made beside the loop (`_keep_fresh`).
@@ -378,8 +379,14 @@ class Gateway:
             self._audit.look()
             changed, others = self.registry.changes(), self.registry.other_changes()
             if changed or others:
-                for endpoint in list(self._endpoints.values()):
-                    tasks.start_soon(endpoint.notify, changed, others)
+                tasks.start_soon(self._notify, changed, others)
+
+    async def _notify(self, changed: frozenset[ViewSpec], others: frozenset[tuple[str, str]]) -> None:
+        # Who lists again because of it may reach another replica.
+        await self.list_news.told()
+        async with anyio.create_task_group() as tasks:
+            for endpoint in list(self._endpoints.values()):
+                tasks.start_soon(endpoint.notify, changed, others)
 
     def _close_approvals(self) -> None:
         # Another configuration may have opened them.

@@ -29,7 +29,7 @@ _UNSENT: Final = "See the server's log, or restart it."
 
 
 class Listed(Lazy):
-    """``changed`` is called when the lists are others; ``announce``, with its key, when a server over HTTP says so."""
+    """``changed`` is called when the lists are others; ``announce``, with its key, when the server says so."""
 
     def __init__(
         self, config: ServerConfig, settings: Settings, *, changed: Callable[[], None], on_event: OnEvent, is_own: bool
@@ -86,15 +86,16 @@ class Listed(Lazy):
         if not announced.is_read:
             raise UpstreamError(server=self.key, kind="protocol", problem=_UNREAD, remedy=_UNSENT)
 
-    def read_anew(self) -> None:
-        """Have the lists be read anew: another replica was told that they changed."""
-        self._announced.change()
+    async def read_anew(self) -> None:
+        """Read the lists anew, of a server that is connected: another replica was told that they changed."""
+        announced = self._announced
+        if self._connection is not None:
+            announced.change()
+            await announced.read()
 
     def _mark_dirty(self) -> None:
         self._announced.change()
-        if self.config.url is not None:
-            # Another replica runs a program of its own, or shares the one that tells all of them.
-            self.announce(self.key)
+        self.announce(self.key)
 
     def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
         self._on_event(GatewayEvent(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))

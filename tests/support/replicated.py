@@ -5,8 +5,8 @@ session's PostgreSQL server; a file that a test names stays one, which the repli
 to the next replica. What a test does to its gateway as an operator (`reload`, `drain`, `break_off`) is done to all
 three; its events are those of the first. Programs behind `Lab.serving` are `single`: the replicas share one.
 
-Gateways over TLS, on a socket of the test's own, or with a ledger of the test's own stay alone. `EXCUSED` names the
-tests that are about one process.
+Gateways over TLS, on a socket of the test's own, with a ledger of the test's own, or that a test makes replicas itself
+(`Lab.replica`) stay alone. `EXCUSED` names the tests that are about one process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import anyio
 import psycopg
@@ -46,6 +46,7 @@ _CONFIGURATION: Final = Path(__file__).parents[2] / "examples" / "replicas" / "h
 _PATIENCE: Final = 10.0
 _KEYWORDS: Final = WeakKeyDictionary[Gateway, dict[str, Any]]()
 _TWINS: Final = WeakKeyDictionary[Gateway, list[Gateway]]()
+_SHARING: Final = WeakSet[Gateway]()
 _ONE: Final = ContextVar("one", default=False)
 _INIT: Final = Gateway.__init__
 _RELOAD: Final = Gateway.reload
@@ -118,9 +119,10 @@ def _unfinished(self: Gateway) -> int:
 async def _listening(
     gateway: Gateway, host: str = "127.0.0.1", port: int = 0, *, bound: socket.socket | None = None, **more: Any
 ) -> AsyncIterator[str]:
-    keywords = _KEYWORDS[gateway]
+    keywords, settings = _KEYWORDS[gateway], gateway.config.settings
     is_alone = bound is not None or host != "127.0.0.1" or keywords.get("ledger") is not None
-    if is_alone or gateway.config.settings.tls_certificate is not None or (port and await _accepts(f"{host}:{port}")):
+    is_alone |= settings.tls_certificate is not None or ("sharing" in keywords and gateway not in _SHARING)
+    if is_alone or (port and await _accepts(f"{host}:{port}")):
         async with _LISTENING(gateway, host, port, bound=bound, **more) as address:
             yield address
         return
@@ -178,7 +180,7 @@ async def _accepts(address: str) -> bool:
 async def _serving(self: Any, *servers: ServerConfig, **settings: Any) -> AsyncIterator[str]:
     """Serve replicas that share the programs which all clients share (`Lab.serving`)."""
     is_program = [server.url is None and server.isolation == "shared" for server in servers]
-    if not any(is_program):
+    if self.tls or not any(is_program):
         async with self.gateway(*servers, **settings) as gateway, _listening(gateway) as address:
             yield address
         return
@@ -188,6 +190,7 @@ async def _serving(self: Any, *servers: ServerConfig, **settings: Any) -> AsyncI
     )
     config = Config(servers=servers, settings=Settings(**{"startup_timeout": 20.0, **self.tls, **settings}))
     gateway = Gateway(config, on_event=self.observe, sharing=ProgramSharing(), is_early=True)
+    _SHARING.add(gateway)
     async with gateway, _listening(gateway) as address:
         await gateway.joined()
         await gateway.settle()

@@ -20,7 +20,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakSet
 
 import anyio
@@ -29,6 +28,7 @@ import pytest
 
 import truename.gateway
 from tests.support.state_places import new_url, shared_server
+from truename.auth.network.listening import bind
 from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, ProgramSharing
 from truename.gateway.http import app
@@ -39,8 +39,90 @@ if TYPE_CHECKING:
 
     from truename.gateway.reloading import Reloaded
 
-EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {}
-"""The tests that cannot be of replicas, by the reason: the file without its beginning ``test_``, and the test."""
+EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
+    "The limit is one of each replica: three let in three times as much.": (
+        "gateway_bounds::all_requests_together_are_bounded",
+        "gateway_holding::calls_that_wait_are_bounded",
+        "gateway_holding::questions_that_wait_are_bounded_in_bytes",
+        "gateway_holding::the_calls_of_one_user_that_wait_keep_no_other_from_being_asked",
+        "gateway_http::sessions_are_bounded",
+        "gateway_http::sessions_are_counted_over_all_paths",
+        "gateway_http::subscriptions_are_counted_over_all_paths",
+        "gateway_isolation::programs_of_users_are_bounded",
+        "gateway_sessions::a_session_without_room_is_told_so_and_goes_on_when_there_is_some",
+        "gateway_sessions::what_is_no_session_of_who_asks_is_answered_alike_and_takes_no_room",
+        "gateway_shares::answers_that_nobody_reads_are_bounded_in_sum_and_whoever_does_not_read_is_named",
+        "gateway_shares::one_users_paths_keep_no_other_out",
+        "gateway_shares::one_users_sessions_keep_no_other_out",
+        "view_cache::paths_without_a_client_make_room_and_those_with_one_stay",
+    ),
+    "The count is one of each replica: a hint to a stuck model, or a circuit breaker, comes later.": (
+        "gateway_call_tool::repeats_are_counted_either_way_and_the_search_is_named[2026-07-28",
+        "gateway_calls::the_third_identical_wrong_call_in_a_row_is_told_to_stop[2026-07-28",
+        "gateway_contexts::only_names_that_the_session_could_call_are_suggested[2026-07-28",
+        "gateway_limits::a_frozen_server_is_left_alone_and_called_again_when_it_goes_on",
+    ),
+    "It looks into one gateway, or replaces a part of it.": (
+        "gateway_accounts::a_gate_is_asked_before_a_call_is_sent_and_can_refuse_it[2026-07-28",
+        "gateway_entries::what_finds_near_names_is_built_beside_the_loop",
+        "gateway_lazy::a_call_waits_for_the_start_as_long_as_a_start_may_take",
+        "gateway_lazy::it_is_started_once_to_learn_its_tools_and_then_when_it_is_called",
+    ),
+    "Metrics and health are those of one process; each replica is asked for its own.": (
+        "gateway_metrics::a_journal_that_could_not_be_opened_is_not_well_and_none_is_nothing",
+        "gateway_metrics::calls_are_counted_by_server_and_by_how_they_ended[2026-07-28",
+        "gateway_metrics::it_is_not_ready_without_what_it_writes_to",
+        "gateway_metrics::it_lives_and_is_ready_until_it_ends",
+        "gateway_metrics_sent::a_collector_that_takes_nothing_costs_no_call",
+        "gateway_metrics_sent::what_is_sent_is_what_is_shown[2026-07-28",
+    ),
+    "It reads, counts or damages the audit chain of the only writer; replicas have one each.": (
+        "gateway_audit::a_gateway_does_not_go_on_a_journal_that_was_put_back",
+        "gateway_audit::a_journal_that_was_cut_is_never_written_on",
+        "gateway_audit::a_second_gateway_on_one_directory_writes_a_chain_of_its_own",
+        "gateway_audit::another_configuration_is_written_down_and_what_was_refused_without_its_text",
+        "gateway_audit::the_head_is_in_the_state_database_and_a_stored_head_is_no_news",
+        "gateway_audit::who_starts_and_ends_is_written_down",
+        "gateway_traces::the_journal_has_the_span_s_own_trace",
+    ),
+    "Its fake server counts the sessions of one client.": (
+        "gateway_faked_faults::a_session_that_the_server_forgot_is_begun_anew",
+        "gateway_faked_faults::a_stream_that_ends_unanswered_leaves_the_outcome_unknown",
+        "gateway_old_transport::a_session_that_is_over_is_opened_anew",
+        "gateway_old_transport::what_goes_wrong_with_one_exchange_harms_no_other",
+    ),
+    "A program of one user is one in each replica that the user's requests without a session reach.": (
+        "gateway_isolation::all_sessions_of_a_user_share_a_program_and_each_is_asked_about_its_own_call[2026-07-28",
+        "gateway_isolation::what_two_sessions_of_a_user_may_be_asked_at_once_nobody_is",
+        "gateway_questions::without_sessions_a_user_has_one_connection",
+    ),
+    "It is about the bytes of a client's connection, which ends at the balancer.": (
+        "gateway_broken_http::what_is_no_http_has_one_answer_or_none[a head whose answer has no body",
+        "gateway_http::requests_that_are_never_finished_are_not_waited_for[http-",
+        "raw_connections::a_broken_second_request_is_not_answered_within_the_first_response[http]",
+        "raw_connections::a_listener_that_stopped_reading_makes_room_for_who_comes_back[http]",
+        "raw_connections::a_request_that_comes_slowly_behind_a_response_is_answered[http]",
+        "raw_connections::empty_lines_keep_no_connection_open[http]",
+        "raw_connections::many_requests_in_one_piece_are_answered_and_read_piece_by_piece[http]",
+        "raw_connections::the_end_of_a_session_ends_the_streams_that_nobody_reads[http]",
+        "raw_connections::who_stopped_reading_gets_everything_on_another_connection[http]",
+        "response_forms::many_upgrades_in_one_piece_are_answered_one_after_the_other",
+    ),
+    "It needs a state in memory or in a file, or a key that is none.": (
+        "gateway_approvals_waiting::a_state_that_can_not_be_read_stops_the_gateway",
+        "gateway_approvals_waiting::decisions_that_are_damaged_later_have_all_calls_refused",
+        "gateway_clean::a_program_has_what_its_entry_names_and_nothing_of_anybody_else",
+        "gateway_sessions::with_names_in_memory_no_session_outlives_the_gateway",
+    ),
+    "It is about the end of the only gateway; a stream ends with the replica that passes it on, and others go on.": (
+        "gateway_sessions::a_listener_is_told_at_the_end_to_come_back_when_the_gateway_may_be_there_again",
+    ),
+    "It counts the replicas that it makes itself.": ("replica_sessions::gateways_tell_how_many_of_them_are_alive",),
+}
+"""The tests that cannot be of replicas, by the reason: file and test without their beginning ``test_``.
+
+With a bracket only the variants are meant that go on in this way.
+"""
 
 _CONFIGURATION: Final = Path(__file__).parents[2] / "examples" / "replicas" / "haproxy.cfg"
 _PATIENCE: Final = 10.0
@@ -48,6 +130,7 @@ _KEYWORDS: Final = WeakKeyDictionary[Gateway, dict[str, Any]]()
 _TWINS: Final = WeakKeyDictionary[Gateway, list[Gateway]]()
 _SHARING: Final = WeakSet[Gateway]()
 _ONE: Final = ContextVar("one", default=False)
+_PUBLIC: Final = ContextVar[str | None]("public", default=None)
 _INIT: Final = Gateway.__init__
 _RELOAD: Final = Gateway.reload
 _DRAIN: Final = Gateway.drain
@@ -55,6 +138,7 @@ _BREAK_OFF: Final = Gateway.break_off
 _UNFINISHED: Final = Gateway.unfinished
 _SETTLE: Final = Gateway.settle
 _LISTENING: Final = app.listening
+_AUTHENTICATION: Final = app.http_authentication
 _FILES: Final = tempfile.TemporaryDirectory(prefix="truename-replicated-")
 _NUMBERS: Final = iter(range(1_000_000))
 # The scopes of the test that runs. An audit log belongs to one state: whoever writes it on has that.
@@ -112,7 +196,8 @@ async def _settle(self: Gateway) -> None:
 
 def _unfinished(self: Gateway) -> int:
     own: int = _UNFINISHED.fget(self)  # type: ignore[attr-defined]  # a property
-    return own if _ONE.get() else own + sum(map(_unfinished, _TWINS.get(self, ())))
+    # One that is passed on runs at two of them.
+    return own if _ONE.get() else max((own, *map(_unfinished, _TWINS.get(self, ()))))
 
 
 @asynccontextmanager
@@ -127,28 +212,41 @@ async def _listening(
             yield address
         return
     keywords = {key: value for key, value in keywords.items() if key != "on_event"}
-    gateways = [gateway]
+    twins, balancer = list[Gateway](), _free_address(port)
     async with AsyncExitStack() as stack:
-        addresses = [await stack.enter_async_context(_LISTENING(gateway, **more))]
-        for _ in range(2):
+        sockets = [bind("127.0.0.1", 0) for _ in range(3)]
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+        # It goes on while they end.
+        await stack.enter_async_context(_balanced(addresses, balancer))
+        # Where clients sign in, if no `public_url` says it.
+        _PUBLIC.set(f"http://{balancer}")
+        await stack.enter_async_context(_LISTENING(gateway, bound=sockets[0], **more))
+        for bound_there in sockets[1:]:
             if "sharing" in keywords:
                 keywords["sharing"] = ProgramSharing()
-            twin = await stack.enter_async_context(Gateway(gateway.config, **keywords))
-            gateways.append(twin)
-            addresses.append(await stack.enter_async_context(_LISTENING(twin, **more)))
-        for twin in gateways[1:]:
+            twins.append(await stack.enter_async_context(Gateway(gateway.config, **keywords)))
+            await stack.enter_async_context(_LISTENING(twins[-1], bound=bound_there, **more))
+        for twin in twins:
             await twin.joined()
-        _TWINS[gateway] = gateways[1:]
+        _PUBLIC.set(None)
+        _TWINS[gateway] = twins
         stack.callback(_TWINS.pop, gateway)
-        yield await stack.enter_async_context(_balanced([urlsplit(address).netloc for address in addresses], port))
+        yield f"http://{balancer}"
 
 
-@asynccontextmanager
-async def _balanced(replicas: list[str], port: int) -> AsyncIterator[str]:
+def _authentication(config: Config, address: str, **more: Any) -> Any:
+    return _AUTHENTICATION(config, _PUBLIC.get() or address, **more)
+
+
+def _free_address(port: int) -> str:
     with socket.socket() as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(("127.0.0.1", port))
-        address = f"127.0.0.1:{found.getsockname()[1]}"
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def _balanced(replicas: list[str], address: str) -> AsyncIterator[None]:
     # A test may have a gateway that is not ready.
     text = re.sub(r"default-server check .*", "default-server init-addr libc", _CONFIGURATION.read_text("utf-8"))
     for number, replica in enumerate(replicas, 1):
@@ -160,7 +258,7 @@ async def _balanced(replicas: list[str], port: int) -> AsyncIterator[str]:
         with anyio.fail_after(_PATIENCE):
             while not await _accepts(address):
                 await anyio.sleep(0.01)
-        yield f"http://{address}"
+        yield
     finally:
         program.kill()
         with anyio.CancelScope(shield=True):
@@ -204,28 +302,29 @@ def _placed(self: Any, _: Path) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is excused. Raises `pytest.UsageError` for an excuse of a test that does not exist."""
     from tests.gateway.conftest import Lab  # noqa: PLC0415 - pytest imports it first
     from tests.gateway.office import Office  # noqa: PLC0415 - as above
 
     Lab.serving = _serving  # type: ignore[method-assign]
     Office.__init__ = _placed  # type: ignore[method-assign]
-    found = {_name(item): item.nodeid for item in items}
-    files = {name.partition("::")[0] for name in found}
     excused = {test: reason for reason, tests in EXCUSED.items() for test in tests}
-    unknown = [test for test in excused if test.partition("::")[0] in files and test not in found]
-    if unknown and not any("::" in argument for argument in items[0].config.args):
-        message = f"EXCUSED names tests that there are not: {', '.join(unknown)}"
+    names = [item.nodeid.rpartition("/test_")[2].replace(".py::test_", "::", 1) for item in items]
+    meant = {test: [name for name in names if _means(test, name)] for test in excused}
+    files = {name.partition("::")[0] for name in names}
+    none = [test for test, found in meant.items() if not found and test.partition("::")[0] in files]
+    if none and not any("::" in argument for argument in config.args) and not config.getoption("keyword"):
+        message = f"EXCUSED names tests that there are not: {', '.join(none)}"
         raise pytest.UsageError(message)
-    for item in items:
-        for test in (_name(item), item.nodeid.rpartition("/test_")[2].replace(".py::test_", "::", 1)):
-            if test in excused:
-                item.add_marker(pytest.mark.skip(reason=excused[test]))
+    reasons = {name: excused[test] for test, found in meant.items() for name in found}
+    for item, name in zip(items, names, strict=True):
+        if name in reasons:
+            item.add_marker(pytest.mark.skip(reason=reasons[name]))
 
 
-def _name(item: pytest.Item) -> str:
-    return item.nodeid.rpartition("/test_")[2].replace(".py::test_", "::", 1).partition("[")[0]
+def _means(test: str, name: str) -> bool:
+    return name.startswith(test) and ("[" in test or name[len(test) :][:1] in {"", "["})
 
 
 @pytest.hookimpl(wrapper=True)
@@ -249,4 +348,5 @@ Gateway.break_off = _break_off  # type: ignore[method-assign]
 Gateway.settle = _settle  # type: ignore[method-assign]
 Gateway.unfinished = property(_unfinished)  # type: ignore[assignment,method-assign]
 app.listening = _listening
+app.http_authentication = _authentication
 truename.gateway.listening = _listening

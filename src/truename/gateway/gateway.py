@@ -61,6 +61,7 @@ __all__ = ["Gateway"]
 
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
+_HASTE: Final = 0.02
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
 _PATIENCE: Final = 0.05
 
@@ -361,6 +362,10 @@ class Gateway:
         if self._pool is not None and server in self._pool:
             await self._pool[server].read_anew()
             await self.registry.renew()
+            while self.registry.stale:
+                # Another replica writes its names.
+                await anyio.sleep(_HASTE)
+                await self.registry.renew()
 
     def _mark_dirty(self) -> None:
         # What is new is made beside the loop (`_keep_fresh`).

@@ -31,7 +31,7 @@ _READ: Final = "lists.read"
 # However often a server announces changes, the others are told no more often; how often they list is theirs to bound.
 _PAUSE: Final = 0.25
 # Seconds for which clients are not told of a change while a replica reads the lists.
-_PATIENCE: Final = 1.0
+_PATIENCE: Final = 2.0
 # A replica that was just seen may have listed a server before a change, and joined after it.
 _REMEMBERED: Final = 30.0
 
@@ -62,7 +62,7 @@ class ListNews:
             self._woken.set()
 
     async def told(self) -> None:
-        """Wait until all replicas have read the lists whose change was announced to any; for a second at most."""
+        """Wait until all replicas have read the lists whose change was announced to any; for two seconds at most."""
         with anyio.move_on_after(_PATIENCE) as scope:
             while self._is_among and (self._telling or any(self._untold.values())):
                 await self._told.wait()
@@ -150,6 +150,6 @@ class ListNews:
 
 
 async def _tell_end(client: PeerClient, peer: Replica) -> None:
-    """Tell a replica that all have read the lists. One that does not hear it waits a second for it."""
+    """Tell a replica that all have read the lists. One that does not hear it waits two seconds for it."""
     with anyio.move_on_after(_PATIENCE), suppress(PeerFailure):
         (await client.send(peer, _READ, {}, b"")).close()

@@ -12,6 +12,7 @@ Gateways over TLS, on a socket of the test's own, with a ledger of the test's ow
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -69,6 +70,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_lazy::it_is_started_once_to_learn_its_tools_and_then_when_it_is_called",
     ),
     "Metrics and health are those of one process; each replica is asked for its own.": (
+        "credentials_audited::who_has_a_login_and_who_needs_one_is_told_once_and_counted",
         "gateway_metrics::a_journal_that_could_not_be_opened_is_not_well_and_none_is_nothing",
         "gateway_metrics::calls_are_counted_by_server_and_by_how_they_ended[2026-07-28",
         "gateway_metrics::it_is_not_ready_without_what_it_writes_to",
@@ -90,6 +92,11 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_faked_faults::a_stream_that_ends_unanswered_leaves_the_outcome_unknown",
         "gateway_old_transport::a_session_that_is_over_is_opened_anew",
         "gateway_old_transport::what_goes_wrong_with_one_exchange_harms_no_other",
+    ),
+    "Each replica gets tokens of its own from the provider, and it counts them.": (
+        "client_tokens::a_server_is_shown_a_token_of_the_gateways_own",
+        "client_tokens::a_token_that_was_revoked_is_replaced_and_the_call_runs_once",
+        "token_exchange::each_caller_is_shown_by_a_token_of_their_own_and_their_first_one_reaches_no_server",
     ),
     "A program of one user is one in each replica that the user's requests without a session reach.": (
         "gateway_isolation::all_sessions_of_a_user_share_a_program_and_each_is_asked_about_its_own_call[2026-07-28",
@@ -303,7 +310,10 @@ def _placed(self: Any, _: Path) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is excused. Raises `pytest.UsageError` for an excuse of a test that does not exist."""
+    """Skip what is excused. Raises `pytest.UsageError` without HAProxy, and for an excuse of no test."""
+    if shutil.which("haproxy") is None:
+        message = "HAProxy is not here. Install it (`apt-get install haproxy`)."
+        raise pytest.UsageError(message)
     from tests.gateway.conftest import Lab  # noqa: PLC0415 - pytest imports it first
     from tests.gateway.office import Office  # noqa: PLC0415 - as above
 

@@ -214,7 +214,7 @@ async def test_a_call_that_waits_is_answered_as_soon_as_it_is_denied(
 async def test_a_gateway_and_a_command_line_are_two_programs(
     lab: Lab, connect: Callable[..., Any], era: str, office: Office
 ) -> None:
-    settings = {"policy": {"default": "ask"}, "state": str(office.path), "approvals": {"ask": "operator"}}
+    settings = {"policy": {"default": "ask"}, "state": office.state, "approvals": {"ask": "operator"}}
 
     async def command(*words: str) -> dict[str, Any]:
         program = str(Path(sys.executable).with_name("truename"))

@@ -25,6 +25,7 @@ from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.status import RegistryStatus
+from truename.gateway.upstream.list_news import ListNews
 from truename.gateway.upstream.server_pool import own_version, running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
@@ -60,6 +61,7 @@ __all__ = ["Gateway"]
 
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
+_HASTE: Final = 0.02
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
 _PATIENCE: Final = 0.05
 
@@ -100,6 +102,7 @@ class Gateway:
         sharing: ProgramSharing | None = None,
     ) -> None:
         self.sharing = sharing
+        self.list_news = ListNews(self._heard)
         self._wait = wait
         self._is_early = is_early
         self._only = only
@@ -151,6 +154,7 @@ class Gateway:
                     may_rest=True,
                     states=states,
                     sharing=self.sharing,
+                    announce=self.list_news.announce,
                 )
             )
             self._pool = pool
@@ -354,6 +358,15 @@ class Gateway:
         """Forget an endpoint that nobody uses; it is made anew when it is asked for."""
         self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
 
+    async def _heard(self, server: str) -> None:
+        if self._pool is not None and server in self._pool:
+            await self._pool[server].read_anew()
+            await self.registry.renew()
+            while self.registry.stale:
+                # Another replica writes its names.
+                await anyio.sleep(_HASTE)
+                await self.registry.renew()
+
     def _mark_dirty(self) -> None:
         # What is new is made beside the loop (`_keep_fresh`).
         self._dirty.set()
@@ -372,8 +385,14 @@ class Gateway:
             self._audit.look()
             changed, others = self.registry.changes(), self.registry.other_changes()
             if changed or others:
-                for endpoint in list(self._endpoints.values()):
-                    tasks.start_soon(endpoint.notify, changed, others)
+                tasks.start_soon(self._notify, changed, others)
+
+    async def _notify(self, changed: frozenset[ViewSpec], others: frozenset[tuple[str, str]]) -> None:
+        # Who lists again because of it may reach another replica.
+        await self.list_news.told()
+        async with anyio.create_task_group() as tasks:
+            for endpoint in list(self._endpoints.values()):
+                tasks.start_soon(endpoint.notify, changed, others)
 
     def _close_approvals(self) -> None:
         # Another configuration may have opened them.

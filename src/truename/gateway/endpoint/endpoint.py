@@ -178,6 +178,9 @@ class Endpoint:
             self._tasks.check_listening(request)
             wanted = (request.params or {})["notifications"]
             uris = wanted.get("resourceSubscriptions") or ()
+            with suppress(TruenameError, ExceptionGroup):
+                # Its client may have listed at another replica: only a view that there is here can be seen to change.
+                self._registry.view(self._spec)
             async with self._primitives.subscribing.watched(request, uris, self.audience.updated) as watched:
                 return await self.audience.listen(request, {**wanted, "resourceSubscriptions": watched})
 

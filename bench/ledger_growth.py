@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Final
 
 from truename import ToolId
+from truename.catalog import BUILT_IN_ALIASES
 from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway
 from truename.identity import fold
-from truename.ledger import Bind, Claim, Event, open_ledger
+from truename.ledger import Bind, Claim, Event, LedgerSettings, open_ledger
 from truename.storage import StateLocation
 
 _SIZES: Final = (0, 1_000, 100_000, 1_000_000)
@@ -55,6 +56,9 @@ def _events(start: int, count: int) -> list[Event]:
 def _fill(place: StateLocation, size: int) -> float:
     began = time.perf_counter()
     ledger = open_ledger(place, max_claims=size + _PER_SERVER)
+    if size:
+        # The settings of the gateway that is started: under others it would not look at the names.
+        ledger.restyle(LedgerSettings(style="prefixed", server_name="truename", aliases=dict(BUILT_IN_ALIASES)))
     for start in range(0, size, _BATCH):
         ledger.record(_events(start, min(_BATCH, size - start)))
         print(f"\r{size:>9,} events: {start + _BATCH:>9,} recorded", end="", file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.state_places import new_place
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from truename.catalog.admit import RecordedIdentities
 
 _numbers = count()
-SERVERS = ("w", "W", "my app", "my-app", "x")
-NAMES = ("get", "Get", "GET", "get!", "s.get", "S.get", "set", "get-5fb9c3ab")
-IDENTITIES = (
-    ServerIdentity(),
-    ServerIdentity(integration="w"),
-    ServerIdentity(version=2),
-    ServerIdentity(integration="x", version=2, versions={"get": 3}),
-)
+SERVERS = ("w", "W", "x")
+# One of them is the digest of another.
+NAMES = ("get", "Get", "s.get", "S.get", "set", "get-5fb9c3ab")
+PLAIN, W = ServerIdentity(), ServerIdentity(integration="w")
+SECOND = ServerIdentity(integration="x", version=2, versions={"get": 3})
+IDENTITIES = (PLAIN, W, SECOND, ServerIdentity(version=2))
 
 listings = st.dictionaries(st.sampled_from(SERVERS), st.lists(st.sampled_from(NAMES), unique=True), min_size=1)
 declared = st.dictionaries(st.sampled_from(SERVERS), st.sampled_from(IDENTITIES), max_size=2)
@@ -84,7 +82,14 @@ def compared(life: list[tuple[object, ...]], place: StateLocation) -> None:
         assert list(lived(ledger, life, at_once=False)) == expected
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+# Identities of three kinds in one server: which is the last one, there and while it is absent?
+MIXED = [("list", {"x": [name]}, {"x": kind}, set()) for name, kind in (("a", PLAIN), ("b", W), ("c", SECOND))]
+
+
+@example([*MIXED, ("list", {"x": ["d"], "w": ["get"]}, {}, set())])
+@example([*MIXED, ("list", {"w": ["get"]}, {}, set())])
+@example([*MIXED, ("list", {"w": ["get"]}, {}, {"x"})])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(lives)
 def test_a_record_that_is_asked_admits_the_same_tools_as_all_identities_at_once(
     tmp_path: Path, life: list[tuple[object, ...]]

@@ -71,6 +71,7 @@ def answers(ledger: Ledger) -> dict[str, object]:
     """Return all that naming asks a ledger."""
     found: dict[str, object] = {
         "bindings": dict(ledger.bindings()),
+        "bindings of a": dict(ledger.bindings_of(["a"])),
         "origins": dict(ledger.origins()),
         "order": ledger.pinned(reversed(IDS)),
         "owners": dict(ledger.owners),
@@ -208,6 +209,7 @@ def test_rows_of_a_large_ledger_are_read_when_they_are_asked_for(tmp_path: Path)
     with pytest.raises(KeyError):
         bindings["a", "n50"]
     assert (len(bindings), len(list(held)), len(held.values()), len(dict(bindings))) == (50, 50, 50, 50)
+    assert dict(held.items()) == dict(held)
     assert repr(ledger.scoped("none").held("openai")) == "{}"
     writer.record([claim("n50", "a/n50")])
     assert ledger.refresh()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 __all__ = ["AllRows", "LedgerRows", "RowGroup", "RowKey", "RowSource", "UnstoredRows"]
 
 V = TypeVar("V")
 RowKey = tuple[Any, ...]
-# Of one group. To remember more that is not there costs more than to ask again.
-_MOST_ABSENT: Final = 50_000
 
 
 class UnstoredRows(NamedTuple):
@@ -121,7 +119,7 @@ class RowGroup(Mapping[Any, V]):
         self._table = table
         self.prefix = prefix
         self.rows: dict[Any, V] = {}
-        # Keys without a row when they were read ahead. Rows that came since are in memory, whoever wrote them.
+        # Keys that were read ahead last and have no row. Rows that came since are in memory, whoever wrote them.
         self._absent: set[Any] = set()
         # The rows to store: those that are new, and those that may be stored with other values.
         self.added: dict[Any, V] = {}
@@ -146,16 +144,14 @@ class RowGroup(Mapping[Any, V]):
         table = self._table
         if table.is_whole or table.source is None:
             return
-        missing = {key: None for key in keys if key not in self.rows and key not in self._absent}
+        wanted = dict.fromkeys(keys)
+        missing = [key for key in wanted if key not in self.rows and key not in self._absent]
         if not missing:
             return
-        found = table.source.read_many(table.table, self.prefix, missing)
-        for key, value in found.items():
+        for key, value in table.source.read_many(table.table, self.prefix, missing).items():
             # Another thread may have taken over a later one meanwhile.
             self.rows.setdefault(key, value)
-        if len(self._absent) > _MOST_ABSENT:
-            self._absent = set()
-        self._absent.update(missing.keys() - found.keys())
+        self._absent = {key for key in wanted if key not in self.rows}
 
     def forget(self, key: Any) -> None:
         """Have a row read again when it is asked for."""

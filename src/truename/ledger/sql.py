@@ -246,7 +246,7 @@ _REPLAYED: Final[dict[str, Callable[[Any], object]]] = {
 }
 _SPELLED: Final = "SELECT name FROM ledger_spelling WHERE scope = ? AND fold = ?"
 # The ids that begin with a text, see `_after`.
-_BETWEEN: Final = "(id >= ? AND id < ?)"
+_RANGE: Final = "SELECT id FROM ledger_origin WHERE id >= ? AND id < ?"
 _SERVERS: Final = "SELECT DISTINCT server FROM ledger_origin WHERE id >= ? AND id < ?"
 _LAST: Final = """
 SELECT origin.name, origin.id FROM ledger_origin AS origin
@@ -255,6 +255,7 @@ WHERE origin.server = ? AND binding.id = origin.id AND origin.id LIKE ? ORDER BY
 """
 # A query asks for so many rows at most. Few sizes are few statements, which the engines prepare once.
 _AT_ONCE: Final = (1, 8, 64, 512)
+_RANGES_AT_ONCE: Final = _AT_ONCE[:-1]
 _EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
 _EVENT: Final = insert(
     "ledger_event", ("number", "scope", "fold", "once", "body"), "ON CONFLICT (scope, fold, once) DO NOTHING"
@@ -506,8 +507,9 @@ class _StoredRows:
         """Return the identities that are one of these texts and a version."""
         found: dict[ToolId, None] = {}
         with _reporting():
-            for part in _parts(list(texts)):
-                query = " ".join(("SELECT id FROM ledger_origin WHERE", " OR ".join([_BETWEEN] * len(part))))
+            for part in _parts(list(texts), _RANGES_AT_ONCE):
+                # Of one condition with many ranges PostgreSQL may expect most of the table, and read all of it.
+                query = " UNION ALL ".join([_RANGE] * len(part))
                 bounds = (bound for text in part for bound in (text, _after(text)))
                 found |= {_decoded(self._data, _id, text): None for (text,) in self._data.rows(query, *bounds)}
         return list(found)
@@ -544,11 +546,11 @@ class _StoredRows:
             yield key, value
 
 
-def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
+def _parts(texts: Sequence[str], sizes: Sequence[int] = _AT_ONCE) -> Iterator[list[str]]:
     """Yield all texts in parts; the last one is repeated, so that few sizes of parts occur."""
-    for start in range(0, len(texts), _AT_ONCE[-1]):
-        part = list(texts[start : start + _AT_ONCE[-1]])
-        size = next(size for size in _AT_ONCE if size >= len(part))
+    for start in range(0, len(texts), sizes[-1]):
+        part = list(texts[start : start + sizes[-1]])
+        size = next(size for size in sizes if size >= len(part))
         yield part + part[-1:] * (size - len(part))
 
 

@@ -83,7 +83,9 @@ def compared(life: list[tuple[object, ...]], place: StateLocation) -> None:
 
 
 # Identities of three kinds in one server: which is the last one, there and while it is absent?
-MIXED = [("list", {"x": [name]}, {"x": kind}, set()) for name, kind in (("a", PLAIN), ("b", W), ("c", SECOND))]
+MIXED: list[tuple[object, ...]] = [
+    ("list", {"x": [name]}, {"x": kind}, set()) for name, kind in (("a", PLAIN), ("b", W), ("c", SECOND))
+]
 
 
 @example([*MIXED, ("list", {"x": ["d"], "w": ["get"]}, {}, set())])
@@ -113,7 +115,13 @@ def test_to_admit_tools_reads_no_row_of_others_and_asks_once_for_many(
     ledger = asked(StateLocation(tmp_path / "ledger"))
     read: list[int] = []
     rows = SqliteDatabase.rows
-    monkeypatch.setattr(SqliteDatabase, "rows", lambda *query: read.append(len(found := rows(*query))) or found)
+
+    def counted(data: SqliteDatabase, query: str, *values: object) -> list[tuple[object, ...]]:
+        found = rows(data, query, *values)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(SqliteDatabase, "rows", counted)
     names = ["N1", *(f"n{number}" for number in range(600)), *(f"m{number}" for number in range(600))]
 
     tools, notices = admit([("s", names), ("fresh", ["n1"])], ledger.identity_record, {}, strict=True)

@@ -168,7 +168,8 @@ class Ledger:
     @property
     def identity_record(self) -> LedgerIdentities:
         """The present identities, for `admit`: to ask about one costs no reading of the others."""
-        return LedgerIdentities(self._core)
+        core = self._core
+        return LedgerIdentities(lambda: core.state)
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every recorded identity with its origin, as (server id, upstream name)."""

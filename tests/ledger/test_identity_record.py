@@ -83,9 +83,8 @@ def compared(life: list[tuple[object, ...]], place: StateLocation) -> None:
 
 
 # Identities of three kinds in one server: which is the last one, there and while it is absent?
-MIXED: list[tuple[object, ...]] = [
-    ("list", {"x": [name]}, {"x": kind}, set()) for name, kind in (("a", PLAIN), ("b", W), ("c", SECOND))
-]
+KINDS = {"a": PLAIN, "b": W, "c": SECOND}
+MIXED: list[tuple[object, ...]] = [("list", {"x": [name]}, {"x": kind}, set()) for name, kind in KINDS.items()]
 
 
 @example([*MIXED, ("list", {"x": ["d"], "w": ["get"]}, {}, set())])

@@ -44,7 +44,7 @@ async def test_calls_that_nobody_has_to_decide_on_go_on_without_the_database(
 ) -> None:
     scope = f"t{secrets.token_hex(8)}"
     office = Office(tmp_path)
-    office.path = StateLocation.of(f"{shared_server().url}&scope={scope}")  # type: ignore[assignment]
+    office.place = StateLocation.of(f"{shared_server().url}&scope={scope}")
     here = wire.url(scope)
     server = lab.normal("fs", "read", "write", "erase")
     async with (
@@ -67,6 +67,6 @@ async def test_calls_that_nobody_has_to_decide_on_go_on_without_the_database(
     assert kind == "state_unavailable"
     assert "the state database cannot be used" in text
     assert "nothing was run. Try again later" in text
-    for location in (StateLocation.of(here), office.path):
+    for location in (StateLocation.of(here), office.place):
         while unlink(location):  # type: ignore[arg-type]
             pass

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,9 +81,9 @@ chaos: $(VENV)/.dev chaos-replicas ## 10,000 calls while servers are killed, fro
 	$(BIN)/python -m tests.chaos.soak $(if $(SHORT),--short)
 
 # Faults that are put in on purpose: the checker has to find each.
-FAULTS = $(addprefix fault-,unlocked stale lost_commit repeated unrecorded reused)
+FAULTS = $(addprefix fault-,unlocked stale lost_commit repeated unrecorded reused woken)
 .PHONY: $(FAULTS)
-chaos-replicas: $(VENV)/.dev $(if $(SHORT),,$(FAULTS)) ## 105,000 operations at four gateways on one PostgreSQL, and at two on a file, all killed, stopped, cut off; a checker of the history (SHORT=1: 40 seconds; SEED=n)
+chaos-replicas: $(VENV)/.dev $(if $(SHORT),,$(FAULTS)) ## 101,000 good operations at four gateways on one PostgreSQL, and at two on a file, all killed, stopped, cut off; a checker of the history (SHORT=1: 40 seconds; SEED=n)
 	$(REPLICAS) --seed $(or $(SEED),1) $(if $(SHORT),--seconds 25)
 	$(REPLICAS) --seed $(or $(SEED),1) --state sqlite $(if $(SHORT),--seconds 15,--operations 30000)
 
@@ -98,6 +98,13 @@ live: $(VENV)/.dev ## thirty real servers from the package registries behind the
 
 replicas: $(VENV)/.dev ## three replicas behind HAProxy on one PostgreSQL: one is killed, one restarted, and what clients saw (SHORT=1: less time)
 	@$(BIN)/python -m examples.replicas $(if $(SHORT),--seconds 2)
+
+# Approvals, sign-in, tasks, resumed streams, elicitation.
+SIGN_IN = $(addprefix tests/auth/test_,sign_in.py sign_in_sessions.py oauth.py entrance.py logins.py login_questions.py doors.py \
+	visits.py provider.py client_documents.py client_tokens.py cut_off_pages.py token_exchange.py credentials_audited.py)
+SHORTLY = $(addprefix tests/gateway/test_gateway_,approvals.py tasks.py resuming.py asking.py holding.py) tests/auth/test_sign_in.py
+replicas-suite: $(VENV)/.dev ## all tests of the gateway and of sign-in, where each gateway is three replicas behind HAProxy (35 minutes; SHORT=1: a part of them, 90 seconds)
+	$(PYTEST) -p tests.support.replicated -q -rs -o faulthandler_timeout=120 $(if $(SHORT),$(SHORTLY),tests/gateway $(SIGN_IN))
 
 CLIENT ?= fastmcp
 CATALOGUES = $(or $(TRUENAME_SHARED),../shared)/corpus/open.jsonl.gz

@@ -98,6 +98,7 @@ EXAMPLES: list[TruenameError] = [
     NotAllowed(id=AB, rule="read-only"),
     NotAllowed(id=AB, rule="trust", decision="Its definition is pending review.", code="quarantined"),
     NotAllowed(id=AB, rule="audit", code="unrecorded"),
+    NotAllowed(id=AB, rule="approvals", code="state_unavailable"),
     ApprovalRequired(id=AB, approval_key="k"),
     QuotaExceeded(principal="ann", quota="calls_per_minute", limit=60, retry_after=11.2),
     QuotaExceeded(principal="ann", quota="concurrent_calls", limit=5),

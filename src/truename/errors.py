@@ -25,7 +25,8 @@
     |   +-- AmbiguousName                candidates                  ambiguous_name
     |   +-- RetiredName                  id, successor, since        retired_name
     +-- PolicyError (PermissionError)    id, decision
-        +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded
+        +-- NotAllowed                   rule                        unsupported, quarantined, unrecorded,
+    |   |                                                            state_unavailable
         +-- ApprovalRequired             approval_key, call          approval_required
         +-- CallRepeated                 call, state                 call_reused, call_repeated
 
@@ -117,6 +118,7 @@ CODES: Mapping[str, CodeInfo] = {
     "unsupported": CodeInfo(-32602, 1),
     "quarantined": CodeInfo(-32602, 1),
     "unrecorded": CodeInfo(-32603, 1),
+    "state_unavailable": CodeInfo(-32603, 1),
     "address_refused": CodeInfo(-32602, 3),
     "login_required": CodeInfo(-32603, 3),
     "answer_blocked": CodeInfo(-32603, 1),
@@ -394,8 +396,9 @@ class UnknownTool(ResolutionError):
     """A name that no available tool has.
 
     ``reason`` is ``unknown``, ``absent`` (the tool that has the name is not available now), ``malformed``, or
-    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. ``detail`` continues
-    the text: for ``malformed`` the problem, else the protocol versions concerned ("" if none).
+    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. It is ``unread`` (code
+    ``busy``) if other gateways may have given the name to a tool, and what they wrote could not be read in time.
+    ``detail`` continues the text: for ``malformed`` the problem, else the protocol versions concerned ("" if none).
     """
 
     reason: str = "unknown"
@@ -409,6 +412,11 @@ class UnknownTool(ResolutionError):
             return (
                 f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
                 "It works again when its server offers it; no other tool has this name."
+            )
+        if self.reason == "unread":
+            return (
+                f"Whether {excerpt(self.text)} is a tool is not known now, as the state cannot be read; nothing was "
+                "run. Try again, or call a tool by the name with which it is listed."
             )
         since = "" if self.reason == "malformed" else self.detail
         fact = f"Tool {excerpt(self.text)} does not exist{since}; nothing was run."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from truename import Catalog, ToolId
 from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
 from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, digest_of
 from truename.auth.vault import Vault
-from truename.errors import TruenameError
+from truename.errors import StoreError, TruenameError
 from truename.gateway.http.session_ids import handshake_of
 from truename.gateway.http.session_record import SessionRecord
 from truename.migration.lock import Lock
@@ -162,7 +162,8 @@ def _read_handshake_sessions(path: Path) -> Any:
         for name, id in _BEGUN.items():
             opened = record.issued(_PLACE, id)
             must(opened is None or opened.handshake == _HELLO, "an id says what was agreed on, or nothing")
-            asyncio.run(record.good(_PLACE, id))
+            with suppress(StoreError):
+                asyncio.run(record.good(_PLACE, id))
             asyncio.run(record.end(_PLACE, id))
             must(asyncio.run(record.good(_PLACE, id)) is None, f"a session that was ended is over ({name})")
     finally:

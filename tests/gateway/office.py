@@ -10,6 +10,7 @@ import mcp_types as types
 
 from truename.config.approvals import Asking
 from truename.policy import Approvals, read_policy
+from truename.storage import StateLocation
 from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Office:
     """The operator, at the files that the gateway and the command line share."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "state.db"
+        self.place = StateLocation(folder / "state.db")
 
     def settings(self, **more: Any) -> Asking:
         return Asking(**more)
@@ -55,16 +56,23 @@ class Office:
     @property
     def state(self) -> str:
         """The setting that has a gateway keep its state where the operator looks."""
-        return str(self.path)
+        assert self.place.address is not None
+        return self.place.address
+
+    @property
+    def path(self) -> Path:
+        """The file, for who damages it."""
+        assert self.place.path is not None
+        return self.place.path
 
     def waiting(self) -> list[PendingCall]:
-        with ApprovalQueue(self.path) as book:
+        with ApprovalQueue(self.place) as book:
             return [one for one in book.all() if one.is_open]
 
     def decides(self, approved: bool = True, scope: Any = "call", **more: Any) -> Grant:
         (one,) = self.waiting()
-        with ApprovalQueue(self.path) as book:
-            return decided(one, scope, Approvals.open(self.path), book, approved=approved, lasts=60.0, **more)
+        with ApprovalQueue(self.place) as book:
+            return decided(one, scope, Approvals.open(self.place), book, approved=approved, lasts=60.0, **more)
 
     async def sees(self, count: int) -> None:
         with anyio.fail_after(15):

@@ -48,9 +48,11 @@ class Stage:
         book: PinStore | None = None,
         approvals: StateLocation | None = None,
         server: type[Staged] = Staged,
+        ledger: Ledger | None = None,
     ) -> None:
         self.fs = server(ServerConfig(key="fs", command="true"), settings)
-        self.registry = Registry({"fs": self.fs}, Ledger.memory(), settings, pins=book, approvals=approvals)  # type: ignore[dict-item]
+        pool: dict[str, Any] = {"fs": self.fs}
+        self.registry = Registry(pool, ledger or Ledger.memory(), settings, pins=book, approvals=approvals)
         self.endpoint = Endpoint(self.registry, SPEC, lambda _: SPEC, Asked())
 
     def lists(self, *tools: dict[str, Any], says: str = "") -> None:

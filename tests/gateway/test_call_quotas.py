@@ -20,7 +20,7 @@ from tests.shared import ROOT
 from truename.config.quotas import PrincipalLimits, Quotas
 from truename.errors import StoreError
 from truename.gateway import listening
-from truename.gateway.call_quotas.budgets import MINUTE, Budgets, QuotaDecision
+from truename.gateway.call_quotas.budgets import MINUTE, Budgets, Lease, LeaseAnswer, QuotaDecision
 from truename.gateway.call_quotas.lease_store import SCHEMA, LeaseStore
 from truename.gateway.views.descriptors import META_PREFIX
 from truename.policy.principal import Principal
@@ -281,6 +281,44 @@ def test_whatever_the_load_no_minute_has_more_than_a_twentieth_over_the_limit(
         for minute in range(4):
             assert found.in_minute(minute) <= limit * 1.05
         assert found.most_running <= places * 1.05
+
+
+def test_a_tick_looks_at_those_who_call_and_forgets_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets, limits = Budgets(0.0), PrincipalLimits(calls_per_minute=600)
+    looked: list[str] = []
+    wish = Budgets._wish
+
+    def counted(self: Budgets, key: str, *args: Any, **more: Any) -> Any:
+        looked.append(key)
+        return wish(self, key, *args, **more)
+
+    monkeypatch.setattr(Budgets, "_wish", counted)
+
+    def tick(now: float) -> None:
+        looked.clear()
+        wishes = budgets.wishes(now)
+        grants = {one.key: Lease(max(one.calls, 0), one.places) for one in wishes}
+        budgets.apply(
+            LeaseAnswer(window=int(now // MINUTE), left=MINUTE - now % MINUTE, replicas=1, grants=grants),
+            wishes,
+            now,
+            now,
+        )
+
+    tick(0.0)
+    for number in range(200):
+        assert budgets.take(f"p{number}", limits, 1.0).may_begin
+        budgets.end(f"p{number}")
+    tick(2.0)
+    assert len(looked) == 200
+    for now in (6.0, 7.0):
+        assert budgets.take("p7", limits, now).may_begin
+        budgets.end("p7")
+        tick(now)
+    # The others gave back what they held.
+    assert (looked, len(budgets)) == (["p7"], 200)
+    tick(75.0)
+    assert (looked, len(budgets)) == (["p7"], 1)
 
 
 def test_a_small_limit_holds_exactly(tmp_path: Path) -> None:

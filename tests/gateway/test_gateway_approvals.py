@@ -51,7 +51,7 @@ async def test_the_user_of_a_client_decides_and_the_call_is_run_once(
         assert not await ran(client, text="x")
         assert not await ran(client, text="y")
     assert len(user.asked) == 3
-    (grant,) = Approvals.open(office.path).grants()
+    (grant,) = Approvals.open(office.place).grants()
     assert (grant.principal, grant.scope, grant.by) == ("local", "call", "the client's user")
 
 
@@ -86,7 +86,7 @@ async def test_a_decision_for_a_session_ends_with_it_and_is_offered_where_there_
             async with connect(address, "legacy") as another:
                 assert not await ran(another, text="x")
         with anyio.fail_after(15):
-            while Approvals.open(office.path).grants():
+            while Approvals.open(office.place).grants():
                 await anyio.sleep(0.02)
         async with connect(address, "2026-07-28", elicitation_callback=user.elicited) as client:
             assert not await ran(client, text="x")
@@ -199,7 +199,7 @@ async def test_another_program_under_the_same_key_has_no_approval(
 ) -> None:
     for tools, allowed in (("write",), True), (("write", "more"), False), (("write",), True):
         async with gateway(lab, office, lab.normal("fs", *tools)) as address, connect(address, era) as client:
-            if not Approvals.open(office.path).grants():
+            if not Approvals.open(office.place).grants():
                 assert not await ran(client, text="x")
                 office.decides(scope="always")
             assert await ran(client, text="x") is allowed
@@ -212,7 +212,7 @@ async def test_a_decision_that_is_revoked_counts_no_more(
         assert not await ran(client, text="x")
         grant = office.decides(scope="always")
         assert await ran(client, text="y")
-        Approvals.open(office.path).revoke(grant.key)
+        Approvals.open(office.place).revoke(grant.key)
         assert not await ran(client, text="y")
 
 
@@ -315,4 +315,4 @@ async def test_what_is_allowed_or_denied_by_a_rule_asks_nobody(
         assert await ran(client, "read", text="x")
         assert (await client.call_tool("delete", {})).is_error
     assert user.asked == []
-    assert Approvals.open(office.path).grants() == ()
+    assert Approvals.open(office.place).grants() == ()

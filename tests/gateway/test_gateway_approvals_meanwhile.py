@@ -15,7 +15,6 @@ from tests.support.gateway_memory import in_memory
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
-from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -65,7 +64,7 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
 ) -> None:
     office = Office(tmp_path)
     settings = Settings(trust=Trust(drift=drift), policy=ASK, approvals=office.settings(), state=office.state)
-    stage = Stage(settings, approvals=StateLocation(office.path))
+    stage = Stage(settings, approvals=office.place)
     stage.lists(PUSH)
 
     async def decides(_: Any, __: Any) -> types.ElicitResult:
@@ -79,6 +78,6 @@ async def test_a_yes_is_not_for_what_the_tool_became_while_somebody_thought_abou
     assert result.meta["dev.truename/error"] == code, result
     assert stage.fs.calls == (code == "upstream_unavailable")
     # What was not run is not used up.
-    approvals = Approvals.open(office.path)
+    approvals = Approvals.open(office.place)
     is_used = stage.fs.calls and word == "allow once"
     assert [approvals.state_of(one) for one in approvals.grants()] == ["failed" if is_used else "seen"]

@@ -10,9 +10,8 @@ import anyio.to_thread
 import pytest
 
 from tests.gateway.office import ASK, Office, User, ran
-from tests.support.gateway_audit import records, until
+from tests.support.gateway_audit import defects, records, until
 from tests.support.gateway_metrics import at, samples
-from truename.audit import verify_log
 from truename.cli import main
 from truename.config.audit import Audit
 from truename.config.telemetry import Telemetry
@@ -87,9 +86,10 @@ async def test_what_a_clients_user_decides_is_in_the_journal_with_the_way_it_cam
     ):
         result = await client.call_tool("write", {"text": "hunter2"})
         assert result.is_error == (what == "denied")
-    assert verify_log(place)[1] == ()
-    asked, decided = told(place)
-    (grant,) = Approvals.open(office.path).grants()
+    assert defects(place) == []
+    # Another gateway may write a tenth of a second later.
+    asked, decided = sorted(told(place), key=lambda one: str(one["what"]))
+    (grant,) = Approvals.open(office.place).grants()
     assert (asked["what"], asked["who"], asked["tool"], asked["name"]) == ("asked", "local", "fs@1/write@1", "write")
     assert (decided["what"], decided["by"], decided["via"]) == (
         *(what, "the client's user"),
@@ -101,14 +101,14 @@ async def test_what_a_clients_user_decides_is_in_the_journal_with_the_way_it_cam
     # A call says by which decision it was made.
     last = records(place, "call")[-1]
     assert (last["grant"], last["decision"]) == (grant.key, "allow" if what == "granted" else "deny")
-    assert "hunter2" not in "".join(file.read_text() for file in place.glob("*.jsonl"))
+    assert "hunter2" not in "".join(file.read_text() for file in place.rglob("*.jsonl"))
 
 
 async def test_a_command_beside_the_gateway_decides_in_the_same_chain_and_is_told_once(
     lab: Lab, connect: Callable[..., Any], era: str, *, office: Office, place: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "truename.toml"
-    source.write_text(f'state = "{office.path}"\n[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "{place}"\n')
+    source.write_text(f'state = "{office.state}"\n[mcpServers.fs]\ncommand = "fs"\n[audit]\npath = "{place}"\n')
     async with (
         deciding(lab, office, place, ask="operator") as (gateway, address),
         connect(address, era) as client,
@@ -124,13 +124,27 @@ async def test_a_command_beside_the_gateway_decides_in_the_same_chain_and_is_tol
         assert waiting(gateway) == 0
         assert await ran(client, text="x")
         await until(place, "call", lambda calls: len(calls) == 3)
-        assert verify_log(place)[1] == ()
+        assert defects(place) == []
         gateway.audit.look()
     assert [(one["what"], one.get("by"), one.get("via")) for one in told(place)] == [
         ("asked", None, None),
         ("granted", whoami(), "command"),
     ]
-    assert verify_log(place)[1] == ()
+    assert defects(place) == []
+
+
+async def test_a_request_that_is_repeated_at_another_gateway_is_told_once(
+    lab: Lab, connect: Callable[..., Any], office: Office, place: Path
+) -> None:
+    async with (
+        deciding(lab, office, place, ask="operator") as (_, here),
+        deciding(lab, office, place, ask="operator") as (_, there),
+        connect(here, "2026-07-28") as first,
+        connect(there, "2026-07-28") as second,
+    ):
+        for client in (first, second, first):
+            assert not await ran(client, text="x")
+    assert [one["what"] for one in told(place)] == ["asked"]
 
 
 async def test_a_request_that_nobody_decides_on_in_time_is_told_once(
@@ -179,9 +193,10 @@ async def test_no_word_of_a_client_counts_that_can_not_be_written_down_where_tha
         def gone(*_: object) -> None:
             raise StoreError(file=str(place), key="", problem="it is gone", remedy="Look.", code="unusable")
 
-        monkeypatch.setattr(gateway.audit.recorder, "require", gone)
+        # Of every gateway that writes there.
+        monkeypatch.setattr(type(gateway.audit.recorder), "require", gone)
         result = await client.call_tool("write", {"text": "x"})
         assert result.is_error
         assert str(place) not in result.content[0].text
     assert user.asked
-    assert Approvals.open(office.path).grants() == ()
+    assert Approvals.open(office.place).grants() == ()

@@ -23,7 +23,6 @@ from tests.support.gateway_memory import in_memory
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.policy import Approvals, read_policy
-from truename.storage import StateLocation
 from truename.trust import PinStore
 from truename.trust.approval_queue import ApprovalQueue, decided
 
@@ -157,7 +156,7 @@ class Trusting(RuleBasedStateMachine):
                 style="on-conflict",
             ),
             self.book,
-            StateLocation(self.office.path),
+            self.office.place,
             Offering,
         )
         stage.lists(*tools("A"))
@@ -215,10 +214,10 @@ class Trusting(RuleBasedStateMachine):
         self._decided([*self.pending][data.draw(st.integers(0, len(self.pending) - 1))], approved, scope)
 
     def _decided(self, key: str, approved: bool, scope: Any) -> None:
-        with ApprovalQueue(self.office.path) as book:
+        with ApprovalQueue(self.office.place) as book:
             asked = book.find(key)
             assert asked is not None
-            approvals = Approvals.open(self.office.path)
+            approvals = Approvals.open(self.office.place)
             made = decided(asked, scope, approvals, book, approved=approved, lasts=600.0)
         one = Decision(made.key, approved, scope, self.pending.pop(key), key)
         self.decisions = [*(old for old in self.decisions if old.covers_same != one.covers_same), one]
@@ -227,7 +226,7 @@ class Trusting(RuleBasedStateMachine):
     @rule(data=st.data())
     def somebody_revokes(self, data: st.DataObject) -> None:
         one = self.decisions[data.draw(st.integers(0, len(self.decisions) - 1))]
-        Approvals.open(self.office.path).revoke(one.key)
+        Approvals.open(self.office.place).revoke(one.key)
         self.decisions.remove(one)
 
     def _allowed(self, call: Request) -> bool:

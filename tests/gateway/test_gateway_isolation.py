@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
+ME = {"name": "me", "arguments": {}}
+
 # What `asking` does with a call that it is to hold is to ask: who has not answered yet, holds it.
 ABLE: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}}
 ASK: dict[str, Any] = {"name": "ask", "arguments": {}, **ABLE}
@@ -87,21 +89,29 @@ async def test_what_comes_between_calls_of_a_user_is_refused(lab: Lab) -> None:
                     break
 
 
+async def test_programs_of_users_are_bounded(lab: Lab, raw: Callable[[str], Any]) -> None:
+    tokens, access = known("ada", "bob", "eve")
+    near = lab.script("near", "asking", "near", isolation="user")
+    async with lab.serving(near, max_isolated=2, access=access) as address, raw(address) as http:
+        ada, bob, eve = map(bearer, tokens.values())
+        for one in (ada, bob):
+            assert "structuredContent" in await http.result("tools/call", ME, headers=one)
+        refused = await http.result("tools/call", ME, headers=eve)
+        assert "has 2 connections of users already, which max_isolated allows" in refused["content"][0]["text"]
+
+
 async def test_users_who_sign_in_have_programs_of_their_own_and_no_state_of_another_is_theirs(
     lab: Lab, raw: Callable[[str], Any]
 ) -> None:
-    tokens, access = known("ada", "bob", "eve")
+    tokens, access = known("ada", "bob")
     near = lab.script("near", "asking", "near", isolation="user")
     async with (
-        lab.serving(near, max_isolated=2, access=access) as address,
+        lab.serving(near, access=access) as address,
         raw(address) as http,
     ):
-        ada, bob, eve = map(bearer, tokens.values())
-        me = {"name": "me", "arguments": {}}
-        pids = [(await http.result("tools/call", me, headers=one))["structuredContent"]["pid"] for one in (ada, bob)]
+        ada, bob = map(bearer, tokens.values())
+        pids = [(await http.result("tools/call", ME, headers=one))["structuredContent"]["pid"] for one in (ada, bob)]
         assert len(set(pids)) == 2
-        refused = await http.result("tools/call", me, headers=eve)
-        assert "has 2 connections of users already, which max_isolated allows" in refused["content"][0]["text"]
         state = (await http.result("tools/call", ASK, headers=ada))["requestState"]
         again = {**ASK, "requestState": state, "inputResponses": ANSWER}
         answer = (await http.post("tools/call", again, headers=bob)).json()

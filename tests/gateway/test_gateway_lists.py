@@ -172,6 +172,21 @@ async def test_changes_are_told_in_both_eras(lab: Lab, connect: Callable[..., An
         assert await _names(old) == await _names(new) == [*before, "grown"]
 
 
+async def test_a_client_that_listens_and_listed_elsewhere_is_told_of_a_change(
+    lab: Lab, connect: Callable[..., Any]
+) -> None:
+    servers = lab.script("c", "changing"), lab.normal("w", "look")
+    async with (
+        lab.serving(*servers) as address,
+        connect(address + "/mcp/only/c", "2026-07-28") as listener,
+        connect(address + "/mcp", "2026-07-28") as caller,
+        listener.listen(tools_list_changed=True) as changes,
+    ):
+        await caller.call_tool("c_grow", {"name": "grown"})
+        with anyio.fail_after(15):
+            await anext(aiter(changes))
+
+
 async def test_changes_of_a_stateless_server_are_followed(lab: Lab, era: str, connect: Callable[..., Any]) -> None:
     async with lab.serving(lab.script("m", "modern")) as address, connect(address + "/mcp", era) as client:
         await client.call_tool("grow", {})

@@ -147,7 +147,7 @@ async def test_a_request_that_waits_is_for_the_definition_that_was_asked_about(
         assert await code(client) == "ran"
         await here.turns(client, READ)
         assert await code(client) == "approval_required"
-    (grant,) = Approvals.open(here.office.path).grants()
+    (grant,) = Approvals.open(here.office.place).grants()
     assert grant.subject.digest == waiting.subject.digest
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +18,9 @@ from tests.gateway.streams import BOTH, Reader, reader
 from tests.support.auth_entrance import bearer, known
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
+from truename.errors import StoreError
 from truename.gateway import Gateway, listening
+from truename.gateway.http.session_record import SessionRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -223,6 +226,29 @@ async def test_while_a_stream_is_open_a_session_lasts_also_over_a_restart(lab: L
             async with client.get():
                 await anyio.sleep(1.3)
         async with place.gateway():
+            assert await _text(client, "w_get") == "w:get"
+
+
+@pytest.mark.parametrize("look", [0, 1])
+async def test_a_session_is_not_said_to_be_over_while_the_state_cannot_be_read(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    place = Place(tmp_path, lab.normal("w", "get"))
+    async with httpx2.AsyncClient(timeout=15) as http:
+        async with place.gateway() as address:
+            client = Reader(http, f"{address}/mcp", "2025-11-25")
+            await client.open()
+        async with place.gateway():
+            good, looks = SessionRecord.good, count()
+
+            async def away(self: SessionRecord, *asked: str) -> Any:
+                if next(looks) == look:
+                    raise StoreError(file="state.db", key="", problem="it is away", remedy="Wait.", code="unusable")
+                return await good(self, *asked)
+
+            monkeypatch.setattr(SessionRecord, "good", away)
+            answer = await _raw(http, client, "POST")
+            assert (answer.status_code == 404, "nothing was run" in answer.text) == (False, True)
             assert await _text(client, "w_get") == "w:get"
 
 

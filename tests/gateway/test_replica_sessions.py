@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from tests.gateway.restarts import Place
 from tests.gateway.streams import Reader
 from tests.support.auth_entrance import bearer, known
 from tests.support.gateway_metrics import at, scraped
+from tests.support.postgresql_wire import Wire
+from tests.support.state_places import new_place, shared_server
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.gateway import Gateway, listening
@@ -21,6 +24,8 @@ from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.session_forwarding import KIND
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.replicas.client import PeerFailure
+from truename.storage import StateLocation
+from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -128,6 +133,29 @@ async def test_gateways_tell_how_many_of_them_are_alive(lab: Lab, tmp_path: Path
                 while at(await scraped(address), "truename_replicas") != 2:
                     # The first sees the second at its next look.
                     await anyio.sleep(0.02)
+
+
+async def test_a_gateway_that_starts_while_the_server_is_away_for_a_moment_takes_no_session_of_another(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", base64.b64encode(b"k" * 32).decode())
+    with new_place() as direct, Wire(shared_server()) as wire:
+        over_wire = wire.url(direct.scope)
+        state = f"{direct.url}&scope={direct.scope}"
+        first, second = (
+            Place(tmp_path / name, lab.normal("w", "get"), state=where, telemetry=Telemetry(metrics=True))
+            for name, where in (("one", state), ("two", over_wire))
+        )
+        async with first.gateway() as one, httpx2.AsyncClient(timeout=15) as http:
+            client = Reader(http, f"{one}/mcp", "2025-06-18")
+            await client.open()
+            wire.cut_before = b"INSERT INTO replica "
+            async with second.gateway() as two:
+                assert (await _called(client, two, {})).json()["result"]["content"][0]["text"] == "w:get"
+                # It is the first gateway's still.
+                assert [at(await scraped(address), "truename_sessions") for address in (one, two)] == [1, 0]
+        while unlink(StateLocation.of(over_wire)):
+            pass
 
 
 async def test_with_state_in_memory_there_are_no_replicas() -> None:

@@ -53,6 +53,20 @@ async def test_a_call_that_waits_at_one_gateway_goes_on_with_an_answer_that_reac
     assert len(far.able) == 1
 
 
+async def test_a_state_that_comes_with_other_arguments_to_another_gateway_is_not_used_up(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+        for other in ({"arguments": {"other": 1}}, {"name": "sample"}):
+            assert "No call waits with this requestState" in outcome(await second.post("tools/call", {**done, **other}))
+        with anyio.fail_after(20):
+            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+    assert len(far.able) == 1
+
+
 async def test_an_answer_at_several_gateways_at_once_counts_once_at_a_call_that_waits(
     lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.gateway.conftest import PATIENCE, ROOT
 from tests.gateway.speakers import speaking_http
 from truename.config import ServerConfig
 
@@ -70,6 +71,31 @@ async def test_a_program_for_which_there_is_no_pipe_fails_alone(lab: Lab, monkey
         speaking_http("2025-11-25", address + "/mcp") as client,
     ):
         assert (await client.ask("tools/list"))["tools"] == []
+
+
+async def test_a_program_that_a_probe_spoils_is_started_anew_for_all_who_greet_it_at_once(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    args = ("-m", "tests.conformance.fixture", "--stdio", "--without", "stateless")
+    program = ServerConfig(key="old", command=sys.executable, args=args, env={"PYTHONPATH": str(ROOT)})
+    served, over = list[str](), anyio.Event()
+
+    async def serve() -> None:
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+            while not (await client.ask("tools/list"))["tools"]:
+                await anyio.sleep(0.02)
+            served.append(address)
+            await over.wait()
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(serve)
+        with anyio.fail_after(PATIENCE):
+            while len(served) < 3:
+                await anyio.sleep(0.02)
+        over.set()
+    # It would be tried again after five seconds.
+    assert "handshake is not accepted" not in caplog.text
 
 
 def pipes() -> int:

@@ -17,6 +17,7 @@ from tests.ledger.stories import settings as made
 from tests.support.ledger_journal import journal
 from tests.support.state_places import new_place
 from truename import Ledger, ToolId
+from truename.catalog.admit import IdentityRecord, RecordedIdentities
 from truename.errors import LedgerError
 from truename.ledger import Bind, Event, LedgerSettings, Retire, open_ledger
 from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
@@ -70,10 +71,12 @@ def answers(ledger: Ledger) -> dict[str, object]:
     """Return all that naming asks a ledger."""
     found: dict[str, object] = {
         "bindings": dict(ledger.bindings()),
+        "bindings of a": dict(ledger.bindings_of(["a"])),
         "origins": dict(ledger.origins()),
         "order": ledger.pinned(reversed(IDS)),
         "owners": dict(ledger.owners),
         "scopes": set(ledger.scopes),
+        "record": asked_of(ledger.identity_record),
     }
     for scope in SCOPES:
         one = ledger.scoped(scope)
@@ -94,6 +97,21 @@ def answers(ledger: Ledger) -> dict[str, object]:
             ],
         }
     return _without_times(found)
+
+
+def asked_of(record: RecordedIdentities) -> dict[str, object]:
+    """Return all that the admission of tools asks about recorded identities."""
+    return {
+        "origins": record.origins(IDS),
+        "servers": [set(record.servers_with(integration)) for integration in ("a", "b", "c")],
+        **{
+            server: (
+                *(record.bound(server, "xyz"), [record.taken(server, (id,)) for id in IDS], record.taken(server, IDS)),
+                [record.last(server, version) for version in (None, 1, 2)],
+            )
+            for server in "abc"
+        },
+    }
 
 
 def _ordered(value: object) -> object:
@@ -128,6 +146,12 @@ def tell(story: list[tuple[int, tuple[object, ...]]], path: StateLocation) -> No
             whole = open_ledger(path)
         assert done(memory, step) == done((whole, asked, whole)[writer], step)
     expected = answers(memory)
+    found, made_at_once = (
+        asked_of(memory.identity_record),
+        asked_of(IdentityRecord(memory.bindings(), memory.origins())),
+    )
+    # Servers that had an identity of an integration before are in a ledger's only, and are asked what they have now.
+    assert found | {"servers": ()} == made_at_once | {"servers": ()}
     for ledger in (whole, asked):
         ledger.refresh()
         assert answers(ledger) == expected
@@ -185,6 +209,7 @@ def test_rows_of_a_large_ledger_are_read_when_they_are_asked_for(tmp_path: Path)
     with pytest.raises(KeyError):
         bindings["a", "n50"]
     assert (len(bindings), len(list(held)), len(held.values()), len(dict(bindings))) == (50, 50, 50, 50)
+    assert dict(held.items()) == dict(held)
     assert repr(ledger.scoped("none").held("openai")) == "{}"
     writer.record([claim("n50", "a/n50")])
     assert ledger.refresh()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from truename.audit import AuditLog, AuditRecord, read_records
+from truename.audit import AuditLog, AuditRecord, LogDefect, in_order_of_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
 
 def records(place: Path, kind: str | None = None) -> list[Mapping[str, Any]]:
-    found = [one for one in read_records(place) if isinstance(one, AuditRecord)]
+    """Return what all gateways that write to this place have recorded, in order of time."""
+    found = [one for _, one in in_order_of_time(place) if isinstance(one, AuditRecord)]
     return [one.body for one in found if kind in {None, one.kind}]
+
+
+def defects(place: Path) -> list[LogDefect]:
+    """Return what is wrong with the records of all gateways that write to this place."""
+    return [one for _, one in in_order_of_time(place) if isinstance(one, LogDefect)]
 
 
 def fix_time(log: AuditLog, at: str) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from truename.catalog.declared import UNDECLARED, Bindings, Owners, ServerIdentity
 from truename.catalog.tool import AdmissionNotice, Origin, Tool
@@ -18,9 +19,9 @@ from truename.errors import DuplicateTool, InvalidName, TruenameError, excerpt
 from truename.identity import MAX_FOREIGN, ToolId, candidate_keys, component, dotted_component
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["Bindings", "IdentityRecord", "admit", "entries_of", "label_of"]
+__all__ = ["Bindings", "IdentityRecord", "RecordedIdentities", "admit", "entries_of", "label_of"]
 
 _WHERE: Final = "a catalogue"
 # Labels cannot contain this character, so the id of a second server with one label equals no other label.
@@ -33,8 +34,38 @@ class _AdmittedServer(NamedTuple):
     tools: Mapping[str, Mapping[str, Any]]
 
 
+class RecordedIdentities(Protocol):
+    """The identities on record, as `admit` asks for them: about what servers list, and not about what all ever had."""
+
+    def bound(self, server: str, names: Collection[str], /) -> Mapping[str, ToolId]:
+        """Return the identities of these tools of a server, by upstream name."""
+        ...
+
+    def origins(self, ids: Collection[ToolId], /) -> Mapping[ToolId, tuple[str, str]]:
+        """Return the tools, as (server id, upstream name), that have these identities now."""
+        ...
+
+    def taken(self, server: str, ids: Collection[ToolId], /) -> Collection[tuple[str | None, str]]:
+        """Return suite and tool of those ids that a server cannot give anew, in whatever version of the tool.
+
+        It has such an id itself, or nobody has it any more. An id that another server has is not among them.
+        """
+        ...
+
+    def servers_with(self, integration: str, /) -> Iterable[str]:
+        """Return the servers that have, or had, an identity of this integration."""
+        ...
+
+    def last(self, server: str, version: int | None = None, /) -> ToolId | None:
+        """Return the identity of the tool that a server listed last of those that have one; None if it has none.
+
+        With ``version``, of the tools that have an identity of this version of their integration.
+        """
+        ...
+
+
 class IdentityRecord:
-    """The identities on record, indexed by server: what `admit` asks costs what its servers have, not what all have.
+    """Identities on record that are all in memory, indexed by what `admit` asks.
 
     ``bound`` are the recorded identities by (server id, upstream name); ``owners`` maps every id that was ever given to
     its tool, including ids that are redirected now.
@@ -43,57 +74,46 @@ class IdentityRecord:
     def __init__(self, bound: Bindings, owners: Owners) -> None:
         self._by_server: defaultdict[str, dict[str, ToolId]] = defaultdict(dict)
         self._origins: dict[ToolId, tuple[str, str]] = {}
-        # The last of each server's, and the last of version 1: by these a server's integration is known.
-        self._last: dict[str, ToolId] = {}
-        self._last_plain: dict[str, ToolId] = {}
+        # The last of each server's, and the last of each version of an integration.
+        self._last: dict[tuple[str, int | None], ToolId] = {}
+        self._servers: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        # The servers that cannot give a tool's id anew, whatever its version; None stands for all of them.
+        self._taken: defaultdict[tuple[str, int, str | None, str], set[str | None]] = defaultdict(set)
         for (server, name), id in bound.items():
-            self._note(server, name, id)
-        self._former: defaultdict[tuple[str, int], list[ToolId]] = defaultdict(list)
+            self._by_server[server][name] = id
+            self._origins[id] = server, name
+            self._last[server, None] = self._last[server, id.integration_version] = id
+            self._servers[id.integration][server] = None
+            self._taken[_place(id)].add(server)
         for id in owners:
             if id not in self._origins:
-                self._former[id.integration, id.integration_version].append(id)
+                self._taken[_place(id)].add(None)
 
-    def _note(self, server: str, name: str, id: ToolId) -> None:
-        self._by_server[server][name] = id
-        self._origins[id] = server, name
-        self._last[server] = id
-        if id.integration_version == 1:
-            self._last_plain[server] = id
+    def bound(self, server: str, names: Collection[str]) -> Mapping[str, ToolId]:
+        """Return the identities of these tools of a server, by upstream name."""
+        known = self._by_server.get(server, {})
+        return {name: known[name] for name in names if name in known}
 
-    def add(self, tools: Iterable[Tool]) -> None:
-        """Take in identities that were recorded since; none of these tools had one before."""
-        for tool in tools:
-            self._note(tool.origin.server_id, tool.origin.name, tool.id)
+    def origins(self, ids: Collection[ToolId]) -> Mapping[ToolId, tuple[str, str]]:
+        """Return the tools, as (server id, upstream name), that have these identities."""
+        return {id: self._origins[id] for id in ids if id in self._origins}
 
-    def has(self, tool: Tool) -> bool:
-        """Return whether exactly this identity is on record for the tool."""
-        return self._by_server.get(tool.origin.server_id, _NONE_BOUND).get(tool.origin.name) == tool.id
+    def taken(self, server: str, ids: Collection[ToolId]) -> set[tuple[str | None, str]]:
+        """Return suite and tool of those ids that a server cannot give anew: its own, and former ones of anybody."""
+        barred = {server, None}
+        return {(id.suite, id.tool) for id in ids if not barred.isdisjoint(self._taken.get(_place(id), ()))}
 
-    def bound(self, server: str) -> Mapping[str, ToolId]:
-        """Return the identities of a server by upstream name."""
-        return self._by_server.get(server, _NONE_BOUND)
+    def servers_with(self, integration: str) -> Iterable[str]:
+        """Return the servers that have an identity of this integration."""
+        return self._servers.get(integration, ())
 
-    def origin(self, id: ToolId) -> tuple[str, str] | None:
-        """Return the tool, as (server id, upstream name), that an id is bound to."""
-        return self._origins.get(id)
-
-    def taken(self, server: str, integration: str, version: int) -> Iterator[ToolId]:
-        """Yield the ids of one id space that a server cannot give anew: its own, and former ones of anybody."""
-        own = self.bound(server).values()
-        yield from (id for id in own if (id.integration, id.integration_version) == (integration, version))
-        yield from self._former.get((integration, version), ())
-
-    def spaces(self, declared: Mapping[str, ServerIdentity]) -> dict[str, ToolId]:
-        """Return for each server an id that shows its integration and version, without those that declare theirs.
-
-        An absent server with a version other than 1 was declared; its integration may also belong to another server.
-        """
-        absent = {server: id for server, id in self._last_plain.items() if server not in declared}
-        present = (server for server, identity in declared.items() if identity.integration is None)
-        return absent | {server: self._last[server] for server in present if server in self._last}
+    def last(self, server: str, version: int | None = None) -> ToolId | None:
+        """Return the last identity of a server; with ``version``, the last of this version of an integration."""
+        return self._last.get((server, version))
 
 
-_NONE_BOUND: Final[Mapping[str, ToolId]] = MappingProxyType({})
+def _place(id: ToolId) -> tuple[str, int, str | None, str]:
+    return id.integration, id.integration_version, id.suite, id.tool
 
 
 class _IdSpace(NamedTuple):
@@ -106,7 +126,7 @@ class _IdSpace(NamedTuple):
 
 def admit(
     listings: Iterable[tuple[str, object]],
-    record: IdentityRecord,
+    record: RecordedIdentities,
     identities: Mapping[str, ServerIdentity],
     *,
     strict: bool,
@@ -128,9 +148,11 @@ def admit(
     spaces = _id_spaces(listed, record, identities, present)
     tools: list[Tool] = []
     given: dict[ToolId, tuple[str, str]] = {}
-    for tool in (tool for server in listed for tool in _tools(server, spaces[server.id], record)):
+    candidates = [tool for server in listed for tool in _tools(server, spaces[server.id], record)]
+    owners = record.origins(dict.fromkeys(tool.id for tool in candidates))
+    for tool in candidates:
         origin = tool.origin.server_id, tool.origin.name
-        owner = record.origin(tool.id) or given.setdefault(tool.id, origin)
+        owner = owners.get(tool.id) or given.setdefault(tool.id, origin)
         if owner == origin:
             tools.append(tool)
         else:
@@ -230,7 +252,7 @@ def _reasons_against(text: object) -> tuple[Reason, ...]:
 
 def _id_spaces(
     servers: Sequence[_AdmittedServer],
-    record: IdentityRecord,
+    record: RecordedIdentities,
     identities: Mapping[str, ServerIdentity],
     present: Iterable[str],
 ) -> dict[str, _IdSpace]:
@@ -239,14 +261,12 @@ def _id_spaces(
     The same key always means the same integration. Two keys never lead to one integration unless the operator says so.
     """
     declared = {server.id: identities.get(server.label, UNDECLARED) for server in servers}
-    recorded = record.spaces({**{key: identities.get(key, UNDECLARED) for key in present}, **declared})
-    keys = {
-        server.id: component(server.id).name
-        for server in servers
-        if server.id not in recorded and declared[server.id].integration is None
-    }
+    known = {**{key: identities.get(key, UNDECLARED) for key in present}, **declared}
+    derived = [id for id, identity in declared.items() if identity.integration is None]
+    recorded = {id: last for id in derived if (last := record.last(id)) is not None}
     by_key = {server_id: id.integration for server_id, id in recorded.items()}
-    by_key |= _distinct_keys(keys, set(by_key.values()))
+    keys = {id: component(id).name for id in derived if id not in recorded}
+    by_key |= _distinct_keys(keys, lambda found: {key for key in found if _is_used(key, known, record)})
     return {
         server_id: _IdSpace(
             identity.integration or by_key[server_id],
@@ -257,8 +277,23 @@ def _id_spaces(
     }
 
 
-def _tools(server: _AdmittedServer, space: _IdSpace, record: IdentityRecord) -> Iterable[Tool]:
-    bound = record.bound(server.id)
+def _is_used(integration: str, known: Mapping[str, ServerIdentity], record: RecordedIdentities) -> bool:
+    """Return whether an integration is a server's already, and not because its operator declares it.
+
+    An absent server, which is not ``known``, with a version other than 1 was declared; its integration may also belong
+    to another server.
+    """
+    for server in record.servers_with(integration):
+        identity = known.get(server)
+        if identity is None or identity.integration is None:
+            shown = record.last(server, 1 if identity is None else None)
+            if shown is not None and shown.integration == integration:
+                return True
+    return False
+
+
+def _tools(server: _AdmittedServer, space: _IdSpace, record: RecordedIdentities) -> Iterable[Tool]:
+    bound = record.bound(server.id, server.tools.keys())
     keys = _new_keys([name for name in server.tools if name not in bound], server, space, record)
     for name, definition in server.tools.items():
         id = bound.get(name) or ToolId(*space[:2], *keys[name], space.declared.version_of(name))
@@ -266,38 +301,43 @@ def _tools(server: _AdmittedServer, space: _IdSpace, record: IdentityRecord) -> 
 
 
 def _new_keys(
-    names: Sequence[str], server: _AdmittedServer, space: _IdSpace, record: IdentityRecord
+    names: Sequence[str], server: _AdmittedServer, space: _IdSpace, record: RecordedIdentities
 ) -> Mapping[str, tuple[str | None, str]]:
     """Return suite and key of each tool that has no identity on record."""
-    if not names:
-        return {}
-    taken: defaultdict[str | None, set[str]] = defaultdict(set)
-    for id in record.taken(server.id, *space[:2]):
-        taken[id.suite].add(id.tool)
     by_suite: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
     for name in names:
         part = dotted_component(name)
         by_suite[part.suite][name] = part.name
+
+    def taken(suite: str | None, keys: Iterable[str]) -> set[str]:
+        found = record.taken(server.id, [ToolId(*space[:2], suite, key, 1) for key in keys])
+        return {key for _, key in found}
+
     return {
         name: (suite, key)
         for suite, plain_keys in by_suite.items()
-        for name, key in _distinct_keys(plain_keys, taken[suite], suite).items()
+        for name, key in _distinct_keys(plain_keys, partial(taken, suite), suite).items()
     }
 
 
-def _distinct_keys(plain_keys: Mapping[str, str], taken: set[str], suite: str | None = None) -> dict[str, str]:
+def _distinct_keys(
+    plain_keys: Mapping[str, str], taken: Callable[[Collection[str]], set[str]], suite: str | None = None
+) -> dict[str, str]:
     """Give each verbatim text its own key.
 
     Of several texts with one plain key, the text that needed no change keeps it, and the others get digests.
-    ``plain_keys`` maps the verbatim texts to their keys without a digest; ``taken`` are keys that are not available.
+    ``plain_keys`` maps the verbatim texts to their keys without a digest; ``taken`` returns those of some keys that are
+    not available.
     """
+    if not plain_keys:
+        return {}
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for verbatim, key in plain_keys.items():
         groups[key].append(verbatim)
-    if not taken and len(groups) == len(plain_keys):
+    used = taken(groups.keys())
+    if not used and len(groups) == len(plain_keys):
         return dict(plain_keys)
     given: dict[str, str] = {}
-    used = set(taken)
     changed: list[tuple[str, str]] = []
     for key, verbatims in groups.items():
         unchanged = key if suite is None else f"{suite}.{key}"
@@ -307,8 +347,11 @@ def _distinct_keys(plain_keys: Mapping[str, str], taken: set[str], suite: str | 
             given[keeper] = key
         changed += ((verbatim, key) for verbatim in verbatims if verbatim != keeper)
     used.update(given.values())
+    # Nearly always the first digest is free: all of these are asked for at once.
+    used |= taken({next(islice(candidate_keys(key, verbatim), 1, None)) for verbatim, key in changed})
     for verbatim, key in sorted(changed):
-        candidate = next(one for one in candidate_keys(key, verbatim) if one not in used)
+        candidates = (one for one in candidate_keys(key, verbatim) if one not in used)
+        candidate = next(one for one in candidates if not taken({one}))
         used.add(candidate)
         given[verbatim] = candidate
     return given

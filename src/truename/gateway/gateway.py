@@ -26,6 +26,7 @@ from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.status import RegistryStatus
+from truename.gateway.upstream.list_news import ListNews
 from truename.gateway.upstream.server_pool import running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
@@ -61,6 +62,7 @@ __all__ = ["Gateway"]
 
 _LOOK_EVERY: Final = 2.0
 _LAST_WORDS: Final = 1.0
+_HASTE: Final = 0.02
 # Seconds for which a write waits for another process; the loop, and with it every call, waits as long.
 _PATIENCE: Final = 0.05
 
@@ -101,6 +103,7 @@ class Gateway:
         sharing: ProgramSharing | None = None,
     ) -> None:
         self.sharing = sharing
+        self.list_news = ListNews(self._heard)
         self._wait = wait
         self._is_early = is_early
         self._only = only
@@ -152,6 +155,7 @@ class Gateway:
                     may_rest=True,
                     states=states,
                     sharing=self.sharing,
+                    announce=self.list_news.announce,
                 )
             )
             self._pool = pool
@@ -167,7 +171,7 @@ class Gateway:
                 resting=resting,
             )
             stack.callback(self._close_approvals)
-            stack.callback(self._registry.task_record.close)
+            stack.push_async_callback(self._registry.end)
             self._registry.call_records.listen(self._on_call, arguments=True)
             self._audit.join(self._registry)
             if self.metrics is not None:
@@ -355,6 +359,15 @@ class Gateway:
         """Forget an endpoint that nobody uses; it is made anew when it is asked for."""
         self._endpoints = {asked: one for asked, one in self._endpoints.items() if one is not endpoint}
 
+    async def _heard(self, server: str) -> None:
+        if self._pool is not None and server in self._pool:
+            await self._pool[server].read_anew()
+            await self.registry.renew()
+            while self.registry.stale:
+                # Another replica writes its names.
+                await anyio.sleep(_HASTE)
+                await self.registry.renew()
+
     def _mark_dirty(self) -> None:
         # What is new is made beside the loop (`_keep_fresh`).
         self._dirty.set()
@@ -369,11 +382,18 @@ class Gateway:
                 await self.registry.renew()
             else:
                 await self.registry.caught_up()
+            await self.registry.approving.catch_up()
             self._audit.look()
             changed, others = self.registry.changes(), self.registry.other_changes()
             if changed or others:
-                for endpoint in list(self._endpoints.values()):
-                    tasks.start_soon(endpoint.notify, changed, others)
+                tasks.start_soon(self._notify, changed, others)
+
+    async def _notify(self, changed: frozenset[ViewSpec], others: frozenset[tuple[str, str]]) -> None:
+        # Who lists again because of it may reach another replica.
+        await self.list_news.told()
+        async with anyio.create_task_group() as tasks:
+            for endpoint in list(self._endpoints.values()):
+                tasks.start_soon(endpoint.notify, changed, others)
 
     def _close_approvals(self) -> None:
         # Another configuration may have opened them.

@@ -6,14 +6,16 @@ answer. One renewal runs at a time, from lists as they stood when it began; what
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from truename.errors import LedgerError, TruenameError
+from truename.errors import LedgerError, TruenameError, UnknownTool
 from truename.gateway.background import LoopTurn
 from truename.gateway.call_quotas import CallQuotas
 from truename.gateway.heap import Heap, growing
@@ -21,6 +23,7 @@ from truename.gateway.protocol.turns import beside_loop
 from truename.gateway.shown import ShownTools, standing
 from truename.gateway.views.choice import UNIVERSAL
 from truename.gateway.views.naming import Namer, check_identities
+from truename.identity import fold
 from truename.naming import utc_today
 from truename.policy import Context
 from truename.storage import StateLocation
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.view import View, ViewSpec
     from truename.ledger import Ledger
+    from truename.naming import NameTable, Resolution
     from truename.trust import PinStore
 
 __all__ = ["Registry"]
@@ -43,6 +47,16 @@ log: Final = logging.getLogger("truename.gateway")
 
 _LEDGER_PATIENCE: Final = 15.0
 _LEDGER_PAUSE: Final = 0.02
+# How long requests wait for lists that have to be made anew. Another gateway may have stopped in a change, or the
+# database may be silent; calls of known names go on then, within two seconds of whatever happened.
+_NEWS_PATIENCE: Final = 1.0
+_AGAIN: Final = "Try again; nothing was run."
+# What was tried in vain for longer than that is tried again so often.
+_NEWS_PAUSE: Final = 0.5
+# A database that was silent for longer may have news that nobody heard: each look asked it in vain then.
+_SILENCE: Final = 5.0
+# Steps of a resolution that found a name which was shown, or an id; by the others a text is only like one of a tool.
+_CERTAIN: Final = frozenset({"table", "ledger", "canonical"})
 # To make a view of so few takes some milliseconds.
 _FEW: Final = 200
 _TRIES: Final = 3
@@ -75,9 +89,16 @@ class Registry(ShownTools):
         self._unmade: LedgerError | None = None
         self._turn = anyio.Lock()
         self._making = anyio.Lock()
+        # What renews the lists next, for all requests that came before it began.
+        self._next: asyncio.Task[None] | None = None
+        self._renewals: set[asyncio.Task[None]] = set()
+        # Since when requests wait for lists that are not made yet, and when it was last tried in vain.
+        self._behind_since: float | None = None
+        self._failed_at = float("-inf")
         self._swaps = 0
         self._turn_of_loop = LoopTurn()
         self._heap = Heap()
+        self._is_at_server = approvals is not None and approvals.url is not None
         self.quotas = CallQuotas(approvals or StateLocation())
 
     async def begin(self) -> None:
@@ -135,16 +156,38 @@ class Registry(ShownTools):
         Where they cannot be made, what is known goes on to hold, and that is told.
         """
         async with self._turn:
-            with self._telling():
-                if not self.joined.is_set():
-                    await self._join(0.0)
-                    return
+            await self._renew_in_turn()
+
+    async def _renew_next(self) -> None:
+        async with self._turn:
+            # Whoever comes from now on may know of something later than what is read here.
+            self._next = None
+            await self._renew_in_turn()
+
+    async def _renew_in_turn(self) -> None:
+        with self._telling():
+            if not self.joined.is_set():
+                await self._join(0.0)
+            else:
                 self._look()
                 is_whole = self.stale
                 if is_whole or self._is_behind():
                     self.stale = True
                     if not self.ledger.is_locked():
                         await self._renewed(in_part=not is_whole)
+        if self.stale:
+            self._failed_at = time.monotonic()
+        else:
+            self._behind_since = None
+
+    async def end(self) -> None:
+        """Give up what is made anew for requests that did not wait for it to its end, and close the record of tasks."""
+        renewals = tuple(self._renewals)
+        for one in renewals:
+            one.cancel()
+        if renewals:
+            await asyncio.wait(renewals)
+        self.task_record.close()
 
     async def _renewed(self, *, in_part: bool = False) -> None:
         with self._answering():
@@ -182,15 +225,64 @@ class Registry(ShownTools):
     async def caught_up(self) -> None:
         """Wait until what others wrote counts: an operator who retires names, another gateway that claims some.
 
-        While lists are made anew nobody has to wait for them, but for a word that somebody said meanwhile.
+        While lists are made anew nobody has to wait for them, but for a word that somebody said meanwhile. Nobody waits
+        for longer than a second altogether, but for servers that start: another gateway may have stopped in the middle
+        of a change, or the database may be silent. Then what is known goes on to hold (`check_read`).
         """
         if not self._turn.locked():
             self._look_once()
             if not self.stale:
+                self._behind_since = None
                 return
         elif self.joined.is_set() and not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
             return
-        await self.renew()
+        if not self.joined.is_set() and self._unmade is None:
+            await self.renew()
+            return
+        now = time.monotonic()
+        if self._behind_since is None:
+            self._behind_since = now
+        left = self._behind_since + _NEWS_PATIENCE - now
+        if left <= 0 and (self._turn.locked() or now < self._failed_at + _NEWS_PAUSE):
+            return
+        await asyncio.wait((self._begun_next(),), timeout=max(left, 0.0))
+
+    def _begun_next(self) -> asyncio.Task[None]:
+        """Return the next renewal. It is nobody's own: a request that gives up waiting leaves it to the others."""
+        if self._next is None or self._next.done():
+            self._next = asyncio.create_task(self._renew_next())
+            self._renewals.add(self._next)
+            self._next.add_done_callback(self._renewals.discard)
+        return self._next
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether requests do not wait any more for lists that cannot be made."""
+        return self._behind_since is not None and time.monotonic() > self._behind_since + _NEWS_PATIENCE
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether others may have written something that could not be read in time."""
+        is_awaited = self._behind_since is not None and (self.stale or self._turn.locked())
+        return is_awaited or self.ledger.silence > _SILENCE
+
+    def check_read(self, name: str, found: Resolution | None, names: NameTable) -> None:
+        """Raise `UnknownTool` (reason ``unread``) for a name that may mean something by what could not be read in time.
+
+        ``found`` is what it means by what is known, None if it is unknown. A name that was shown means its tool for
+        ever; a text that is only like one of a tool may be what another gateway has shown for another tool since.
+
+        For example, while the database is silent ``fs_list``, which is listed, can be called, and ``list``, which only
+        one known tool is called at its server, cannot.
+        """
+        if not self.is_behind:
+            return
+        ledger = names.whole.ledger
+        if found is not None and (
+            found.step in _CERTAIN or (ledger is not None and ledger.holder(fold(name)) == found.id)
+        ):
+            return
+        raise UnknownTool(text=name, reason="unread", code="busy")
 
     def is_current(self, spec: ViewSpec, context: Context) -> bool:
         """Return whether a request can be answered at once: nobody wrote anything new, and its view is made."""
@@ -229,10 +321,15 @@ class Registry(ShownTools):
             raise self._unmade
         if not self._turn.locked():
             self._look_once()
-            if self.stale:
+            if self.stale and not self._is_late:
                 with self._telling():
                     if not self.ledger.is_locked():
                         self.rebuild()
+
+    def check_free(self, spec: ViewSpec) -> None:
+        """Raise `LedgerError` (``busy``) for a view that is not made while somebody writes: the loop cannot wait."""
+        if not self.has_view(spec) and self.ledger.is_locked():
+            raise LedgerError(code="busy", path="The state", reason="another process is writing", remedy=_AGAIN)
 
     def _look(self) -> None:
         # On a new day old names may be due to leave the lists.
@@ -267,6 +364,11 @@ class Registry(ShownTools):
         self.take(made)
         self._swapped()
 
+    @property
+    def _takes_long(self) -> bool:
+        """Whether to make a view would keep all requests waiting; claims of names may wait for a server."""
+        return self._is_at_server or len(self.catalog) > _FEW
+
     async def prepare(self, spec: ViewSpec, context: Context) -> None:
         """Have everything ready for a request beside the loop: what others wrote, the view, what is listed of it.
 
@@ -274,16 +376,28 @@ class Registry(ShownTools):
         """
         await self.caught_up()
         for _ in range(_TRIES):
-            if self.is_ready(spec, context) or not (self._turn.locked() or len(self.catalog) > _FEW):
+            if self.is_ready(spec, context) or not (self._turn.locked() or self._takes_long):
                 break
-            async with self._making:
-                if not self.is_ready(spec, context):
-                    await self._make(spec, context)
+            if not await self._make_in_turn(spec, context):
+                break
         if not self.has_view(spec):
             # Another process writes, and the names are claimed there.
             with anyio.move_on_after(_LEDGER_PATIENCE):
                 while self.ledger.is_locked():
                     await anyio.sleep(_LEDGER_PAUSE)
+
+    async def _make_in_turn(self, spec: ViewSpec, context: Context) -> bool:
+        """Make a view after others that are being made; return False if these take too long."""
+        with anyio.move_on_after(_NEWS_PATIENCE if self.has_view(spec) else _LEDGER_PATIENCE) as waiting:
+            await self._making.acquire()
+        if waiting.cancelled_caught:
+            return False
+        try:
+            if not self.is_ready(spec, context):
+                await self._make(spec, context)
+        finally:
+            self._making.release()
+        return True
 
     async def _make(self, spec: ViewSpec, context: Context) -> None:
         """Make a view beside the loop; where it cannot be, `view` raises why."""

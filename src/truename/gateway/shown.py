@@ -247,9 +247,7 @@ class ShownTools:
         self._report(found.notices, changed)
 
     def _without_identities(self, found: Catalog) -> frozenset[str]:
-        if self._namer.is_settled(found.values()):
-            return frozenset()
-        return frozenset(tool.origin.server for tool in found.values() if not self._namer.is_settled((tool,)))
+        return frozenset(tool.origin.server for tool in self._namer.unsettled(found))
 
     def _make_views_again(self, then: Catalog, changed: frozenset[ToolId], servers: frozenset[str]) -> None:
         known = self._view_cache.emptied()

@@ -36,7 +36,7 @@ class RegistryStatus:
             requests_running=registry.drain_tracker.running,
             tools=len(registry.catalog),
             tools_hidden=len(vetting.hidden),
-            ledger_bindings=len(registry.ledger.bindings()),
+            ledger_bindings=registry.ledger.identities,
             definitions_waiting=sum(one.word == "waiting" for one in vetting.book.seen().values()),
             approvals_waiting=approvals,
             audit_ok=self._audit.is_well,

@@ -51,6 +51,8 @@ def _is_newcomer(claim: Claim, key: str, newcomers: dict[str, Claim], scope: Nam
 
 def newly_bound(origins: Iterable[tuple[str, str, ToolId]], state: LedgerState) -> Iterator[Bind]:
     """Yield the identities to record. Raises `LedgerError` (``bound``) for one that belongs to another tool."""
+    origins = tuple(origins)
+    state.expect_identities(origins)
     for server, name, id in origins:
         origin = state.origin(id)
         if origin is None or (origin == (server, name) and state.binds(server, name, id)):
@@ -70,6 +72,8 @@ def newly_owned(uris: Iterable[tuple[str, str]], state: LedgerState) -> tuple[Ow
     >>> dict(ledger.owners)
     {'file:///a': 'disk', 'file:///b': 'copy'}
     """
+    uris = tuple(uris)
+    state.owners.group().read_ahead(uri for uri, _ in uris if len(uri) <= _LONGEST_URI)
     found: dict[str, Own] = {}
     room: dict[str, int] = {}
     for uri, server in uris:

@@ -13,6 +13,7 @@ from truename.errors import LedgerError
 from truename.identity import ToolId, fold
 from truename.ledger.checks import as_recorded, check_events, day_of, newly_bound, newly_owned, tool_meant
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
+from truename.ledger.identities import LedgerIdentities
 from truename.ledger.rows import AllRows
 from truename.ledger.store import MemoryLedger
 
@@ -162,13 +163,13 @@ class Ledger:
     @property
     def identities(self) -> int:
         """The number of identities that `origins` has."""
-        return self._core.state.bound
+        return self._core.state.identities
 
     @property
-    def identities_seen(self) -> tuple[object, int, int]:
-        """What `bindings` and `origins` were read from; equal as long as they return the same."""
-        state = self._core.state
-        return state, state.rebindings, state.scope("").withdrawals
+    def identity_record(self) -> LedgerIdentities:
+        """The present identities, for `admit`: to ask about one costs no reading of the others."""
+        core = self._core
+        return LedgerIdentities(lambda: core.state)
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every recorded identity with its origin, as (server id, upstream name)."""
@@ -213,6 +214,16 @@ class Ledger:
         """Return the names that tools hold in a table."""
         return self._scope.held(table)
 
+    def held_by(self, ids: Collection[ToolId], table: str) -> dict[ToolId, str]:
+        """Return the names that these tools hold in a table; no other row is read."""
+        held = self._scope.held(table)
+        held.read_ahead(ids)
+        return {id: name for id in ids if (name := held.get(id)) is not None}
+
+    def expect(self, names: Collection[str]) -> None:
+        """Read at once what is on record about these names, each of which will be asked about."""
+        self._scope.expect(names)
+
     def held_anywhere(self, id: ToolId, tables: Iterable[str]) -> Iterator[str]:
         """Yield the names that a tool holds in these tables."""
         scope = self._scope
@@ -255,6 +266,8 @@ class Ledger:
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
         """Return the ids in pinned order: as first seen, new ones last, each server's together."""
+        ids = tuple(ids)
+        self._core.state.origins.group().read_ahead(ids)
         return sorted(ids, key=self.place)
 
     def place(self, id: ToolId) -> tuple[int, int]:
@@ -328,6 +341,11 @@ class Ledger:
         core = self._core
         return core.news or (not core.depth and core.store.has_news())
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last, as others write into it; 0 for a file and for memory."""
+        return self._core.store.silence
+
     def record(self, events: Sequence[Event]) -> None:
         """Check the events against the constraints of the ledger, then store all of them, or none.
 
@@ -342,9 +360,10 @@ class Ledger:
         core = self._core
         if core.readonly:
             raise LedgerError(code="readonly", name=str(getattr(events[0], "name", "settings")))
-        check_events(events, self._scope, core.state, core.max_claims)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stamped = [event.stamped(now, self.scope) for event in events]
+        core.state.read_ahead(stamped)
+        check_events(events, self._scope, core.state, core.max_claims)
         return core.store.append(stamped, core.state.revision)
 
     def check(self, wanted: LedgerSettings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 __all__ = ["AllRows", "LedgerRows", "RowGroup", "RowKey", "RowSource", "UnstoredRows"]
@@ -24,6 +24,10 @@ class RowSource(Protocol):
 
     def read(self, table: str, key: RowKey) -> Any:
         """Return the value of one row, None if there is none."""
+        ...
+
+    def read_many(self, table: str, prefix: RowKey, lasts: Collection[Any]) -> Mapping[Any, Any]:
+        """Return the values of those rows that there are, of keys that are ``prefix`` and one of these parts."""
         ...
 
     def under(self, table: str, prefix: RowKey) -> Iterable[tuple[RowKey, Any]]:
@@ -109,12 +113,14 @@ class RowGroup(Mapping[Any, V]):
     Looking one up reads one, iterating reads all of them.
     """
 
-    __slots__ = ("_table", "added", "changed", "prefix", "rows")
+    __slots__ = ("_absent", "_table", "added", "changed", "prefix", "rows")
 
     def __init__(self, table: LedgerRows[V], prefix: RowKey) -> None:
         self._table = table
         self.prefix = prefix
         self.rows: dict[Any, V] = {}
+        # Keys that were read ahead last and have no row. Rows that came since are in memory, whoever wrote them.
+        self._absent: set[Any] = set()
         # The rows to store: those that are new, and those that may be stored with other values.
         self.added: dict[Any, V] = {}
         self.changed: dict[Any, V] = {}
@@ -125,13 +131,32 @@ class RowGroup(Mapping[Any, V]):
         if found is not None:
             return found
         table = self._table
-        if table.is_whole or table.source is None:
+        if table.is_whole or table.source is None or key in self._absent:
             return default
         found = table.source.read(table.table, (*self.prefix, key))
         if found is None:
             return default
         self.rows[key] = found
         return found
+
+    def read_ahead(self, keys: Iterable[Any]) -> None:
+        """Read the rows of these keys at once; a large table is asked once for all of them, and not for each."""
+        table = self._table
+        if table.is_whole or table.source is None:
+            return
+        wanted = dict.fromkeys(keys)
+        missing = [key for key in wanted if key not in self.rows and key not in self._absent]
+        if not missing:
+            return
+        for key, value in table.source.read_many(table.table, self.prefix, missing).items():
+            # Another thread may have taken over a later one meanwhile.
+            self.rows.setdefault(key, value)
+        self._absent = {key for key in wanted if key not in self.rows}
+
+    def forget(self, key: Any) -> None:
+        """Have a row read again when it is asked for."""
+        self.rows.pop(key, None)
+        self._absent.discard(key)
 
     def put(self, key: Any, value: V) -> None:
         """Set a row; it is stored with the events that set it."""

@@ -31,11 +31,12 @@ from truename.storage import (
     insert,
     open_database,
     select,
+    select_among,
     upsert,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from truename.ledger.events import Event
     from truename.ledger.rows import RowKey
@@ -124,6 +125,8 @@ CREATE TABLE ledger_withdrawn (
                 )
             ),
         ),
+        # By this the last identity of a server is found, whatever it had before.
+        ("CREATE INDEX ledger_origin_server ON ledger_origin (server, rank)",),
     ),
 )
 # A table with fewer rows is read whole when the ledger is opened; to read more takes longer than it saves.
@@ -242,6 +245,17 @@ _REPLAYED: Final[dict[str, Callable[[Any], object]]] = {
     "spelling": lambda spelling: spelling.fold,
 }
 _SPELLED: Final = "SELECT name FROM ledger_spelling WHERE scope = ? AND fold = ?"
+# The ids that begin with a text, see `_after`.
+_RANGE: Final = "SELECT id FROM ledger_origin WHERE id >= ? AND id < ?"
+_SERVERS: Final = "SELECT DISTINCT server FROM ledger_origin WHERE id >= ? AND id < ?"
+_LAST: Final = """
+SELECT origin.name, origin.id FROM ledger_origin AS origin
+JOIN ledger_binding AS binding ON binding.server = origin.server AND binding.name = origin.name
+WHERE origin.server = ? AND binding.id = origin.id AND origin.id LIKE ? ORDER BY origin.rank DESC LIMIT ?
+"""
+# A query asks for so many rows at most. Few sizes are few statements, which the engines prepare once.
+_AT_ONCE: Final = (1, 8, 64, 512)
+_RANGES_AT_ONCE: Final = _AT_ONCE[:-1]
 _EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
 _EVENT: Final = insert(
     "ledger_event", ("number", "scope", "fold", "once", "body"), "ON CONFLICT (scope, fold, once) DO NOTHING"
@@ -391,6 +405,11 @@ class SqlLedger:
         """Tell, without waiting, whether another process is writing."""
         return self._data is not None and self._data.is_busy()
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file."""
+        return 0.0 if self._data is None else self._data.silence
+
     def close(self) -> None:
         """Close the database."""
         if self._data is not None:
@@ -466,6 +485,56 @@ class _StoredRows:
             found = self._data.rows(_READ[table], *about.stored(key))
             return _decoded(self._data, about.value, *found[0]) if found else None
 
+    def read_many(self, table: str, prefix: RowKey, lasts: Collection[Any]) -> dict[Any, Any]:
+        """Return the values of those rows that there are, of keys that are ``prefix`` and one of these parts."""
+        with _reporting():
+            if table == "spellings_of":
+                return self._spelled(prefix, lasts)
+            about = _TABLES[table]
+            *where, among = about.keys
+            texts = [about.stored((*prefix, last))[-1] for last in lasts]
+            found: dict[Any, Any] = {}
+            for part in _parts(texts):
+                query = select_among(f"ledger_{table}", (*about.keys, *about.columns), where, among, len(part))
+                stored = about.stored(prefix)
+                found |= {key[-1]: value for key, value in self.found(table, query, *stored, *part)}
+            return found
+
+    def _spelled(self, prefix: RowKey, folds: Collection[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for part in _parts(list(folds)):
+            query = select_among("ledger_spelling", ("fold", "name"), ("scope",), "fold", len(part))
+            for fold_, name in self._data.rows(query, *prefix, *part):
+                found[fold_] = (*found.get(fold_, ()), name)
+        return found
+
+    def variants(self, texts: Collection[str]) -> list[ToolId]:
+        """Return the identities that are one of these texts and a version."""
+        found: dict[ToolId, None] = {}
+        with _reporting():
+            for part in _parts(list(texts), _RANGES_AT_ONCE):
+                # Of one condition with many ranges PostgreSQL may expect most of the table, and read all of it.
+                query = " UNION ALL ".join([_RANGE] * len(part))
+                bounds = (bound for text in part for bound in (text, _after(text)))
+                found |= {_decoded(self._data, _id, text): None for (text,) in self._data.rows(query, *bounds)}
+        return list(found)
+
+    def servers_with(self, integration: str) -> list[str]:
+        """Return the servers that ever had an identity of this integration."""
+        first = f"{integration}@"
+        with _reporting():
+            return [server for (server,) in self._data.rows(_SERVERS, first, _after(first))]
+
+    def last_bound(self, server: str, version: int | None, most: int, /) -> Iterator[tuple[str, ToolId]]:
+        """Yield the last identities of a server, with their names there, the last first.
+
+        With ``version``, those of this version of an integration.
+        """
+        with _reporting():
+            like = "%" if version is None else f"%@{version}/%"
+            for name, text in self._data.rows(_LAST, server, like, most):
+                yield name, _decoded(self._data, _id, text)
+
     def under(self, table: str, prefix: RowKey) -> list[tuple[RowKey, Any]]:
         """Return the rows whose keys begin with ``prefix``."""
         about = _TABLES[table]
@@ -480,6 +549,19 @@ class _StoredRows:
         for row in self._data.rows(query, *values):
             key, value = _decoded(self._data, about.key, row[:width]), _decoded(self._data, about.value, *row[width:])
             yield key, value
+
+
+def _parts(texts: Sequence[str], sizes: Sequence[int] = _AT_ONCE) -> Iterator[list[str]]:
+    """Yield all texts in parts; the last one is repeated, so that few sizes of parts occur."""
+    for start in range(0, len(texts), sizes[-1]):
+        part = list(texts[start : start + sizes[-1]])
+        size = next(size for size in sizes if size >= len(part))
+        yield part + part[-1:] * (size - len(part))
+
+
+def _after(text: str) -> str:
+    """Return the least text that is larger than all that begin with this one, which is ASCII."""
+    return text[:-1] + chr(ord(text[-1]) + 1)
 
 
 def _decoded(data: Database, decode: Callable[..., object], *columns: object) -> Any:

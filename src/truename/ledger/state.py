@@ -5,22 +5,25 @@ All rows are the result of applying every event in order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Break, Claim, LedgerSettings, Own, Redirect, Retire
+from truename.ledger.identity_index import IdentityIndex, MemoryIdentityIndex
 from truename.ledger.rows import AllRows, LedgerRows, RowGroup, RowKey, RowSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from truename.ledger.events import Event
 
 __all__ = [
+    "LedgerSource",
     "LedgerState",
     "NameHolders",
     "NamingScope",
@@ -31,6 +34,10 @@ __all__ = [
     "WithdrawnRow",
 ]
 
+K = TypeVar("K")
+V = TypeVar("V")
+# The tables that grow with the names; the others are always in memory.
+_LARGE: Final = ("holder", "spelling", "shown", "first_version", "origin", "binding", "owner")
 # More redirects in a row than this are a circle.
 _MOST_REDIRECTS: Final = 32
 
@@ -90,21 +97,26 @@ class WithdrawnRow(NamedTuple):
     standing: Standing
 
 
+class LedgerSource(RowSource, IdentityIndex, Protocol):
+    """A source of the rows that are not in memory."""
+
+
 class LedgerState:
     """All rows of a ledger; ``revision`` counts the records that made them."""
 
     __slots__ = (
         "_bound",
         "_empty_scopes",
+        "_in_memory",
         "_origins",
         "_ranked",
         "begun_scopes",
         "bindings",
         "first_versions",
         "holders",
+        "index",
         "origins",
         "owners",
-        "rebindings",
         "revision",
         "scopes",
         "server_counts",
@@ -117,10 +129,8 @@ class LedgerState:
         "withdrawn",
     )
 
-    def __init__(self, source: RowSource | None = None, *, is_stored: bool = True) -> None:
+    def __init__(self, source: LedgerSource | None = None, *, is_stored: bool = True) -> None:
         self.revision = 0
-        # How often an identity was recorded for a tool: what is made of all of them holds until it changes.
-        self.rebindings = 0
         rows = partial(LedgerRows[Any], source=source, is_stored=is_stored)
         few = partial(LedgerRows[Any], source=None, is_stored=is_stored)
         # (scope, fold), (scope, name) and (scope, fold) -> names
@@ -134,6 +144,8 @@ class LedgerState:
         self.origins: LedgerRows[OriginRow] = rows("origin")
         self.bindings: LedgerRows[ToolId] = rows("binding")
         self.owners: LedgerRows[str] = rows("owner")
+        self._in_memory = MemoryIdentityIndex(self.bindings)
+        self.index: IdentityIndex = self._in_memory if source is None else source
         # These are few, and always in memory: (server), (scope), (scope, number), (scope, "name" or "fold", text).
         self.servers: LedgerRows[ServerCounts] = few("server")
         self._origins, self.server_counts = self.origins.group(), self.servers.group()
@@ -174,8 +186,6 @@ class LedgerState:
             self.begun(key[0]).take_withdrawn(key[1], key[2], value.standing)
         elif table == "scope":
             self.begun(key[0])
-        elif table == "binding":
-            self.rebindings += 1
         elif table == "spelling":
             self._take_spelling(key[0], key[1], value.fold)
         elif table == "server":
@@ -191,11 +201,11 @@ class LedgerState:
             self._take_spelling(scope, name, spelling.fold)
 
     def _take_spelling(self, scope: str, name: str, key: str) -> None:
-        names = self.spellings_of.group(scope).rows
+        group = self.spellings_of.group(scope)
         if self.spellings_of.is_whole:
-            names[key] = tuple(dict.fromkeys((*names.get(key, ()), name)))
+            group.rows[key] = tuple(dict.fromkeys((*group.rows.get(key, ()), name)))
         else:
-            names.pop(key, None)
+            group.forget(key)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
@@ -213,7 +223,7 @@ class LedgerState:
                 self.begun(event.scope).apply(event)
 
     @property
-    def bound(self) -> int:
+    def identities(self) -> int:
         """The number of identities."""
         return self._bound
 
@@ -226,7 +236,6 @@ class LedgerState:
         before = bindings.get(event.name)
         if self.binds(event.server, event.name, event.id):
             (bindings.add if before is None else bindings.put)(event.name, event.id)
-            self.rebindings += 1
         server_rank, claims, bound, owned = self.counts(event.server)
         if server_rank is None:
             server_rank, self._ranked = self._ranked, self._ranked + 1
@@ -236,6 +245,8 @@ class LedgerState:
             earlier = None if before is None else origins.get(before)
             place = (server_rank, self._bound) if earlier is None else (earlier.server_rank, earlier.rank)
             origins.add(event.id, OriginRow(event.server, event.name, *place))
+            if self.index is self._in_memory:
+                self._in_memory.add(event.id, event.server)
             bound += 1
             self._bound += 1
         self.server_counts.put(event.server, ServerCounts(server_rank, claims, bound, owned))
@@ -267,6 +278,27 @@ class LedgerState:
                     given_away.add(origin)
         return AllRows(self.bindings, without=frozenset(given_away))
 
+    def read_ahead(self, events: Sequence[Event]) -> None:
+        """Read at once what applying these events looks up, which is a row or two of each table for each event."""
+        if all(self.tables[table].is_whole for table in _LARGE):
+            return
+        self.expect_identities([(event.server, event.name, event.id) for event in events if isinstance(event, Bind)])
+        self.owners.group().read_ahead(event.uri for event in events if isinstance(event, Own))
+        for scope, claims in _grouped((event.scope, event) for event in events if isinstance(event, Claim)):
+            self.scope(scope).read_ahead(claims)
+
+    def expect_identities(self, origins: Collection[tuple[str, str, ToolId]]) -> None:
+        """Read at once what is on record about these tools, ``(server id, upstream name, id)``."""
+        if self.origins.is_whole and self.bindings.is_whole:
+            return
+        self._origins.read_ahead(id for _, _, id in origins)
+        for server, names in _grouped((server, name) for server, name, _ in origins):
+            self.bindings.group(server).read_ahead(names)
+
+    def has_now(self, server: str, name: str, id: ToolId) -> bool:
+        """Return whether a tool has this identity, and not another one since it was redirected."""
+        return self.bindings.get(server, name) == id and not self._is_given_away(server, name)
+
     def bindings_of(self, servers: Iterable[str]) -> dict[tuple[str, str], ToolId]:
         """Return the current bindings of these servers; no other row is read."""
         current = self.current_bindings()
@@ -274,8 +306,11 @@ class LedgerState:
         return {(server, name): id for (server, name), id in found if (server, name) in current}
 
     def _is_given_away(self, server: str, name: str) -> bool:
+        base = self.scope("")
+        if not base.withdrawn_names:
+            return False
         origin = server, name
-        successors = self.scope("").successors(self.bindings.get(server, name))
+        successors = base.successors(self.bindings.get(server, name))
         return any((self.origin(id) or origin) != origin for id in successors)
 
 
@@ -410,6 +445,22 @@ class NamingScope:
         found = self._spellings.rows.get(name) or self._spellings.get(name)
         return ("", None) if found is None else (found.prefix, found.number)
 
+    def read_ahead(self, claims: Sequence[Claim]) -> None:
+        """Read at once what these claims look up."""
+        state, folds = self._state, [fold(claim.name) for claim in claims]
+        self._holders.read_ahead(folds)
+        self._spellings.read_ahead(claim.name for claim in claims)
+        self._spelled.read_ahead(folds)
+        for table, ids in _grouped((claim.table, claim.id) for claim in claims):
+            self.held(table).read_ahead(ids)
+        for (integration, suite), tools in _grouped(((id.integration, id.suite), id.tool) for id in _ids(claims)):
+            state.first_versions.group(self.name, integration, suite).read_ahead(tools)
+
+    def expect(self, names: Collection[str]) -> None:
+        """Read at once who holds these names, and how they are written."""
+        self._holders.read_ahead(map(fold, names))
+        self._spellings.read_ahead(names)
+
     def held(self, table: str) -> RowGroup[str]:
         """Return the names that tools have in a table."""
         found = self._shown.get(table)
@@ -473,6 +524,17 @@ class NamingScope:
             return self.withdrawn[key]
         id = self.holder(key)
         return None if id is None else Standing("held", id, "")
+
+
+def _ids(claims: Iterable[Claim]) -> Iterator[ToolId]:
+    return (claim.id for claim in claims if claim.number is None)
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> Iterable[tuple[K, list[V]]]:
+    found: defaultdict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found.items()
 
 
 def _is_id(name: str) -> bool:

@@ -47,6 +47,11 @@ class LedgerStore(Protocol):
         """Tell, without waiting, whether another process is writing."""
         ...
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the database answered last; 0 for a file and for memory."""
+        ...
+
     def close(self) -> None:
         """Close the store."""
         ...
@@ -101,6 +106,11 @@ class MemoryLedger:
     def is_busy(self) -> bool:
         """Return False: nobody else writes."""
         return False
+
+    @property
+    def silence(self) -> float:
+        """Return 0: nobody has to be asked."""
+        return 0.0
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

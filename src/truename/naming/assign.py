@@ -85,6 +85,10 @@ class HeldNames(Protocol):
         """Return the server's part and the number of a recorded name."""
         ...
 
+    def expect(self, names: Collection[str]) -> None:
+        """Read at once what is on record about these names, each of which will be asked about."""
+        ...
+
 
 class Assignment:
     """One assignment of names to the tools of a catalogue; `run` returns the names or raises all errors at once."""
@@ -122,11 +126,15 @@ class Assignment:
         catalog = self._generator.catalog
         for id in sorted(fixed):
             self._fix(catalog, id, fixed[id])
+        if self._memory is not None:
+            self._memory.expect(held.values())
         for id in sorted(held):
             if id in catalog and id not in self._names:
                 self._keep(id, held[id])
         first_candidate = self._generator.first_candidate
         first = {tool.id: first_candidate(tool) for tool in tools if tool.id not in self._names}
+        if self._memory is not None and self._generator.style.spelling != "canonical":
+            self._memory.expect([candidate.text for candidate in first.values()])
         if self._generator.style.spelling == "canonical":
             self._identify(first)
         elif self._generator.style.on_clash == "error":

@@ -206,9 +206,8 @@ def _assigned(
             style=generator.style.recorded, server_name=generator.server_name, aliases=dict(part.aliases)
         )
         ledger.check(settings)
-        held = ledger.held(table)
+        held = ledger.held_by(part, table)
     if known is None:
-        held = dict(held.items())
         names = Assignment(generator, ledger).run(fixed, held)
     else:
         names = Assignment(generator, ledger, known).run_for(part.keys(), fixed, held)

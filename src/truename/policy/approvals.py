@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from truename.catalog import Catalog, Tool
+    from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.policy.approval_validity import Scope
     from truename.policy.call import Call
@@ -122,6 +123,20 @@ class Approvals:
         The latest decision that covers the call counts, whatever its scope (specification, section 6).
         """
         return self._status(self._store.read(), call)
+
+    def reads(self, call: Call) -> bool:
+        """Return whether `status` waits for a server's answer, which a thread that runs an event loop must not do."""
+        if not isinstance(self._store, SqlApprovalStore):
+            return False
+        return self._store.reads(_where(call), call.caller.agent, _ids(call))
+
+    def has_news(self) -> bool:
+        """Return whether somebody may have decided since the last look at a server, without waiting for it."""
+        return isinstance(self._store, SqlApprovalStore) and self._store.has_news()
+
+    def refresh(self) -> None:
+        """Read what was decided since, so that `status` need not. Raises `StoreError`."""
+        self._store.read()
 
     def begin(self, call: Call, grant: Grant | None = None) -> None:
         """Record that a call is running, so that it is not run again.
@@ -223,10 +238,7 @@ class Approvals:
     def _status(self, book: ApprovalRecords, call: Call) -> Verdict:
         self._seen(book, call)
         caller = call.caller
-        # A rejection also counts under the id that the tool would have without a digest (`judge`).
-        plain = (one.id for one in unfolded(call.id, call.origin))
-        ids = {call.id, *call.formerly, *(id for id in plain if id is not None)}
-        known = book.about(caller.principal, caller.agent, ids)
+        known = book.about(caller.principal, caller.agent, _ids(call))
         if not known:
             # Most calls return here, which saves digesting their arguments.
             return _UNDECIDED
@@ -252,6 +264,13 @@ def _subject(tool: Tool, endpoints: Mapping[str, str]) -> Subject:
     origin = tool.origin
     endpoint = endpoints.get(origin.server_id, "")
     return Subject(tool.id, tool.digest, shape_of(tool), origin.server_id, origin.name, endpoint)
+
+
+def _ids(call: Call) -> set[ToolId]:
+    """Return the ids of the tool under which decisions on a call may be recorded."""
+    # A rejection also counts under the id that the tool would have without a digest (`judge`).
+    plain = (one.id for one in unfolded(call.id, call.origin))
+    return {call.id, *call.formerly, *(id for id in plain if id is not None)}
 
 
 def _where(call: Call) -> CallKey:

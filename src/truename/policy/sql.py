@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -91,7 +91,9 @@ DELETE FROM approval_grant WHERE principal = ? AND agent = ? AND tool = ? AND di
 _NEXT_GRANT: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_grant"
 _NEXT_CALL: Final = "SELECT coalesce(max(number), 0) + 1 FROM approval_call"
 _ONE_CALL: Final = select("approval_call", _CALL, where=_CALL_KEY)
-_ANY_CALL: Final = select("approval_call", ("call_id",), where=("principal", "session"), then="LIMIT 1")
+_ALL_ABOUT: Final = "SELECT DISTINCT principal, agent, tool FROM approval_grant"
+_OF_SESSION: Final = "SELECT principal, agent, tool FROM approval_grant WHERE principal = ? AND session = ?"
+_ALL_CALLS: Final = select("approval_call", _CALL_KEY)
 _NEW_CALL: Final = upsert("approval_call", _CALL_KEY, ("tool", "arguments", "state", "at", "number"))
 _CALLS_OF_SESSION: Final = (
     "SELECT call_id FROM approval_call WHERE principal = ? AND session = ? AND state != 'running'"
@@ -130,6 +132,9 @@ class SqlApprovalStore:
         self._data: Database | None = None
         self._known: _KnownRecords | None = None
         self._reading = threading.Lock()
+        # The thread that changes something, which alone sees that before it is committed, and by what it does.
+        self._changer = 0
+        self._book: ApprovalRecords = MemoryRecords()
         self.read()
 
     def _open(self) -> Database:
@@ -152,23 +157,60 @@ class SqlApprovalStore:
         data = self._open()
         if not data.is_begun:
             return MemoryRecords()
+        if self._changer == threading.get_ident():
+            return self._book
         # Two threads may ask at once, and only one of them hears of the news.
         with self._reading:
             # A file that was moved is refused: rejections, and which calls ran, would be forgotten with it.
-            known = None if data.has_news() else self._known
-            if known is None:
-                known = self._known = _KnownRecords(data)
-            return known
+            if data.has_news():
+                self._known = None
+            if self._known is None:
+                self._known = _KnownRecords.read(data)
+            return self._known
+
+    def has_news(self) -> bool:
+        """Return whether `read` may have to ask a server, without waiting for it. A file is at hand."""
+        if self._location.url is None:
+            return False
+        return self._data is None or self._known is None or self._data.is_behind()
+
+    def reads(self, where: CallKey, agent: str, ids: Collection[ToolId]) -> bool:
+        """Return whether a look at the record of a call, and at the grants about tools, has to ask a server."""
+        if self._location.url is None:
+            return False
+        known = self._known
+        return known is None or self.has_news() or known.lacks(where, agent, ids)
 
     @contextmanager
     def change(self) -> Iterator[ApprovalRecords]:
         """Lock out other threads and processes; commit all changes of the block, or none if it raises."""
-        data = self._open()
+        data, changer = self._open(), threading.get_ident()
+        if self._changer == changer:
+            yield self._book
+            return
+        book = _SqlBook(data)
+        is_over = False
         try:
             with data.change():
-                yield _SqlBook(data)
+                self._changer, self._book = changer, book
+                try:
+                    yield book
+                finally:
+                    self._changer = 0
+                is_over = True
         finally:
-            self._known = None
+            # A change that failed before was rolled back, and one whose commit failed may be stored.
+            if is_over:
+                self._take_in(data, book)
+
+    def _take_in(self, data: Database, book: _SqlBook) -> None:
+        """Have what is known be without what was changed, and read that at once: the database may be away later."""
+        with self._reading, suppress(StoreError):
+            # Whoever asks the earlier object meanwhile keeps there what it read before the change.
+            known, self._known = self._known, None
+            is_all_known = known is not None and not data.has_news()
+            self._known = known.without(book) if known is not None and is_all_known else _KnownRecords.read(data)
+            self._known.recall(book.grant_keys)
 
     def close(self) -> None:
         """Close the database."""
@@ -177,10 +219,12 @@ class SqlApprovalStore:
 
 
 class _SqlBook:
-    """Decisions and calls, each read when it is asked for."""
+    """Decisions and calls, each read when it is asked for; ``grant_keys`` and ``call_keys`` are those it changed."""
 
     def __init__(self, data: Database) -> None:
         self._data = data
+        self.grant_keys: set[tuple[str, ...]] = set()
+        self.call_keys: set[tuple[str, ...]] = set()
 
     def grants(self, principal: str | None = None, agent: str | None = None) -> Sequence[Grant]:
         """Return the grants of a principal and an agent (None: of all), in the order in which they were given."""
@@ -190,16 +234,18 @@ class _SqlBook:
 
     def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
         """Return the grants of a principal and an agent for tools, in the order in which they were given."""
-        rows = [row for id in ids for row in self._rows_about(principal, agent, id)]
+        whose = _stored(principal), _stored(agent)
+        rows = [row for id in ids for row in self._rows_about(*whose, str(id))]
         return [self._grant(row[1:]) for row in sorted(rows)]
 
-    def _rows_about(self, principal: str, agent: str, id: ToolId) -> Sequence[tuple[Any, ...]]:
-        return self._data.rows(_GRANTS_ABOUT, _stored(principal), _stored(agent), str(id))
+    def _rows_about(self, principal: str, agent: str, id: str) -> Sequence[tuple[Any, ...]]:
+        return self._data.rows(_GRANTS_ABOUT, principal, agent, id)
 
     def keep(self, grant: Grant) -> None:
         """Add a grant; it replaces one that covers the same calls."""
         row = _grant_row(grant, self._data)
         covers = json.dumps(grant.covers_same[-1])
+        self.grant_keys.add(tuple(map(str, row[1:4])))
         with self._data.change() as data:
             data.execute(_SAME, (*row[1:9], grant.scope, covers))
             ((count,),) = data.execute("SELECT count(*) FROM approval_grant").fetchall()
@@ -212,6 +258,7 @@ class _SqlBook:
         """Remove a grant by its key and return it; return None if there is none."""
         with self._data.change() as data:
             rows = self._data.rows(_GRANTS[("key",)], key)
+            self.grant_keys.update(row[1:4] for row in rows)
             data.execute("DELETE FROM approval_grant WHERE key = ?", (key,))
         return self._grant(rows[0]) if rows else None
 
@@ -223,6 +270,7 @@ class _SqlBook:
     def put(self, record: StoredCall) -> None:
         """Write the record of a call, in the place of an earlier one."""
         row = _call_row(record, self._data)
+        self.call_keys.add(tuple(map(str, row[:3])))
         with self._data.change() as data:
             is_new = not data.execute(_ONE_CALL, row[:3]).fetchall()
             ((count,),) = data.execute("SELECT count(*) FROM approval_call").fetchall()
@@ -235,6 +283,7 @@ class _SqlBook:
         """Remove the decisions and calls of one session; a call that is running is still not run again."""
         whose = _stored(principal), _stored(session)
         with self._data.change() as data:
+            self.grant_keys.update(data.execute(_OF_SESSION, whose))
             for (call_id,) in data.execute(_CALLS_OF_SESSION, whose).fetchall():
                 data.execute(_DROP_CALL, (*whose, call_id))
                 data.execute(_DROP_GRANT_OF_CALL, (*whose, call_id))
@@ -244,6 +293,7 @@ class _SqlBook:
         oldest = data.execute(_OLDEST).fetchone()
         if oldest is None:
             self._refuse_full(f"{limits.MAX_CALLS:,} calls are running, the most that can")
+        self.grant_keys.update(data.execute(_OF_SESSION, oldest[:2]))
         data.execute(_DROP_CALL, oldest)
         data.execute(_DROP_GRANT_OF_CALL, oldest)
 
@@ -285,23 +335,58 @@ class _SqlBook:
 
 
 class _KnownRecords(_SqlBook):
-    """The records until somebody changes them: what every call asks is read from the database once."""
+    """The records until somebody changes them: what every call asks is read from the database once.
 
-    def __init__(self, data: Database) -> None:
+    ``decided`` has the principals, agents and tools about which there may be decisions, ``recorded`` the calls of which
+    there may be a record. Most calls are in neither, so they are known without the database, which may be away.
+    """
+
+    def __init__(
+        self, data: Database, decided: frozenset[tuple[str, ...]], recorded: frozenset[tuple[str, ...]]
+    ) -> None:
         super().__init__(data)
-        self._about: LRUCache[tuple[str, str, ToolId], tuple[tuple[Any, ...], ...]] = LRUCache(_MOST_KNOWN)
-        self._callers: LRUCache[tuple[str, str], bool] = LRUCache(_MOST_KNOWN)
+        self._decided = decided
+        self._recorded = recorded
+        self._about: LRUCache[tuple[str, ...], tuple[tuple[Any, ...], ...]] = LRUCache(_MOST_KNOWN)
+
+    @classmethod
+    def read(cls, data: Database) -> _KnownRecords:
+        """Read about what there are decisions and records."""
+        return cls(data, frozenset(data.rows(_ALL_ABOUT)), frozenset(data.rows(_ALL_CALLS)))
+
+    def without(self, book: _SqlBook) -> _KnownRecords:
+        """Return the same without what a change was about."""
+        known = _KnownRecords(self._data, self._decided | book.grant_keys, self._recorded | book.call_keys)
+        known._about = self._about.copy()
+        for key in book.grant_keys:
+            known._about.pop(key)
+        return known
+
+    def recall(self, keys: Collection[tuple[str, ...]]) -> None:
+        """Read the decisions on these keys."""
+        for key in keys:
+            self._rows_about(*key)
+
+    def lacks(self, where: CallKey, agent: str, ids: Collection[ToolId]) -> bool:
+        """Return whether `call` and `about` read something."""
+        if self._recorded and tuple(map(_stored, where)) in self._recorded:
+            return True
+        keys = ((_stored(where.principal), _stored(agent), str(id)) for id in ids) if self._decided else ()
+        return any(key in self._decided and key not in self._about for key in keys)
 
     def call(self, where: CallKey) -> StoredCall | None:
         """Return the record of a call."""
-        # Few callers have such records, and each of a caller's calls has another id.
-        caller = where.principal, where.session
-        if (has_calls := self._callers.get(caller)) is None:
-            has_calls = self._callers[caller] = bool(self._data.rows(_ANY_CALL, *map(_stored, caller)))
-        return super().call(where) if has_calls else None
+        is_recorded = self._recorded and tuple(map(_stored, where)) in self._recorded
+        return super().call(where) if is_recorded else None
 
-    def _rows_about(self, principal: str, agent: str, id: ToolId) -> Sequence[tuple[Any, ...]]:
+    def about(self, principal: str, agent: str, ids: Collection[ToolId]) -> Sequence[Grant]:
+        """Return the grants of a principal and an agent for tools, in the order in which they were given."""
+        return super().about(principal, agent, ids) if self._decided else ()
+
+    def _rows_about(self, principal: str, agent: str, id: str) -> Sequence[tuple[Any, ...]]:
         key = principal, agent, id
+        if key not in self._decided:
+            return ()
         if (rows := self._about.get(key)) is None:
             rows = self._about[key] = tuple(super()._rows_about(principal, agent, id))
         return rows

@@ -8,7 +8,7 @@ from truename.storage.opening import open_database
 from truename.storage.patience import PATIENCE
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
-from truename.storage.statements import insert, select, upsert
+from truename.storage.statements import insert, select, select_among, upsert
 from truename.storage.transfer import CopiedState, compare_states, copy_state
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "known_revision",
     "open_database",
     "select",
+    "select_among",
     "upsert",
 ]

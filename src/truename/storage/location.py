@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import unquote, urlencode
 
 from truename.errors import StoreError
 from truename.files.private import state_directory
@@ -26,7 +26,15 @@ _SCHEMES: Final = ("postgresql", "postgres")
 _SCOPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _DEFAULT_SCOPE: Final = "default"
 # What a URL may show of its parameters: none of the others is needed to find the server.
-_SHOWN: Final = ("host", "port", "dbname", "user")
+_SHOWN: Final = ("host", "port", "dbname", "user", "service")
+# As libpq reads it: a person, any number of servers with their ports, a database, parameters. Where a special character
+# of a password is not escaped, what follows would be read as a server, which messages show.
+_HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^@/?#:,\[\]]*)(?::[0-9]{0,5})?"
+_URL: Final = re.compile(
+    rf"[^:]+://(?:[^@/?#]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?#]*)?(?:\?(?:[A-Za-z0-9_%]+=[^=&#]*(?:&|$))*)?"
+)
+_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_CHECK: Final = "Check host and port, and write special characters of a password as %XX (/ as %2F, @ as %40, % as %25)."
 
 
 def is_server_url(text: str) -> bool:
@@ -73,22 +81,20 @@ class StateLocation:
         """The path, or the URL without its password, or ``memory``."""
         if self.url is None:
             return "memory" if self.path is None else str(self.path)
-        parts = urlsplit(self.url)
-        user, at, host = parts.netloc.rpartition("@")
-        shown = [(key, value) for key, value in parse_qsl(parts.query) if key in _SHOWN]
+        address, _, query = self.url.partition("?")
+        who, at, where = address.partition("://")[2].rpartition("@")
+        shown = [(key, value) for key, value in _parameters(query) if key in _SHOWN]
         if self.scope != _DEFAULT_SCOPE:
             shown.append(("scope", self.scope))
         query = f"?{urlencode(shown, safe='/')}" if shown else ""
-        return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}{query}"
+        return f"postgresql://{who.partition(':')[0]}{at}{where}{query}"
 
     @property
     def address(self) -> str | None:
         """What `of` reads as this place: the path, or the URL with its password and scope; None for memory."""
         if self.url is None:
             return None if self.path is None else str(self.path)
-        parts = urlsplit(self.url)
-        query = "&".join((*filter(None, [parts.query]), urlencode({"scope": self.scope})))
-        return parts._replace(query=query).geturl()
+        return f"{self.url}{'&' if '?' in self.url else '?'}scope={self.scope}"
 
     @property
     def recorded_beside(self) -> Path | None:
@@ -144,22 +150,25 @@ def _of_url(text: str) -> StateLocation:
     if not is_server_url(text):
         scheme = text.partition("://")[0]
         raise _unusable(f"{scheme}://", "no such database can hold the state", "Give a path, or postgresql://... .")
-    try:
-        parts = urlsplit(text)
-        parts.port  # noqa: B018 - it is checked when it is read
-    except ValueError:
-        # The error of `urlsplit` may repeat a password.
-        raise _unusable("postgresql://", "the URL is not valid", "Check its host and port.") from None
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    scopes = [value for key, value in given if key == "scope"] or [_DEFAULT_SCOPE]
+    # No message may repeat what cannot be read: it may be a password.
+    if not _URL.fullmatch(text) or _WRONG_ESCAPE.search(text):
+        raise _unusable("postgresql://", "the URL is not valid", _CHECK)
+    address, _, query = text.partition("?")
+    scopes = [value for key, value in _parameters(query) if key == "scope"] or [_DEFAULT_SCOPE]
     if len(scopes) > 1 or not _SCOPE.fullmatch(scopes[0]):
         remedy = "Use one, of up to 40 of a-z, 0-9, '_', beginning with a letter."
         raise _unusable("postgresql://", "the scope in the URL is not valid", remedy)
-    query = urlencode([(key, value) for key, value in given if key != "scope"], safe="/")
-    found = StateLocation(url=parts._replace(query=query).geturl(), scope=scopes[0])
+    # Libpq reads what is left as it was written: a form would have a space as "+".
+    rest = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) != "scope"]
+    found = StateLocation(url=f"{address}{'?' if rest else ''}{'&'.join(rest)}", scope=scopes[0])
     # A password that is changed does not change the place.
     digest = hashlib.sha256(found.name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return replace(found, beside=state_directory() / "servers" / f"{found.scope}-{digest}")
+
+
+def _parameters(query: str) -> list[tuple[str, str]]:
+    pairs = (part.partition("=") for part in query.split("&"))
+    return [(unquote(key), unquote(value)) for key, _, value in pairs]
 
 
 def _unusable(file: str, problem: str, remedy: str) -> StoreError:

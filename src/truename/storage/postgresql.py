@@ -22,7 +22,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.postgresql_bulk import bulk_insert
-from truename.storage.postgresql_link import PostgresqlConnection, link_to, unlink
+from truename.storage.postgresql_link import ANSWER, PostgresqlConnection, link_to, unlink
 from truename.storage.postgresql_sql import translated
 from truename.storage.revision_file import Revision, latest_revision
 from truename.storage.whole import OwnerTables
@@ -102,10 +102,15 @@ _PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
 
 
 class PostgresqlTransaction:
-    """A transaction of one owner: what `Database.change` yields."""
+    """A transaction of one owner: what `Database.change` yields.
 
-    def __init__(self, connection: PostgresqlConnection, revision: int) -> None:
+    A statement whose answer takes longer than ``answer`` seconds ends it, and its connection: the server may have
+    stopped, and whoever waits for this thread would wait for ever. None waits for ever, as for an index that is made.
+    """
+
+    def __init__(self, connection: PostgresqlConnection, revision: int, *, answer: float | None = ANSWER) -> None:
         self.connection = connection
+        self._answer = answer
         # The revision that the owner's tables have before it.
         self.revision = revision
         self.has_changed = False
@@ -159,7 +164,8 @@ class PostgresqlTransaction:
 
     def prolong(self) -> None:
         """Have the next statement wait for its own answer only."""
-        self.connection.deadline = None if not is_in_loop() else time.monotonic() + 0.5
+        answer = 0.5 if is_in_loop() else self._answer
+        self.connection.deadline = None if answer is None else time.monotonic() + answer
 
 
 def _has_changed(cursor: psycopg.Cursor[tuple[Any, ...]]) -> bool:
@@ -266,7 +272,7 @@ class PostgresqlDatabase:
         """Run the missing migrations; another process may have run them meanwhile."""
         connection.deadline = None
         connection.execute(b"BEGIN")
-        data = PostgresqlTransaction(connection, 0)
+        data = PostgresqlTransaction(connection, 0, answer=None)
         try:
             data.revision = migrate(data, self._link.schema, self._schema)
             self._commit(data)
@@ -280,7 +286,7 @@ class PostgresqlDatabase:
         with self.reporting(), self._link.connection(is_patient=True) as connection:
             connection.deadline = None
             connection.execute(f"{begin}; SET LOCAL idle_in_transaction_session_timeout = 0".encode())
-            data = PostgresqlTransaction(connection, 0)
+            data = PostgresqlTransaction(connection, 0, answer=None)
             try:
                 yield data
             finally:
@@ -370,7 +376,8 @@ class PostgresqlDatabase:
     def _begin(self, connection: PostgresqlConnection, patience: float) -> PostgresqlTransaction:
         part = self._schema.part
         if connection.deadline is not None:
-            connection.deadline += patience
+            # The server bounds the wait by its own clock, which may be set back meanwhile.
+            connection.deadline = min(connection.deadline, time.monotonic() + PATIENCE) + patience
         try:
             cursor = connection.execute(_BEGIN.format(patience=max(1, round(patience * 1_000)), part=part).encode())
             row = _last_rows(cursor)
@@ -482,6 +489,9 @@ class PostgresqlDatabase:
         try:
             yield
         except psycopg.Error as error:
+            if type(error) is psycopg.ProgrammingError and error.sqlstate is None:
+                # Libpq's, before it connects: an unknown parameter, a service that is not defined.
+                self.refuse(f"its URL cannot be used ({_sentence(error)})", "unusable", "Correct the URL.")
             for kind, problem, code, remedy in _PROBLEMS:
                 if isinstance(error, kind):
                     detail = f": {_sentence(error)}" if code == "unusable" else ""

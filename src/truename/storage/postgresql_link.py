@@ -33,7 +33,16 @@ if TYPE_CHECKING:
 
     from truename.storage.location import StateLocation
 
-__all__ = ["POLL", "STALENESS", "DatabaseRevisions", "PostgresqlConnection", "ServerLink", "link_to", "unlink"]
+__all__ = [
+    "ANSWER",
+    "POLL",
+    "STALENESS",
+    "DatabaseRevisions",
+    "PostgresqlConnection",
+    "ServerLink",
+    "link_to",
+    "unlink",
+]
 
 T = TypeVar("T")
 log: Final = logging.getLogger("truename.storage")
@@ -42,9 +51,9 @@ POLL: Final = 2.0
 """The seconds between two questions of the thread that listens, and how long it waits for an answer."""
 STALENESS: Final = 5.0
 """The seconds after which what was heard last no longer counts."""
-# How long a thread waits for the answer to one statement, and one that runs an event loop. A wait for another writer is
-# bounded by the server.
-_ANSWER: Final = 30.0
+ANSWER: Final = 30.0
+"""How long a thread waits for the answer to one statement. A wait for another writer is bounded by the server."""
+# And one that runs an event loop.
 _ANSWER_IN_LOOP: Final = 0.5
 # A server that did not answer is not asked again at once: each request would wait for it.
 _REST: Final = 0.5
@@ -172,7 +181,7 @@ class ServerLink:
     def _begun(self, begin: Callable[[PostgresqlConnection], T], *, is_patient: bool) -> tuple[PostgresqlConnection, T]:
         is_waited_for = is_patient or not is_in_loop()
         connection = self._taken(PATIENCE if is_waited_for else _ANSWER_IN_LOOP)
-        connection.deadline = time.monotonic() + (_ANSWER if is_waited_for else _ANSWER_IN_LOOP)
+        connection.deadline = time.monotonic() + (ANSWER if is_waited_for else _ANSWER_IN_LOOP)
         try:
             return connection, begin(connection)
         except BaseException as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["delete_all", "insert", "select", "upsert"]
+__all__ = ["delete_all", "insert", "select", "select_among", "upsert"]
 
 _IDENTIFIER: Final = re.compile(r"[a-z_]+")
 
@@ -21,6 +21,16 @@ def select(table: str, columns: Sequence[str], where: Sequence[str] = (), then: 
     """
     condition = ("WHERE", " AND ".join(f"{name} = ?" for name in _checked(*where))) if where else ()
     return " ".join(("SELECT", ", ".join(_checked(*columns)), "FROM", *_checked(table), *condition, *_rest(then)))
+
+
+def select_among(table: str, columns: Sequence[str], where: Sequence[str], among: str, count: int) -> str:
+    """Return a query for the rows that have given values in the columns ``where``, and one of ``count`` in another.
+
+    >>> select_among("pin", ("key",), ("server",), "digest", 2)
+    'SELECT key FROM pin WHERE server = ? AND digest IN (?, ?)'
+    """
+    condition = f"{'AND' if where else 'WHERE'} {_checked(among)[0]} IN ({', '.join('?' * count)})"
+    return select(table, columns, where, condition)
 
 
 def insert(table: str, columns: Sequence[str], then: str = "") -> str:

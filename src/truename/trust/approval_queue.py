@@ -10,7 +10,7 @@ import base64
 import json
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -87,7 +87,8 @@ class PendingCall:
     """A call pending approval: the caller, the tool, and the text that the person who decides is shown.
 
     ``fingerprint`` is that of the call (`Call.fingerprint`), ``arguments`` the text that shows them, "" after the
-    decision. ``session`` is "" if the client has none. Times are seconds since 1970.
+    decision. ``session`` is "" if the client has none. Times are seconds since 1970. ``is_new`` tells whoever asked
+    that nobody had asked about this call before, at any gateway.
     """
 
     key: str = ""
@@ -104,6 +105,7 @@ class PendingCall:
     reason: str = ""
     at: float = 0.0
     until: float = 0.0
+    is_new: bool = field(default=False, compare=False)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -238,7 +240,7 @@ class ApprovalQueue:
             ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
             shown, sealed = self._stored(kept)
             data.execute(_INSERT, (*_row(replace(kept, arguments=shown)), sealed, number))
-        return kept
+        return replace(kept, is_new=True)
 
     def find(self, key: str) -> PendingCall | None:
         """Return the request with this key; None if it is over."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECKS",
     "RESUMED",
+    "SILENT",
     "STALE",
     "Evidence",
     "Ran",
@@ -30,6 +32,8 @@ __all__ = [
 
 RESUMED: Final = 2.0
 """The seconds after the death of a replica within which another one answers calls of HTTP servers."""
+SILENT: Final = 1.4
+"""The seconds for which an owner is silent before its sessions are another replica's (docs/replicas.md)."""
 STALE: Final = 6.0
 """The seconds after which every replica has seen a decision: docs/state.md says five, and a look takes a moment."""
 # Answers that leave an approval as it is.
@@ -39,12 +43,13 @@ _SEPARATORS: Final = re.compile(r"[-_:. ]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A call that a server ran."""
+    """A call that a server ran, for the gateway with the number ``by``."""
 
     server: str
     tool: str
     nonce: str
     at: float
+    by: int = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,18 +208,14 @@ def approvals_are_kept(evidence: Evidence) -> Iterator[str]:
 def pins_are_kept(evidence: Evidence) -> Iterator[str]:
     """What was shown is pinned; the last definition that an operator accepted is the pin; nothing else is shown.
 
-    What was only listed while the database was away, and shortly after, may have no pin: it could not be stored.
+    That holds while the database is away too: with settings that can withhold a definition, as those of a run do, a
+    tool is not shown before its pin is stored.
     """
     shown: defaultdict[str, dict[int, Operation]] = defaultdict(dict)
-    away = [(one.invoked, one.ended + STALE) for one in evidence.of("away")]
-    unpinned: set[str] = set()
     for listed in evidence.of("list", "ok"):
-        is_away = any(listed.ended > start and listed.invoked < end for start, end in away)
         for id, version in listed.answer["tools"].values():
             shown[id].setdefault(version, listed)
-            if id not in evidence.pins and not is_away:
-                unpinned.add(id)
-    yield from (f"{id} was listed and has no pin" for id in sorted(unpinned))
+    yield from _unpinned(evidence)
     accepted: defaultdict[str, list[Operation]] = defaultdict(list)
     for one in evidence.of("accept"):
         accepted[one.asked["tool"]].append(one)
@@ -228,6 +229,16 @@ def pins_are_kept(evidence: Evidence) -> Iterator[str]:
             earlier = [seen for seen, other in shown[id].items() if other.ended < listed.ended]
             if earlier and not any(one.asked["version"] >= version for one in allowed):
                 yield f"{id} was listed at {listed.replica} with definition {version}, which nobody accepted"
+
+
+def _unpinned(evidence: Evidence) -> Iterator[str]:
+    where: defaultdict[str, list[Operation]] = defaultdict(list)
+    for listed in evidence.of("list", "ok"):
+        for id in {id for id, _ in listed.answer["tools"].values()} - evidence.pins.keys():
+            where[id].append(listed)
+    for id, several in sorted(where.items()):
+        numbers = f"{several[0].number} to {several[-1].number}"
+        yield f"{id} was listed and has no pin (operations {numbers}, at {sorted({one.replica for one in several})})"
 
 
 def _last(decisions: Sequence[Operation]) -> Sequence[Operation]:
@@ -251,12 +262,40 @@ def audit_is_kept(evidence: Evidence) -> Iterator[str]:
                 yield f"a decision is in no audit log: {what} {decision.asked[key]}"
 
 
+def sessions_are_kept(evidence: Evidence) -> Iterator[str]:
+    """A session that its client did not end is found at every replica, whoever died."""
+    for what in ("call", "list"):
+        for one in evidence.of(what, "fail"):
+            if one.answer.get("code") == "session not found":
+                yield f"the session of {one.process} was not found at {one.replica} (operation {one.number})"
+
+
+def sessions_have_one_owner(evidence: Evidence) -> Iterator[str]:
+    """No replica serves a session that another one took over, as long as that one lives.
+
+    A replica takes a session over when its owner was silent for `SILENT` seconds. So of two calls, one after the other,
+    of which two replicas had a tool run sooner than that, the second one was run by who had lost the session, unless
+    the first replica died, stopped or was cut off from the database meanwhile.
+    """
+    ran = {one.nonce: one for one in evidence.ran}
+    down = _downtimes(evidence)
+    calls: defaultdict[str, list[tuple[Operation, Ran]]] = defaultdict(list)
+    for call in evidence.of("call", "ok"):
+        if (session := call.asked.get("session")) and (found := ran.get(call.asked["nonce"])) and found.by >= 0:
+            calls[session].append((call, found))
+    for session, several in calls.items():
+        for (first, one), (second, other) in pairwise(several):
+            is_excused = any(start < other.at and end > one.at - SILENT for start, end in down[one.by])
+            if one.by != other.by and other.at - one.at < SILENT and not is_excused:
+                numbers = f"operations {first.number} and {second.number}"
+                yield f"the session {session} was served by {one.by}, and then by {other.by} ({numbers})"
+
+
 def calls_go_on(evidence: Evidence) -> Iterator[str]:
-    """After the death of a replica, every other one that is up answers a call of a steady server within 2 seconds.
+    """After a replica died or stopped, every other one that is up answers a call of a steady server within 2 seconds.
 
     What a direct call of that server takes meanwhile, the machine takes. A death is not judged while the database is
-    away, as then calls that a policy decides on may be refused, nor while a third gateway is stopped and shortly after:
-    if it holds the database's lock, calls wait for lists that wait for the lock.
+    away, as then calls that a policy decides on may be refused.
     """
     for one in resumptions(evidence):
         if one.seconds > one.allowed:
@@ -265,7 +304,7 @@ def calls_go_on(evidence: Evidence) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Resumption:
-    """How long after a death the next call was answered at another replica that was up all the time."""
+    """How long after a death or a stop the next call was answered at another replica that was up all the time."""
 
     dead: int
     replica: int
@@ -276,14 +315,15 @@ class Resumption:
 def resumptions(evidence: Evidence) -> Iterator[Resumption]:
     """Yield how long it took at every other replica after each death."""
     down, away = _downtimes(evidence), [(one.invoked, one.ended) for one in evidence.of("away")]
-    away += [(one.invoked, one.ended + STALE) for one in evidence.of("stop")]
     direct = list(evidence.of("direct", "ok"))
     steady: defaultdict[int, list[float]] = defaultdict(list)
     for call in evidence.of("call", "ok"):
         if call.answer["server"] == evidence.steady:
             steady[call.replica].append(call.ended)
-    for death in evidence.of("kill", "ok"):
-        at = death.ended
+    # Who is stopped may hold a lock of the database until it goes on.
+    deaths = [(one, one.ended) for one in evidence.of("kill", "ok")]
+    deaths += [(one, one.invoked) for one in evidence.of("stop")]
+    for death, at in deaths:
         control = [one.ended - one.invoked for one in direct if at - 1 < one.ended < at + 2 * RESUMED]
         allowed = RESUMED + 3 * max(control, default=0.0)
         for replica, times in down.items():
@@ -309,6 +349,8 @@ CHECKS: Final[Mapping[str, Callable[[Evidence], Iterator[str]]]] = {
     "no approval is lost": approvals_are_kept,
     "no pin is lost": pins_are_kept,
     "no audit record is lost": audit_is_kept,
+    "no session is lost": sessions_are_kept,
+    "a session has one owner": sessions_have_one_owner,
     "calls go on": calls_go_on,
 }
 

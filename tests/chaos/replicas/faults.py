@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.audit import AuditRecorder
 from truename.cli import main
+from truename.gateway.http.session_owners import SessionOwners
+from truename.gateway.http.sessions import Sessions
 from truename.gateway.upstream.server_connection import ServerConnection
 from truename.ledger import sql as ledger_sql
 from truename.ledger.sql import SqlLedger
@@ -26,6 +28,7 @@ from truename.storage.postgresql import PostgresqlDatabase, PostgresqlTransactio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from truename.gateway.replicas.liveness import Replica
     from truename.ledger.events import Event
     from truename.policy.store import ApprovalRecords
 
@@ -127,8 +130,26 @@ def reused() -> None:
     SqlApprovalStore.change = changing  # type: ignore[method-assign]
 
 
+def woken() -> None:
+    """Go on with sessions that another replica may have taken over meanwhile."""
+
+    def is_current(self: SessionOwners, own: Replica) -> bool:
+        del self, own
+        return True
+
+    async def check(self: SessionOwners, own: Replica) -> bool:
+        return self.is_current(own)
+
+    def discard_lost(self: Sessions) -> None:
+        del self
+
+    SessionOwners.is_current = is_current  # type: ignore[method-assign]
+    SessionOwners.check = check  # type: ignore[method-assign]
+    Sessions.discard_lost = discard_lost  # type: ignore[method-assign]
+
+
 FAULTS: Final[dict[str, Callable[[], None]]] = {
-    one.__name__: one for one in (unlocked, stale, lost_commit, repeated, unrecorded, reused)
+    one.__name__: one for one in (unlocked, stale, lost_commit, repeated, unrecorded, reused, woken)
 }
 # The promises that each breaks: any other finding does not count.
 BROKEN: Final[dict[str, frozenset[str]]] = {
@@ -138,6 +159,7 @@ BROKEN: Final[dict[str, frozenset[str]]] = {
     "repeated": frozenset({"no call is made twice"}),
     "unrecorded": frozenset({"no audit record is lost"}),
     "reused": frozenset({"no call is made twice"}),
+    "woken": frozenset({"a session has one owner"}),
 }
 
 

@@ -41,7 +41,7 @@ class Operation:
 
 
 class History:
-    """Writes a history; ``count`` is how many operations of clients and operators have ended."""
+    """Writes a history; ``count`` is how many operations of clients and operators have ended well."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", buffering=1024 * 1024)
@@ -59,7 +59,7 @@ class History:
 
     def end(self, number: int, outcome: Outcome, **answer: object) -> None:
         """Write how an operation ended."""
-        self.count += number in self._counted
+        self.count += outcome == "ok" and number in self._counted
         self._counted.discard(number)
         self._write(type=outcome, number=number, answer=answer)
 

@@ -216,7 +216,7 @@ class Nemesis:
         for key in SERVERS:
             self._new_tools(key)
         while True:
-            await self._pause(0.05, 0.5)
+            await self._pause(0.1, 0.7)
             key = self._random.choice(SERVERS)
             match self._random.choice(kinds):
                 case "tools":

@@ -66,6 +66,17 @@ def evidence(*operations: Operation, **more: Any) -> Evidence:
     return Evidence(operations=operations, ran=runs, **found)
 
 
+def served(by: int, at: float, nonce: str, replica: int = 0) -> tuple[Operation, Ran]:
+    """Return a call in a session, and that it ran at one replica for another one."""
+    made = call(nonce=nonce, at=at, replica=replica)
+    asked = {**made.asked, "session": "1.1"}
+    return replace(made, asked=asked), replace(ran(nonce=nonce, at=at + 0.05), by=by)
+
+
+def sessions(*calls: tuple[Operation, Ran], more: tuple[Operation, ...] = ()) -> Evidence:
+    return evidence(*(one for one, _ in calls), *more, ran=tuple(one for _, one in calls))
+
+
 A, B = "a@1/lead@1", "b@1/lead@1"
 GRANT = operation("grant", 1.0, asked={"nonce": "1", "key": "k"})
 GUARDED = call(at=2.0, needs_approval=True)
@@ -92,8 +103,11 @@ GOOD = {
     "a death": evidence(*UP, KILL, call(**STEADY, at=11.0)),
     "a death while the other is down": evidence(*UP, KILL, operation("down", 9.5, ended=30.0)),
     "a death while the database is away": evidence(*UP, KILL, operation("away", 9.5, ended=30.0)),
-    "a death while a third is stopped": evidence(*UP, KILL, operation("stop", 1.0, replica=2, ended=9.5)),
-    "a list without pins while the database is away": evidence(operation("away", 0.0), listed(1.0, lead=A), pins={}),
+    "a session that is asked for anywhere": sessions(served(0, 1.0, "1"), served(0, 1.2, "2", replica=1)),
+    "a session whose owner was killed": sessions(
+        served(1, 9.5, "1"), served(0, 10.2, "2"), more=(operation("down", 10.0, replica=1, ended=12.0), KILL)
+    ),
+    "a session that was taken over of who was silent for long": sessions(served(0, 1.0, "1"), served(1, 3.0, "2")),
     "a slow machine": evidence(*UP, KILL, operation("direct", 10.0, ended=11.0), call(**STEADY, at=14.0)),
 }
 BAD = {
@@ -123,7 +137,17 @@ BAD = {
     ("no audit record is lost", "is in no audit log"): evidence(call(), audited=frozenset()),
     ("no audit record is lost", "a decision is in no audit log"): evidence(GRANT, decided=frozenset()),
     ("no audit record is lost", "cut off"): evidence(damaged=["it is cut off"]),
+    ("no session is lost", "was not found at 0"): evidence(call(code="session not found")),
+    ("a session has one owner", "was served by 1, and then by 0"): sessions(
+        served(0, 1.0, "1"),
+        served(1, 6.0, "2"),
+        served(0, 6.3, "3"),
+        more=(operation("down", 1.5, replica=0, ended=5.9), operation("stop", 1.5, replica=0, ended=5.9)),
+    ),
     ("calls go on", "no call was answered at 0"): evidence(*UP, KILL, call(**STEADY, at=12.5)),
+    ("calls go on", "within 2.00 s of the death of 2"): evidence(
+        *UP, operation("stop", 10.0, replica=2, ended=20.0), call(**STEADY, at=9.0), call(**STEADY, at=13.0, nonce="2")
+    ),
 }
 
 

@@ -10,11 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from typing import Any, Final
 
-_SCHEMA: Final = {"type": "object", "properties": {"nonce": {"type": "string"}}, "required": ["nonce"]}
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"nonce": {"type": "string"}, "seconds": {"type": "number"}},
+    "required": ["nonce"],
+}
+# What each gateway sends in a header, so that the journal tells which one had a tool run.
+_BY: Final = re.compile(rb"(?m)^x-gateway: *([0-9]+)\r?$")
 _JSON: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: %s\r\ncontent-length: %d\r\n\r\n%s"
 )
@@ -58,11 +65,11 @@ class Upstream:
         for one in self.streams:
             one.write(b"%x\r\n%s\r\n" % (len(_CHANGED), _CHANGED))
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, message: dict[str, Any], by: int) -> dict[str, Any]:
         params = message.get("params") or {}
         match message["method"]:
             case "tools/call":
-                return self._call(params["name"], params["arguments"]["nonce"])
+                return self._call(params["name"], params["arguments"]["nonce"], by)
             case "tools/list":
                 return {"result": {"tools": [definition(*one) for one in self.tools.items()]}}
             case "initialize":
@@ -74,10 +81,10 @@ class Upstream:
                 return {"result": {}}
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    def _call(self, name: str, nonce: str) -> dict[str, Any]:
+    def _call(self, name: str, nonce: str, by: int) -> dict[str, Any]:
         if name not in self.tools:
             return {"error": {"code": -32602, "message": f"Unknown tool {name}; nothing was run."}}
-        ran = {"server": self.key, "tool": name, "nonce": nonce, "at": time.monotonic()}
+        ran = {"server": self.key, "tool": name, "nonce": nonce, "at": time.monotonic(), "by": by}
         os.write(self._journal, (json.dumps(ran) + "\n").encode())
         return {"result": {"content": [{"type": "text", "text": json.dumps(ran)}]}}
 
@@ -115,8 +122,13 @@ class _Connection(asyncio.Protocol):
         if "id" not in message:
             self._transport.write(_EMPTY)
             return
-        text = json.dumps({"jsonrpc": "2.0", "id": message["id"], **self._upstream.answer(message)}).encode()
-        self._transport.write(_JSON % (self._upstream.key.encode(), len(text), text))
+        by = int(found[1]) if (found := _BY.search(head)) else -1
+        text = json.dumps({"jsonrpc": "2.0", "id": message["id"], **self._upstream.answer(message, by)}).encode()
+        response = _JSON % (self._upstream.key.encode(), len(text), text)
+        if seconds := (message.get("params") or {}).get("arguments", {}).get("seconds", 0):
+            asyncio.get_running_loop().call_later(seconds, self._transport.write, response)
+        else:
+            self._transport.write(response)
 
 
 async def main(journal: str, keys: list[str]) -> None:

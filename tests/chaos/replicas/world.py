@@ -95,10 +95,11 @@ class World:
             return str(self.folder / "state.db")
         return f"{self.server.url}&scope={_SCOPE}" if wire is None else wire.url(_SCOPE)
 
-    def configuration(self, wire: Wire | None, audit: Path, servers: tuple[str, ...]) -> str:
-        """Return a configuration with these servers, in this order."""
+    def configuration(self, wire: Wire | None, audit: Path, servers: tuple[str, ...], number: int = -1) -> str:
+        """Return a configuration with these servers, in this order, for a gateway with a number."""
+        own = {"headers": {"x-gateway": str(number)}} if number >= 0 else {}
         entries = {
-            key: {"type": "http", "url": f"http://127.0.0.1:{self.servers.ports[key]}/mcp", "timeout": 4}
+            key: {"type": "http", "url": f"http://127.0.0.1:{self.servers.ports[key]}/mcp", "timeout": 4, **own}
             for key in servers
         }
         rules = ("near_name", "shadowed_tool", "confusable_name")
@@ -251,7 +252,7 @@ class Gateway:
         """Write a configuration with these servers; a gateway that runs takes it within a second."""
         if self.wire is None and self._world.server is not None:
             self.wire = Wire(self._world.server)
-        _write(self.config, self._world.configuration(self.wire, self.audit, servers))
+        _write(self.config, self._world.configuration(self.wire, self.audit, servers, self.number))
 
     async def start(self) -> None:
         """Start it, and wait until it answers; again while it ends at once, as without its database."""

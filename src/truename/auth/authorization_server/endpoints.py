@@ -211,7 +211,7 @@ class AuthorizationEndpoints:
         token, client_id = form.get("token"), form.get("client_id")
         if not isinstance(token, str) or not isinstance(client_id, str):
             return _error("invalid_request", "Send token and client_id.")
-        self._server.revoke(token, client_id)
+        await self._server.revoke(token, client_id)
         return Response(status_code=200, headers=_NO_STORE)
 
     # For people

@@ -163,7 +163,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         if found is None:
             return None
         if found.session:
-            self._end(found.session, "a code was used again")
+            await self._end(found.session, "a code was used again")
             return None
         said = found.content
         if client.client_id is None or said["client"] != digest_of_client(client.client_id):
@@ -192,12 +192,15 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         session: SignInSession = replace(code.session, client_name=printable_name(client.client_name))
         if not await to_thread.run_sync(self._codes.redeem, code.code, session.id):
             raise TokenError("invalid_grant", "The code was already used.")
+        await to_thread.run_sync(self._begin, session, code.refresh_token)
+        self._tell(AccessEvent(what="signed_in", principal=session.principal.key, client=session.client))
+        return self._tokens(session)
+
+    def _begin(self, session: SignInSession, refresh_token: str) -> None:
         for ended in self._sessions.begin(session):
             self._vault.remove(PLACE, ended)
-        self._tell(AccessEvent(what="signed_in", principal=session.principal.key, client=session.client))
-        if code.refresh_token:
-            self._keep(session.id, code.refresh_token)
-        return self._tokens(session)
+        if refresh_token:
+            self._keep(session.id, refresh_token)
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
@@ -207,11 +210,11 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
             said = self.issued.read("rt+jwt", self.issuer, refresh_token)
         except Invalid:
             return None
-        session = self._sessions.get(str(said["session"]))
+        session = await to_thread.run_sync(self._sessions.get, str(said["session"]))
         if session is None or said["client"] != digest_of_client(client.client_id):
             return None
         if said["turn"] != session.turn:
-            self._end(session.id, "a refresh token was used again")
+            await self._end(session.id, "a refresh token was used again")
             return None
         return IssuedRefreshToken(
             token=refresh_token, client_id=client.client_id, scopes=sorted(session.scopes), session=session
@@ -225,23 +228,23 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
     ) -> OAuthToken:
         """Confirm the sign-in at the provider, and return the next tokens. Raises `TokenError`."""
         session: SignInSession = refresh_token.session
-        kept = self._vault.get(PLACE, session.id)
+        kept = await to_thread.run_sync(self._vault.get, PLACE, session.id)
         proof: ProviderLogin | None = None
         if kept is not None:
             try:
                 proof = await self.provider.again(str(json.loads(kept)["refresh_token"]), session.principal)
             except (NotAllowedIn, Invalid) as problem:
-                self._end(session.id, str(problem))
+                await self._end(session.id, str(problem))
                 raise TokenError("invalid_grant", "The sign-in has ended. Sign in again.") from problem
             session = replace(session, groups=proof.principal.groups)
-        after = self._sessions.turn(session)
+        after = await to_thread.run_sync(self._sessions.turn, session)
         if after is None:
-            self._end(session.id, "a refresh token was used twice at once")
+            await self._end(session.id, "a refresh token was used twice at once")
             raise TokenError(
                 "invalid_grant", "The refresh token was already used; the sign-in has ended. Sign in again."
             )
         if proof is not None and proof.refresh_token:
-            self._keep(session.id, proof.refresh_token)
+            await to_thread.run_sync(self._keep, session.id, proof.refresh_token)
         return self._tokens(after, [scope for scope in scopes if scope in session.scopes])
 
     def _tokens(self, session: SignInSession, scopes: list[str] | None = None) -> OAuthToken:
@@ -264,7 +267,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         """Raise `NotImplementedError`: the SDK requires this method; `revoke` ends sessions instead."""
         raise NotImplementedError
 
-    def revoke(self, token: str, client_id: str) -> None:
+    async def revoke(self, token: str, client_id: str) -> None:
         """End the session of an access or refresh token that was issued to this client (RFC 7009)."""
         kinds: tuple[tuple[Kind, str], ...] = (("rt+jwt", self.issuer), ("at+jwt", self.resource))
         for kind, audience in kinds:
@@ -272,9 +275,9 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
                 said = self.issued.read(kind, audience, token)
             except Invalid:
                 continue
-            session = self._sessions.get(str(said["session"]))
+            session = await to_thread.run_sync(self._sessions.get, str(said["session"]))
             if session is not None and session.client == digest_of_client(client_id):
-                self._end(session.id, "its client revoked it")
+                await self._end(session.id, "its client revoked it")
 
     def _keep(self, id: str, refresh_token: str) -> None:
         """Store the provider's refresh token; end the session if that fails. Raises `StoreError`."""
@@ -289,10 +292,15 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[IssuedCode, IssuedRef
         log.warning("sign-in with %s refused: %s", agreed.client, problem)
         self._tell(AccessEvent(what="sign_in_refused", client=agreed.client, why=str(problem)))
 
-    def _end(self, id: str, why: str) -> None:
-        session = self._sessions.get(id)
-        self._vault.remove(PLACE, id)
-        if self._sessions.end(id) and session is not None:
+    async def _end(self, id: str, why: str) -> None:
+        session = await to_thread.run_sync(self._ended, id)
+        if session is not None:
             log.warning("a sign-in with %s has ended: %s", session.client, why)
             key = session.principal.key
             self._tell(AccessEvent(what="sign_in_ended", principal=key, client=session.client, why=why))
+
+    def _ended(self, id: str) -> SignInSession | None:
+        """End a session; return it if it was good until now."""
+        session = self._sessions.get(id)
+        self._vault.remove(PLACE, id)
+        return session if self._sessions.end(id) else None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from truename.auth.inbound.static_tokens import LONGEST_SILENCE
+from truename.cache import LRUCache
+from truename.errors import StoreError
 from truename.policy.principal import Principal
 from truename.storage import Schema, StateLocation, import_tables, insert, open_database, select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from truename.config import Config
@@ -42,6 +46,7 @@ _COLUMNS: Final = ("id", "name", "issuer", "client", "client_name", "groups", "s
 _INSERT: Final = insert("sign_in", _COLUMNS)
 _ONE: Final = select("sign_in", _COLUMNS, where=("id",))
 _GOOD: Final = select("sign_in", _COLUMNS, then="WHERE until > ? ORDER BY name, made")
+_TURNS: Final = "SELECT id, turn FROM sign_in WHERE until > ?"
 _import_former: Final = partial(import_tables, names={"sign_in": ("sign_in", "session")})
 
 
@@ -66,12 +71,28 @@ class SignInSession:
         return Principal(name=self.name, issuer=self.issuer, client=self.client, groups=self.groups, scopes=self.scopes)
 
 
+class _Turns(NamedTuple):
+    """The turn of each session, as of some news."""
+
+    news: int
+    of: Mapping[str, int]
+
+
 class SignInSessions:
-    """The sessions of all gateways of one configuration. All methods raise `StoreError`."""
+    """The sessions of all gateways of one configuration.
+
+    What requests ask (`good`, `stands`) is known without a look at the database until some session changes; then the
+    turns of all are read in one query. All methods raise `StoreError` unless they say otherwise.
+    """
 
     def __init__(self, where: StateLocation | Path | None, clock: Callable[[], float]) -> None:
         self._file = open_database(where, SCHEMA, import_former=_import_former)
         self._clock = clock
+        # How many times something changed: what was read before the last time counts no more.
+        self._news = 0
+        self._turns = _Turns(-1, {})
+        self._reading = threading.Lock()
+        self._known: LRUCache[str, SignInSession] = LRUCache(_MOST)
 
     def begin(self, session: SignInSession) -> frozenset[str]:
         """Store a session; return the ids of those that end: expired ones, and the person's oldest over the limit."""
@@ -95,10 +116,65 @@ class SignInSessions:
                 _plain(session.scopes),
             )
             data.execute(_INSERT, (*said, session.turn, session.made, session.until))
+        self._changed()
         return frozenset(ended)
 
+    def is_current(self) -> bool:
+        """Return whether no session changed since the sessions were read."""
+        if self._file.has_news():
+            self._news += 1
+        return self._turns.news == self._news
+
+    def refresh(self) -> None:
+        """Read the turns of all sessions, if some changed."""
+        with self._reading:
+            if not self.is_current():
+                news = self._news
+                self._turns = _Turns(news, dict(self._file.rows(_TURNS, self._clock())))
+
+    def _changed(self) -> None:
+        """Read the sessions at once after an own change: the database may be away later."""
+        self._news += 1
+        with suppress(StoreError):
+            self.refresh()
+
+    def asks(self, id: str) -> bool:
+        """Return whether `good` has to ask the database about a session."""
+        return not self.is_current() or not self._is_known(id)
+
+    def _is_known(self, id: str) -> bool:
+        found = self._known.get(id)
+        return found is not None and found.turn == self._turns.of.get(id)
+
+    def good(self, id: str) -> SignInSession | None:
+        """Return a session that is good as far as this process heard.
+
+        While the database is away, what was read from it counts for 15 minutes (`LONGEST_SILENCE`), as tokens do.
+        """
+        self.refresh()
+        if self._is_over_long():
+            problem = (
+                f"it has not answered for {LONGEST_SILENCE // 60:.0f} minutes, and sign-ins may have ended meanwhile"
+            )
+            self._file.refuse(problem, "unusable", "Check the server and the network.")
+        # One that began a moment ago, at another gateway, may not have been heard of.
+        found = self._known.get(id) if self._is_known(id) else self.get(id)
+        if found is None:
+            return None
+        self._known[id] = found
+        return found if self._clock() < found.until else None
+
+    def _is_over_long(self) -> bool:
+        return self._file.silence > LONGEST_SILENCE
+
+    def stands(self, id: str) -> bool:
+        """Return whether a session that was good had not ended when the sessions were read. Raises nothing."""
+        found = self._known.get(id)
+        is_there = id in self._turns.of and (found is None or self._clock() < found.until)
+        return is_there and not self._is_over_long()
+
     def get(self, id: str) -> SignInSession | None:
-        """Return a session that is good now."""
+        """Return a session that is good now, as it is in the database."""
         rows = self._file.rows(_ONE, id)
         found = self._read(rows[0]) if rows else None
         return found if found is not None and self._clock() < found.until else None
@@ -126,12 +202,15 @@ class SignInSessions:
                 "UPDATE sign_in SET turn = ?, groups = ? WHERE id = ? AND turn = ?",
                 (after.turn, _plain(after.groups), after.id, session.turn),
             ).rowcount
+        self._changed()
         return after if done else None
 
     def end(self, id: str) -> bool:
         """End a session; return whether it existed."""
         with self._file.change() as data:
-            return data.execute("DELETE FROM sign_in WHERE id = ?", (id,)).rowcount > 0
+            is_gone = data.execute("DELETE FROM sign_in WHERE id = ?", (id,)).rowcount > 0
+        self._changed()
+        return is_gone
 
     def close(self) -> None:
         """Close the database."""

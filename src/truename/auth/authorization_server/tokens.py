@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from anyio import to_thread
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
@@ -18,7 +19,7 @@ from truename.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from truename.auth.authorization_server.sessions import SignInSessions
+    from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
     from truename.auth.vault import Vault
 
 __all__ = ["Kind", "SignInAuthenticator", "TokenIssuer", "signing_key"]
@@ -111,7 +112,7 @@ class SignInAuthenticator:
         """Authenticate an access token: it is valid only while its session is."""
         try:
             said = self._issued.read("at+jwt", self._resource, token)
-            session = self._sessions.get(str(said["session"]))
+            session = await self._session(str(said["session"]))
         except Invalid as problem:
             return AuthenticationFailure(error="invalid_token", text=f"The token is not accepted: {problem}.")
         except StoreError as error:
@@ -123,11 +124,18 @@ class SignInAuthenticator:
         return Authenticated(
             principal=replace(session.principal, scopes=scopes),
             until=float(said["exp"]),
-            stands=lambda: self._stands(session.id),
+            stands=lambda: self._sessions.stands(session.id),
         )
 
-    def _stands(self, id: str) -> bool:
+    async def _session(self, id: str) -> SignInSession | None:
+        if self._sessions.asks(id):
+            return await to_thread.run_sync(self._sessions.good, id)
+        return self._sessions.good(id)
+
+    async def refresh(self) -> None:
+        """Read which sessions ended since the last look."""
         try:
-            return self._sessions.get(id) is not None
-        except StoreError:
-            return False
+            if not self._sessions.is_current():
+                await to_thread.run_sync(self._sessions.refresh)
+        except StoreError as error:
+            log.debug("sign-ins cannot be read", exc_info=error)

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from truename.auth.inbound.static_tokens import PREFIX, StaticTokenStore
@@ -89,6 +89,15 @@ class Authenticator(Protocol):
 
     async def admit(self, token: str) -> Authenticated | AuthenticationFailure:
         """Authenticate the bearer of a token."""
+        ...
+
+
+@runtime_checkable
+class RefreshingAuthenticator(Authenticator, Protocol):
+    """A method of authentication that reads from a database whether bearers still stand (`Authenticated.stands`)."""
+
+    async def refresh(self) -> None:
+        """Read it again if it changed. Raises nothing."""
         ...
 
 
@@ -358,6 +367,12 @@ class Authenticators:
         if isinstance(found, AuthenticationFailure) and found.error:
             self._refusals.turned_away(found.text)
         return found
+
+    async def refresh(self) -> None:
+        """Have `Authenticated.stands` know what changed; ask it after that."""
+        for one in self._others:
+            if isinstance(one, RefreshingAuthenticator):
+                await one.refresh()
 
     def is_barred(self, principal: Principal) -> bool:
         """Return whether somebody is let in no more, whatever credentials they have."""

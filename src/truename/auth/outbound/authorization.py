@@ -10,12 +10,14 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute
 
+from truename.auth.in_thread import in_thread
 from truename.auth.network.addresses import AddressRefused, host_of
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import (
@@ -83,10 +85,10 @@ async def with_registered_client(site: LoginSite, redirect: str) -> Login:
     said, kept = site.said, site.kept
     if said.client_id and not _registers(said, await site.issuer_client.metadata()):
         return said
-    one = kept.client(said.issuer, redirect)
+    one = await in_thread(partial(kept.client, said.issuer, redirect))
     if one is None or one.until <= site.clock() or not await _is_known(_as(said, one), redirect, site.issuer_client):
         one = await _registered(site, redirect)
-        kept.keep_client(said.issuer, redirect, one)
+        await in_thread(partial(kept.keep_client, said.issuer, redirect, one))
     return _as(said, one)
 
 
@@ -183,7 +185,7 @@ class LoginRequest:
         except TokenRefused as error:
             if error.error == "invalid_client":
                 # The next login registers the gateway again.
-                site.kept.forget_client(said)
+                await in_thread(partial(site.kept.forget_client, said))
             raise
 
 

@@ -7,9 +7,11 @@ import math
 import re
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from truename.auth.in_thread import in_thread
 from truename.auth.inbound.authentication import METADATA
 from truename.auth.network.addresses import AddressRefused, host_of
 from truename.auth.network.fetch import FetchError, Within
@@ -248,6 +250,12 @@ class LoginRegistrations:
             scopes=tuple(kept["scopes"]),
         )
 
+    def asks(self, principal: str) -> bool:
+        """Return whether `of` has to ask the database."""
+        if self.said.is_whole:
+            return False
+        return self._vault.asks(self._way, principal) or (not self.said.issuer and self._vault.asks(self._pin, ""))
+
     def logins(self, whole: Login) -> Logins:
         """Return the logins that were made with these settings."""
         return Logins(whole, self.address, self._vault)
@@ -280,7 +288,7 @@ class LoginRegistrations:
         return [(who, whole.issuer, since[who][who]) for who, whole in ways if who in since[who]]
 
     def _get(self, place: str, name: str) -> dict[str, Any] | None:
-        raw = self._vault.get(place, name)
+        raw = self._vault.recent(place, name)
         return None if raw is None else json.loads(raw)
 
     def _put(self, place: str, name: str, kept: Mapping[str, object]) -> None:
@@ -305,7 +313,7 @@ class DiscoveredIssuerTokens:
 
     async def token(self) -> str:
         """Return an access token. Raises `LoginNeeded` and `NoCredential`."""
-        whole, tokens = self._tokens()
+        whole, tokens = await self._tokens()
         try:
             return await tokens.token()
         except NoCredential as error:
@@ -314,8 +322,7 @@ class DiscoveredIssuerTokens:
             if not is_gone or whole.client_id == self._kept.said.client_id:
                 raise
             # The gateway registers again at the next login.
-            self._kept.forget_client(whole)
-            self._kept.forget(self._principal)
+            await in_thread(partial(self._forget, whole))
             message = f"the authorization server no longer knows the gateway; {self._principal} must log in again"
             raise LoginNeeded(message) from error
 
@@ -324,9 +331,16 @@ class DiscoveredIssuerTokens:
         if self._now is not None:
             self._now[1].refused(token)
 
-    def _tokens(self) -> tuple[Login, UserTokens]:
+    def _forget(self, whole: Login) -> None:
+        self._kept.forget_client(whole)
+        self._kept.forget(self._principal)
+
+    async def _tokens(self) -> tuple[Login, UserTokens]:
         try:
-            whole = self._kept.of(self._principal)
+            if self._kept.asks(self._principal):
+                whole = await in_thread(partial(self._kept.of, self._principal))
+            else:
+                whole = self._kept.of(self._principal)
         except (StoreError, ValueError, KeyError, TypeError) as error:
             message = str(error) if isinstance(error, StoreError) else "the stored login is not readable"
             raise NoCredential(message) from error
@@ -365,7 +379,7 @@ async def find_login_site(
             said=said, kept=kept, issuer_client=IssuerClient(said.issuer, fetch, clock), fetch=fetch, clock=clock
         )
     within = kept.within(fetch)
-    pinned = kept.pinned()
+    pinned = await in_thread(kept.pinned)
     found = await _found(kept.address, within, pinned, may_move=may_move)
     problem = ""
     for issuer in found.issuers:

@@ -11,10 +11,12 @@ import json
 import logging
 import time
 from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from truename.auth.in_thread import in_thread
 from truename.auth.network.fetch import FetchError
 from truename.auth.oauth import (
     IssuerClient,
@@ -99,9 +101,18 @@ class Logins:
         self._vault = vault
 
     def of(self, principal: str) -> TokenResponse | None:
-        """Return the tokens of a person, or None."""
+        """Return the tokens of a person, or None, as far as this process heard (`Vault.recent`)."""
+        raw = self._vault.recent(self._place, principal)
+        return None if raw is None else _read(raw)
+
+    def now(self, principal: str) -> TokenResponse | None:
+        """Return the tokens of a person as they are in the database, or None."""
         raw = self._vault.get(self._place, principal)
         return None if raw is None else _read(raw)
+
+    def asks(self, principal: str) -> bool:
+        """Return whether `of` has to ask the database."""
+        return self._vault.asks(self._place, principal)
 
     def keep(self, principal: str, had: TokenResponse) -> None:
         """Store the tokens of a person, replacing earlier ones in one step."""
@@ -164,11 +175,11 @@ class UserTokens:
 
     async def token(self) -> str:
         """Return an access token. Raises `LoginNeeded` and `NoCredential`."""
-        had = self._had()
+        had = await self._had()
         if self._is_good(had):
             return had.token
         async with self._lock, self._logins.turn(self._principal):
-            had = self._had()
+            had = await self._had(anew=True)
             return had.token if self._is_good(had) else (await self._renewed(had)).token
 
     def refused(self, token: str) -> None:
@@ -178,9 +189,14 @@ class UserTokens:
     def _is_good(self, had: TokenResponse) -> bool:
         return self._clock() < had.until and had.token != self._refused
 
-    def _had(self) -> TokenResponse:
+    async def _had(self, *, anew: bool = False) -> TokenResponse:
+        """Return the tokens; ``anew`` those in the database, where another process may have renewed them just now."""
+        look = self._logins.now if anew else self._logins.of
         try:
-            had = self._logins.of(self._principal)
+            if anew or self._logins.asks(self._principal):
+                had = await in_thread(partial(look, self._principal))
+            else:
+                had = look(self._principal)
         except (StoreError, ValueError, KeyError, TypeError) as error:
             message = str(error) if isinstance(error, StoreError) else "the stored login is not readable"
             raise NoCredential(message) from error
@@ -204,9 +220,9 @@ class UserTokens:
             )
             # A server that does not rotate its refresh token may omit it.
             new = new if new.refresh else TokenResponse(new.token, new.until, had.refresh)
-            is_kept = self._logins.follow(self._principal, had, new)
+            is_kept = await in_thread(partial(self._logins.follow, self._principal, had, new))
         except TokenRefused as error:
-            return self._after(error, had)
+            return await self._after(error, had)
         except (FetchError, StoreError) as error:
             self._failure, self._failed_at = str(error), self._clock()
             raise NoCredential(self._failure) from error
@@ -215,19 +231,19 @@ class UserTokens:
     async def _had_anew(self, stray: TokenResponse) -> TokenResponse:
         """Return the current tokens; if the person logged out meanwhile, try to revoke the renewed ones."""
         try:
-            return self._had()
+            return await self._had(anew=True)
         except LoginNeeded:
             with suppress(FetchError):
                 await revoke_tokens(self._said, stray, self._issuer_client)
             raise
 
-    def _after(self, error: TokenRefused, had: TokenResponse) -> TokenResponse:
+    async def _after(self, error: TokenRefused, had: TokenResponse) -> TokenResponse:
         """Handle a refused renewal: use the tokens that another process renewed meanwhile, else end the login."""
-        now = self._had()
+        now = await self._had(anew=True)
         if now.refresh != had.refresh:
             return now
         if error.error == "invalid_grant":
-            self._logins.follow(self._principal, had, None)
+            await in_thread(partial(self._logins.follow, self._principal, had, None))
             message = f"the login of {self._principal} has ended"
             raise LoginNeeded(message) from error
         self._failure, self._failed_at = str(error), self._clock()

@@ -11,6 +11,7 @@ room: there each call is leased by itself, and the limit holds exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -106,10 +107,15 @@ class Budgets:
 
     def __init__(self, now: float) -> None:
         self._budgets: dict[str, _Budget] = {}
+        # Those that hold or need something, or were used a moment ago. The others have nothing to ask for, and are
+        # kept for a minute in the order in which they came to rest, with the time of that.
+        self._active: dict[str, None] = {}
+        self._resting: dict[str, float] = {}
         self._window = -1
         self._window_ends = now + MINUTE
         self._replicas = _ASSUMED
         self._answered = now
+        self._has_lapsed = False
         # Whether the database does not answer: then each replica has its fraction of a limit.
         self.is_alone = False
 
@@ -119,7 +125,11 @@ class Budgets:
     def take(self, key: str, limits: PrincipalLimits, now: float) -> QuotaDecision:
         """Begin a call if there is room, and say whether it may begin."""
         self._roll(now)
-        budget = self._budgets.setdefault(key, _Budget(limits))
+        if (budget := self._budgets.get(key)) is None:
+            budget = self._budgets[key] = _Budget(limits)
+        if key not in self._active:
+            self._active[key] = None
+            self._resting.pop(key, None)
         budget.limits, budget.last_use = limits, now
         self._renew(budget)
         verdict = self._may_have_call(budget, now)
@@ -178,10 +188,11 @@ class Budgets:
         while now >= self._window_ends:
             self._window += self._window >= 0
             self._window_ends += MINUTE
-        if now > self._answered + PLACES_LAST:
+        if now > self._answered + PLACES_LAST and not self._has_lapsed:
             # The database is away, or this process was stopped: others may have them by now.
-            for budget in self._budgets.values():
-                budget.places = 0
+            self._has_lapsed = True
+            for key in self._active:
+                self._budgets[key].places = 0
 
     def _renew(self, budget: _Budget) -> None:
         """Begin a new minute of a budget, if there is one."""
@@ -199,17 +210,27 @@ class Budgets:
         ``renews`` asks again for all places that are held.
         """
         self._roll(now)
-        for budget in self._budgets.values():
+        active = [(key, self._budgets[key]) for key in self._active]
+        for _, budget in active:
             self._renew(budget)
-        found = (self._wish(key, budget, now, is_tick=True, renews=renews) for key, budget in self._budgets.items())
+        found = (self._wish(key, budget, now, is_tick=True, renews=renews) for key, budget in active)
         wishes = tuple(wish for wish in found if wish is not None)
         for wish in wishes:
             # What is given back is not used any more from now on.
             budget = self._budgets[wish.key]
             budget.lease += min(wish.calls, 0)
             budget.places = min(budget.places, wish.places)
-        self._budgets = {key: one for key, one in self._budgets.items() if not _is_over(one, now)}
+        for key, budget in active:
+            if not _holds(budget) and now - budget.last_use > _IDLE:
+                del self._active[key]
+                self._resting[key] = now
+        self._forget(now)
         return wishes
+
+    def _forget(self, now: float) -> None:
+        over = list(takewhile(lambda key: now - self._resting[key] > MINUTE, self._resting))
+        for key in over:
+            del self._resting[key], self._budgets[key]
 
     def _wish(
         self, key: str, budget: _Budget, now: float, *, is_tick: bool, renews: bool = False
@@ -254,7 +275,8 @@ class Budgets:
 
     def apply(self, answer: LeaseAnswer, wishes: Iterable[LeaseRequest], asked: float, now: float) -> None:
         """Take what the database granted to wishes that were sent at a time."""
-        self.is_alone, self._answered, self._replicas = False, now, max(answer.replicas, 1)
+        self.is_alone, self._answered, self._has_lapsed = False, now, False
+        self._replicas = max(answer.replicas, 1)
         self._roll(now)
         if answer.window >= self._window or self._window - answer.window > 1:
             # The minute ends for this replica before it does for the database, never after.
@@ -277,6 +299,5 @@ class Budgets:
         budget.full_until = now + _AGAIN if budget.is_full else 0.0
 
 
-def _is_over(budget: _Budget, now: float) -> bool:
-    holds = budget.lease or budget.debt or budget.places or budget.running or budget.waiting
-    return not holds and now - budget.last_use > MINUTE
+def _holds(budget: _Budget) -> bool:
+    return bool(budget.lease or budget.debt or budget.places or budget.running or budget.waiting)

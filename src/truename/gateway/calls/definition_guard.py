@@ -58,7 +58,7 @@ class DefinitionGuard:
             return
         if shared is not None and shared in sources and not self._is_current(shared):
             await self._take_in(shared)
-            self._judge_again(id)
+            await self._judge_again(id)
         if all(map(self._is_current, sources)):
             return
         if self._is_decided:
@@ -77,7 +77,7 @@ class DefinitionGuard:
         if call.id not in view.table:
             raise UnknownTool(text=call.wire_name)
         upstream, _ = self._registry.origin(view, call.id)
-        self._registry.access.check_still(view, call, self._context, upstream.config)
+        await self._registry.access.check_still(view, call, self._context, upstream.config)
 
     async def _settle(self, server: Known) -> None:
         """Read what a server announced. Where it cannot be read nobody knows what a decision would be about.
@@ -96,12 +96,12 @@ class DefinitionGuard:
             server.looked_at = server.tools
             await self._registry.renew()
 
-    def _judge_again(self, id: ToolId) -> None:
+    async def _judge_again(self, id: ToolId) -> None:
         view = self._view()
         if id not in view.table:
             raise UnknownTool(text=str(id))
         self._tool = view.table.catalog[id]
-        self._registry.access.check_again(view, self._call, id, self._context)
+        await self._registry.access.check_again(view, self._call, id, self._context)
 
     def _is_current(self, server: Known) -> bool:
         return is_current(self._tool, server.definition_of(self._tool.origin.name))

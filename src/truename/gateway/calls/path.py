@@ -301,7 +301,7 @@ class CallPath:
         hidden server's tool must not lead to a tool with nearly the same name.
         """
         view, meta = call.view, call.params.get("_meta") or {}
-        found = self._versions.resolve(name, view.table, meta)
+        found = self._known(name, view, meta)
         if view.spec.servers is not None:
             whole = self._registry.view(replace(view.spec, servers=None)).table
             try:
@@ -312,9 +312,22 @@ class CallPath:
                 raise UnknownTool(text=name)
         return found
 
+    def _known(self, name: str, view: View, meta: Mapping[str, Any]) -> Resolution:
+        """Return what a name means. Raises `UnknownTool` (``unread``) where that cannot be known now."""
+        try:
+            found = self._versions.resolve(name, view.table, meta)
+        except UnknownTool as error:
+            if error.reason == "unknown":
+                self._registry.check_read(name, None, view.table)
+            raise
+        self._registry.check_read(name, found, view.table)
+        return found
+
     def _wrong_name(self, call: CallContext, error: ResolutionError) -> Raw:
         """Return what is answered to a wrong name: only names that this caller could call are told."""
         view, shown, search = call.view, call.shown, self._registry.tool_search
+        if isinstance(error, UnknownTool) and error.reason == "unread":
+            return error_result(error)
         told = among(error, shown.by_name, frozenset(view.table.values()))
         times = self._repeats.again(call.request, view.spec, error.text)
         return error_result(told, wrong_name_text(told, search.listed(shown).by_name, times) + search.hint(shown))

@@ -204,9 +204,9 @@ class AnswerRelay:
         self, taken: tuple[str, ...], waiting: tuple[str, ...], *, is_due: bool
     ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         database = self._opened()
-        if taken:
-            with database.change() as data:
-                data.executemany(_BEAT, [(id,) for id in taken])
+        for id in taken:
+            # Whoever waits reads it when it is due: nobody has to be woken for it.
+            database.write_uncounted(_BEAT, id)
         if not database.has_news() and not is_due:
             return [], []
         query = "SELECT id, beats, outcome FROM relayed_answer WHERE id = ?"

@@ -25,6 +25,7 @@ from truename.gateway.protocol.json_text import whole
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, REQUEST_TIMEOUT
 from truename.gateway.quota import Quota, share_of, whose
 from truename.gateway.upstream_errors import UpstreamError
+from truename.policy.arguments import json_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,6 +50,11 @@ _UNKNOWN: Final = (
     "No call waits with this requestState for these parameters: it was already answered, expired, or belongs to "
     "another caller. Call again without requestState."
 )
+
+
+def _bound(what: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return what a state is sealed for: with other arguments it does not open, so it is not used up by them."""
+    return (*what[:-1], json_digest(what[-1]))
 
 
 def _unknown() -> MCPError:
@@ -240,7 +246,7 @@ class SuspendedCalls:
         what = (*target, {key: value for key, value in params.items() if key not in _OF_ONE_SENDING})
         if STATE not in params:
             return await self._met(self._begun(asker, what, params, send))
-        state = await self._states.opened(_KIND, target, params)
+        state = await self._states.opened(_KIND, _bound(what), params)
         if state is None:
             raise _unknown()
         owner, id = state.content
@@ -258,7 +264,7 @@ class SuspendedCalls:
                 return held.outcome()
             id = secrets.token_hex(16)
             content = [self._relay.owner, id]
-            state = await self._states.sealed(_KIND, held.what[:-1], content, lasts=self._limit)
+            state = await self._states.sealed(_KIND, _bound(held.what), content, lasts=self._limit)
         except (MCPError, anyio.get_cancelled_exc_class()):
             held.end()
             raise

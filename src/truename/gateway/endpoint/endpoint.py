@@ -178,6 +178,9 @@ class Endpoint:
             self._tasks.check_listening(request)
             wanted = (request.params or {})["notifications"]
             uris = wanted.get("resourceSubscriptions") or ()
+            with suppress(TruenameError, ExceptionGroup):
+                # Its client may have listed at another replica: only a view that there is here can be seen to change.
+                self._registry.view(self._spec)
             async with self._primitives.subscribing.watched(request, uris, self.audience.updated) as watched:
                 return await self.audience.listen(request, {**wanted, "resourceSubscriptions": watched})
 
@@ -192,6 +195,7 @@ class Endpoint:
         self.audience.saw(request.connection, spec)
         # What an operator retired, or another gateway claimed, a moment ago counts now.
         self._registry.catch_up()
+        self._registry.check_free(spec)
         try:
             return self._registry.view(spec)
         except ExceptionGroup as group:

@@ -111,6 +111,7 @@ class Primitives:
 
     def _view(self, request: Request) -> View:
         self._registry.catch_up()
+        self._registry.check_free(self._spec_of(request))
         try:
             return self._registry.prompts_in(self._spec_of(request), self._context_of(request))
         except ExceptionGroup as group:

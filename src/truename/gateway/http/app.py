@@ -139,7 +139,10 @@ class HttpApp:
                 if self._gateway.metrics is not None:
                     self._gateway.metrics.replicas = lambda: replicas.registry.alive
             sharing = self._gateway.sharing
-            async with nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)):
+            async with (
+                nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)),
+                self._gateway.list_news.among(replicas),
+            ):
                 yield
 
     @asynccontextmanager

@@ -99,6 +99,8 @@ class AuthenticationMiddleware:
     async def _watch(self) -> None:
         while True:
             await anyio.sleep(CHECK_INTERVAL)
+            if self._open:
+                await self._authenticators.refresh()
             now = time.time()
             for one in [one for one in self._open if one.is_over(now) or self._is_barred(one)]:
                 one.cancellation.cancel()

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
 from truename.auth.network.listening import bind
 from truename.errors import StoreError
 from truename.gateway.background import background
@@ -17,19 +19,24 @@ from truename.gateway.replicas.receiving import RequestBounds
 from truename.gateway.replicas.replicas import Replicas
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from starlette.types import Receive, Scope, Send
 
     from truename.config import Config
     from truename.gateway.http.connection_limits import ConnectionLimits
     from truename.gateway.http.session_record import SessionRecord
+    from truename.storage import StateLocation
 
 __all__ = ["joined_replicas"]
 
 log: Final = logging.getLogger("truename.gateway")
 
 _PURPOSE: Final = b"replicas 1"
+# Seconds for which a start waits for the server of the state, and between two attempts.
+_PATIENCE: Final = 10.0
+_PAUSE: Final = 0.2
 _LOOPBACK: Final = "127.0.0.1:0"
 _ALONE: Final = "This gateway serves without its replicas: sessions that they have are not found here. %s"
 
@@ -60,7 +67,8 @@ async def joined_replicas(
 ) -> AsyncIterator[Replicas | None]:
     """Be one of the replicas of a configuration's state while the block lasts, and listen for the others.
 
-    None where the state is in memory, or its database cannot be used. Raises `ConfigError` for an address that cannot
+    None where the state is in memory, or its database cannot be used for this. A server may be away for a moment, so it
+    is asked for some seconds; without an answer the record `is_alone`. Raises `ConfigError` for an address that cannot
     be listened on.
     """
     if not record.is_shared:
@@ -80,9 +88,22 @@ async def joined_replicas(
         await server.listens.wait()
         key = record.derived_key(_PURPOSE)
         bounds = RequestBounds(config.settings.max_body, config.settings.max_incoming)
-        joining = Replicas.joined(config.state_location(), address, key, bounds)
-        try:
-            application.replicas = await stack.enter_async_context(joining)
-        except StoreError as error:
-            log.warning(_ALONE, error)
+        where = config.state_location()
+        application.replicas = await _joined(stack, where, lambda: Replicas.joined(where, address, key, bounds))
+        record.is_alone = application.replicas is None and where.url is not None
         yield application.replicas
+
+
+async def _joined(
+    stack: AsyncExitStack, where: StateLocation, joining: Callable[[], AbstractAsyncContextManager[Replicas]]
+) -> Replicas | None:
+    """Be one of the replicas until the stack ends; None if the database cannot be used for that."""
+    until = anyio.current_time() + (0.0 if where.url is None else _PATIENCE)
+    while True:
+        try:
+            return await stack.enter_async_context(joining())
+        except StoreError as error:
+            if anyio.current_time() >= until:
+                log.warning(_ALONE, error)
+                return None
+        await anyio.sleep(_PAUSE)

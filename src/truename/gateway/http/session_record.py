@@ -49,6 +49,8 @@ SCHEMA: Final = Schema(
             "CREATE TABLE session_forgotten (until REAL NOT NULL)",
         ),
     ),
+    # Each id that comes is looked up, so nobody has to be woken when sessions were used.
+    is_quiet=True,
 )
 _USED: Final = "INSERT INTO session_used (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
 _ENDED: Final = (
@@ -86,6 +88,8 @@ class SessionRecord:
         self._lasts = lasts
         self._clock = clock
         self._most = most
+        # Whether no session goes on here, as there are replicas that may have it, and this process is none of them.
+        self.is_alone = False
         self._file = open_database(where, SCHEMA, import_former=_import_former)
         # What is not written yet. Requests note the id itself: a digest for each takes longer than all else here.
         self._used: dict[str, float] = {}
@@ -160,17 +164,12 @@ class SessionRecord:
         return self._ids.open(place, id)
 
     async def good(self, place: str, id: str) -> Handshake | None:
-        """Return what was agreed on in a session that may go on here; None for every other id."""
-        try:
-            return await self.checked(place, id)
-        except StoreError as error:
-            log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
-            return None
+        """Return what was agreed on in a session that may go on here; None for every other id.
 
-    async def checked(self, place: str, id: str) -> Handshake | None:
-        """Return what `good` returns. Raises `StoreError` where it cannot be found out."""
+        Raises `StoreError` where that cannot be found out.
+        """
         opened = self.issued(place, id)
-        if opened is None or not await in_thread(partial(self._is_good, id, opened)):
+        if opened is None or self.is_alone or not await in_thread(partial(self._is_good, id, opened)):
             return None
         return opened.handshake
 

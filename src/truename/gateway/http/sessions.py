@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 from collections import OrderedDict
 from functools import partial
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sessions", "accepts", "header"]
 
+log: Final = logging.getLogger("truename.gateway")
+
 _LAST_EVENT: Final = b"last-event-id"
 _VERSION: Final = b"mcp-protocol-version"
 # Until then an answer can be one JSON body; afterwards its client has a stream that it can come back for.
@@ -75,6 +78,9 @@ _MOST_FOREIGN: Final = 1_000
 _ALLOWED: Final = (b"allow", b"GET, POST, DELETE")
 _NOT_FOUND: Final = "Session not found"
 _MOVED: Final = "This session is another replica's now; nothing was run. Repeat the request."
+_UNSURE: Final = (
+    "The state cannot be read, so whether this session was ended is not known; nothing was run. Repeat the request."
+)
 _FULL: Final = "Too many open sessions"
 _MISSING: Final = "Bad Request: Missing session ID"
 _NOT_ALLOWED: Final = "Method Not Allowed"
@@ -211,7 +217,7 @@ class Sessions:
         if opened is None:
             return None
         holder = self._owners.known(id, opened.owner)
-        if holder is None and await self._record.checked(place, id) is not None:
+        if holder is None and await self._record.good(place, id) is not None:
             # Nothing is taken for the id of a session that is over.
             holder = await self._owners.holder(id, opened.owner)
         return None if holder is self._owners.own else holder
@@ -363,8 +369,7 @@ class Sessions:
             if (session := self._sessions.get(id)) is not None and not session.is_over:
                 # Of the requests that come first after a restart, another one was quicker.
                 return session
-            if (handshake := await self._record.good(place, id)) is None:
-                await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
+            if (handshake := await self._agreed(place, id, send)) is None:
                 return None
             if not await self._may_have(id, issuer):
                 await _refuse(send, _MOVED, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
@@ -379,6 +384,18 @@ class Sessions:
                 await _refuse(send, _FULL, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
                 return None
             return self._open_anew(id, principal, handshake)
+
+    async def _agreed(self, place: str, id: str, send: Send) -> Handshake | None:
+        """Return what was agreed on in a session that may go on; None for every other, which is answered."""
+        try:
+            handshake = await self._record.good(place, id)
+        except StoreError as error:
+            log.warning("Cannot check whether a session was ended, so it is not resumed. %s", error)
+            await _refuse(send, _UNSURE, HTTPStatus.SERVICE_UNAVAILABLE, code=INTERNAL_ERROR)
+            return None
+        if handshake is None:
+            await _refuse(send, _NOT_FOUND, HTTPStatus.NOT_FOUND)
+        return handshake
 
     def _open_anew(self, id: str, principal: Principal, handshake: Handshake) -> Session:
         # An answer to what the process before asked is for no question of this one.

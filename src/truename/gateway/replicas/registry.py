@@ -170,8 +170,12 @@ class ReplicaRegistry:
     @property
     def alive(self) -> int:
         """How many replicas are alive, this process included."""
+        return 1 + len(self.others())
+
+    def others(self) -> tuple[Replica, ...]:
+        """Return the replicas beside this one that were alive when the table was read last."""
         observed, own = self._observed, self._own
-        return 1 + sum(one.id != own.id and not observed.is_expired(one.id) for one in observed.replicas)
+        return tuple(one for one in observed.replicas if one.id != own.id and not observed.is_expired(one.id))
 
     def find(self, id: str) -> Replica | None:
         """Return, without waiting, a replica as it was read last; None if it was not in the table."""

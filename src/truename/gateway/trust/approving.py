@@ -103,13 +103,17 @@ class Approving:
         """What waits for a decision, and who is told of it."""
         return self._decisions.requests
 
-    def judge(self, call: Call) -> Decision | None:
-        """Return whether a call may be made, or has to be asked about; None without a policy. Raises `NotAllowed`."""
-        return self._decisions.judge(call)
+    async def catch_up(self) -> None:
+        """Read what others decided: where the database is away later, calls go by what was read."""
+        await self._decisions.catch_up()
 
-    def check(self, call: Call) -> None:
+    async def judge(self, call: Call) -> Decision | None:
+        """Return whether a call may be made, or has to be asked about; None without a policy. Raises `NotAllowed`."""
+        return await self._decisions.judge(call)
+
+    async def check(self, call: Call) -> None:
         """Raise `NotAllowed` for a call that is denied now, whoever allowed it before."""
-        self._decisions.check(call)
+        await self._decisions.check(call)
 
     async def approve(
         self,
@@ -163,7 +167,7 @@ class Approving:
             if answer is not None:
                 await self._settle(asked.call, waiting, answer, "multi_round")
                 answer = None
-            elif self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
+            elif await self._decisions.allowed(asked.call, waiting) is None and self._asks_client(asked.request):
                 if asked.request.connection.is_modern:
                     question = {"method": QUESTION, "params": form_of(waiting)}
                     return await self._multi_round.asked(asked.call, {_KEY: question})
@@ -178,7 +182,7 @@ class Approving:
                 await self._decisions.begin(found)
             except Taken:
                 # Another call took the one word: this one is asked about anew.
-                decision = self.judge(asked.call) or decision
+                decision = await self.judge(asked.call) or decision
             else:
                 return Approval(asked.params, once=found, is_approved=True)
         raise self._undecided(asked.call, "", decision)
@@ -234,7 +238,7 @@ class Approving:
     async def _decided(self, call: Call, waiting: PendingCall) -> None:
         """Wait until somebody decided, whatever it was."""
         try:
-            while self._decisions.allowed(call, waiting) is None:
+            while await self._decisions.allowed(call, waiting) is None:
                 await anyio.sleep(_LOOK_EVERY)
         except NotAllowed:
             return
@@ -244,7 +248,7 @@ class Approving:
         if self._settings.wait:
             with anyio.move_on_after(self._settings.wait):
                 await self._decided(call, waiting)
-        return self._decisions.allowed(call, waiting)
+        return await self._decisions.allowed(call, waiting)
 
     async def _check_named(self, asked: _PendingApproval) -> None:
         """Raise `CallRepeated` for a call that names a request, and is not the one that was asked about."""

@@ -6,9 +6,9 @@ they are.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -38,7 +38,8 @@ __all__ = ["Decisions", "Taken", "behind"]
 _LAST_WORDS: Final = 5.0
 # A program that answers its own questions must not take the room of all decisions.
 _MOST_OF_ONE: Final = 1_000
-_CLOSED: Final = "the approvals cannot be read or written now; the gateway's log says why"
+_CLOSED: Final = "what people decided about it cannot be read or written now: the state database cannot be used"
+_LATER: Final = "Try again later; if that does not help, the operator finds the reason in the gateway's log."
 _BY_CLIENT: Final = "the client's user"
 _REFUSED: Final = "the user rejected it"
 
@@ -109,29 +110,37 @@ class Decisions:
         assert self._books is not None  # noqa: S101 - they are open where there is a policy
         return self._books[1]
 
-    def judge(self, call: Call) -> Decision | None:
+    async def catch_up(self) -> None:
+        """Read what others decided since the last look."""
+        if self._books is not None and self._approvals.has_news():
+            with suppress(StoreError):
+                await in_thread(self._approvals.refresh)
+
+    async def judge(self, call: Call) -> Decision | None:
         """Return whether a call may be made, or has to be asked about; None where there is no policy.
 
         Raises `NotAllowed`: also where people's decisions cannot be read.
         """
-        decision = self._said(call)
+        decision = await self._said(call)
         if decision is not None and (account := current_record()) is not None:
             account.decided(decision)
         return _allowed(call, decision)
 
-    def check(self, call: Call) -> None:
+    async def check(self, call: Call) -> None:
         """Raise `NotAllowed` for a call that is denied now; what allowed it before stays what it was made by."""
-        _allowed(call, self._said(call))
+        _allowed(call, await self._said(call))
 
-    def _said(self, call: Call) -> Decision | None:
+    async def _said(self, call: Call) -> Decision | None:
         if self._policy is None:
             return None
+        if self._approvals.reads(call):
+            return await self._away(call, partial(self._policy.decide, call))
         try:
             return self._policy.decide(call)
         except StoreError as error:
             raise self._unread(call, error) from error
 
-    def allowed(self, call: Call, waiting: PendingCall) -> Call | None:
+    async def allowed(self, call: Call, waiting: PendingCall) -> Call | None:
         """Return the call that may be made now: this one, or as the one call of its request; None for neither.
 
         Raises `NotAllowed`.
@@ -139,24 +148,23 @@ class Decisions:
         # A call that is made again may come in another session: the key of its request tells it.
         caller = replace(call.caller, session="")
         once = replace(call, call_id=CallId(waiting.key), caller=caller)
-        if self._is_allowed(call):
+        if await self._is_allowed(call):
             return call
-        decided = self._decided_once(once)
+        decided = await self._decided_once(once)
         if not decided:
             return None
         # A no to just this request counts. Only a yes to it leaves aside what was decided for its session.
-        is_allowed = self._is_allowed(once)
+        is_allowed = await self._is_allowed(once)
         return once if is_allowed and any(one.approved for one in decided) else None
 
-    def _is_allowed(self, call: Call) -> bool:
-        said = self.judge(call)
+    async def _is_allowed(self, call: Call) -> bool:
+        said = await self.judge(call)
         return said is not None and said.outcome == "allow"
 
-    def _decided_once(self, once: Call) -> list[Grant]:
+    async def _decided_once(self, once: Call) -> list[Grant]:
         """Return the decisions on just this request."""
-        with self._closed(once):
-            known = self._approvals.grants(once.caller.principal, once.caller.agent)
-            return [one for one in known if one.scope == "call" and one.call_id == once.call_id]
+        known = await self._away(once, lambda: self._approvals.grants(once.caller.principal, once.caller.agent))
+        return [one for one in known if one.scope == "call" and one.call_id == once.call_id]
 
     async def keep(self, call: Call, decision: Decision) -> PendingCall:
         """Keep the request for a decision, or find the one that is for the same call.
@@ -271,8 +279,7 @@ class Decisions:
 
     def _unread(self, call: Call, error: StoreError) -> NotAllowed:
         self._log.tell(("approvals", error.code), f"{error} Calls that depend on it are refused.")
-        refusal = NotAllowed(id=call.id, rule="approvals", decision=_CLOSED)
-        return replace(refusal, remedy="Try again later.") if error.code == "busy" else refusal
+        return NotAllowed(id=call.id, rule="approvals", decision=_CLOSED, remedy=_LATER, code="state_unavailable")
 
 
 def _allowed(call: Call, decision: Decision | None) -> Decision | None:

@@ -44,8 +44,8 @@ class Requests:
         return 0 if self._pending is None else self._pending.count()
 
     def asked(self, one: PendingCall) -> None:
-        """Tell of a request, the first time that it is made."""
-        if one.is_open and one.key not in self._open:
+        """Tell of a request, the first time that it is made at any gateway."""
+        if one.is_new:
             self._open[one.key] = one
             self.audit.note("approval", what="asked", until=stamp(one.until), **about_request(one))
 

@@ -43,6 +43,8 @@ __all__ = ["Vetting"]
 # What was said of definitions is said again at the next list: by id and digest, for a while.
 _REMEMBERED: Final = 50_000
 _LOOK_EVERY: Final = 0.05
+# What could not be stored is stored again after so many seconds, though nobody lists anything else.
+_STORED_AGAIN: Final = 1.0
 _FEW_OF: Final = 20
 _WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
@@ -79,6 +81,7 @@ class Vetting:
         # What was the pin while it was offered here: other gateways may pin what they are offered.
         self._ours: Mapping[str, str] = {}
         self._look_at = -math.inf
+        self._store_at = math.inf
         # Not a method of this: what was made beside is let go of at once, and not when garbage is collected.
         self.names_of = partial(_names_of, ledger)
         self._peers = PeerIndex(self.names_of, ledger.holder)
@@ -92,6 +95,7 @@ class Vetting:
         other = Vetting(self._book, trust, self._log, self._ledger, reviewed=reviewed)
         other._said, other._said_of, other._digests = self._said, self._said_of, self._digests
         other._last, other._ours, other._look_at = self._last, self._ours, self._look_at
+        other._store_at = self._store_at
         other._peers = self._peers
         other.answers.know(self._peers)
         return other
@@ -99,7 +103,7 @@ class Vetting:
     def follow(self, other: Vetting) -> None:
         """Have what another one admitted, by the same settings."""
         self._digests, self._last, self._ours = other._digests, other._last, other._ours
-        self._peers = other._peers
+        self._peers, self._store_at = other._peers, other._store_at
         self.answers.follow(other.answers)
 
     @property
@@ -118,14 +122,17 @@ class Vetting:
         return self._last.instructions
 
     def refresh(self) -> bool:
-        """Take in what somebody said of definitions, and tell whether there was anything.
+        """Take in what somebody said of definitions, and tell whether there was anything, or is to be stored again.
 
         It is asked before each call: a look at the file costs as much as a tenth of one, so many calls share it.
         """
         if (now := time.monotonic()) < self._look_at:
             return False
         self._look_at = now + _LOOK_EVERY
-        return self._has_news("pins", self._book.refresh) | self._has_news("lock", self._reviewed.refresh)
+        is_due = now > self._store_at
+        if is_due:
+            self._store_at = math.inf
+        return is_due | self._has_news("pins", self._book.refresh) | self._has_news("lock", self._reviewed.refresh)
 
     def _has_news(self, subject: str, refresh: Callable[[], bool]) -> bool:
         try:
@@ -153,7 +160,7 @@ class Vetting:
         tools = tuple(catalog.values())
         found = self._decided(tools, servers, lambda _: self._screen(tools, catalog))
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
-        self._last = found
+        self._last, self._store_at = found, math.inf
         self._write(found, self._last)
         self._ours = self._ours_of(found, {})
         self._finish(found)
@@ -229,6 +236,7 @@ class Vetting:
                 self._book.note(found.rejected, "rejected")
         except StoreError as error:
             self._log.tell("pins", f"{error} New definitions are not recorded.")
+            self._store_at = time.monotonic() + _STORED_AGAIN
         if self._trust.is_strict:
             self._keep_back(found, shown)
 

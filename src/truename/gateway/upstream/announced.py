@@ -21,6 +21,7 @@ class Announced:
         self._read = 0
         self._changed_event = anyio.Event()
         self._reading = anyio.Lock()
+        self._read_event = anyio.Event()
 
     @property
     def is_read(self) -> bool:
@@ -40,6 +41,11 @@ class Announced:
         """Have `changed` wait for the next change."""
         self._changed_event = anyio.Event()
 
+    async def read(self) -> None:
+        """Wait until the lists were read after the last change that was announced."""
+        while not self.is_read:
+            await self._read_event.wait()
+
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
         """Note, when the block ends well, that the lists were read as they were announced when it began."""
@@ -47,3 +53,5 @@ class Announced:
             seen = self._changes
             yield
             self._read = seen
+            self._read_event.set()
+            self._read_event = anyio.Event()

@@ -29,7 +29,7 @@ _UNSENT: Final = "See the server's log, or restart it."
 
 
 class Listed(Lazy):
-    """``changed`` is called when the lists are other ones."""
+    """``changed`` is called when the lists are others; ``announce``, with its key, when the server says so."""
 
     def __init__(
         self, config: ServerConfig, settings: Settings, *, changed: Callable[[], None], on_event: OnEvent, is_own: bool
@@ -37,6 +37,7 @@ class Listed(Lazy):
         super().__init__(config, settings, is_own=is_own)
         self._changed = changed
         self._on_event = on_event
+        self.announce: Callable[[str], None] = _ignore_announced
         self._announced = Announced()
         self._damping = FlapDamping()
         self._log = RateLimitedLog()
@@ -85,8 +86,20 @@ class Listed(Lazy):
         if not announced.is_read:
             raise UpstreamError(server=self.key, kind="protocol", problem=_UNREAD, remedy=_UNSENT)
 
+    async def read_anew(self) -> None:
+        """Read the lists anew, of a server that is connected: another replica was told that they changed."""
+        announced = self._announced
+        if self._connection is not None:
+            announced.change()
+            await announced.read()
+
     def _mark_dirty(self) -> None:
         self._announced.change()
+        self.announce(self.key)
 
     def _tell(self, kind: EventKind, *, tools: int | None = None, seconds: float | None = None, text: str = "") -> None:
         self._on_event(GatewayEvent(kind=kind, server=self.key, tools=tools, seconds=seconds, text=text))
+
+
+def _ignore_announced(_: str) -> None:
+    pass

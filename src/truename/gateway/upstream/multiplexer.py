@@ -19,6 +19,7 @@ from truename.gateway.protocol.specification import (
     LOG_LEVELS,
     METHOD_NOT_FOUND,
     SUBSCRIPTION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
 )
 from truename.gateway.protocol.tasks import TASK_ID, related_to
 from truename.gateway.upstream.awaited_response import own_number
@@ -118,6 +119,8 @@ class Multiplexer:
         self._greeter: MultiplexedClient | None = None
         self._era: Literal["", "handshake", "stateless"] = ""
         self._greeting: msgspec.Raw = ABSENT
+        # Some servers that were probed refuse the handshake for good: only a new one can be greeted.
+        self.is_spoiled = False
         self._waiting: list[tuple[MultiplexedClient, bytes]] = []
         # The only client that has called on somebody's behalf. As over one connection of one gateway, the server may
         # ask on behalf of a call that has ended, so of several the right one is unknown.
@@ -281,8 +284,11 @@ class Multiplexer:
             sent = self._forget(own_number(found.id))
             if sent is None or sent.client is None:
                 return
-            if sent.method == "initialize" and found.is_result:
-                self._greeting = found.result
+            if sent.method == "initialize":
+                if found.is_result:
+                    self._greeting = found.result
+                elif not self._era and found.failure().code == UNSUPPORTED_PROTOCOL_VERSION:
+                    self.is_spoiled = True
             sent.client.deliver(msgspec.structs.replace(found, id=sent.id))
         elif found.is_request:
             self._asks(found)

@@ -60,8 +60,10 @@ class ServerPool(Mapping[str, Upstream]):
         outside: Outside,
         *,
         states: RequestStates,
+        announce: Callable[[str], None] | None = None,
     ) -> None:
         self.joined: Callable[[Upstream], None] = _ignore_joined
+        self._announce = announce
         self._owners = owners
         self._changed = changed
         self._on_event = on_event
@@ -165,6 +167,8 @@ class ServerPool(Mapping[str, Upstream]):
         )
         upstream.suspended, upstream.states = self.suspended, self._states
         upstream.kept = self._kept
+        if self._announce is not None:
+            upstream.announce = self._announce
         if server.isolation != "shared":
             by_session = server.isolation == "session"
             by_rights = isinstance(server.auth, TokenExchange)
@@ -252,6 +256,7 @@ async def running_pool(
     may_rest: bool = False,
     states: RequestStates | None = None,
     sharing: ProgramSharing | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> AsyncIterator[ServerPool]:
     """Start the enabled servers and wait until each is ready or has failed; end them with the block.
 
@@ -259,13 +264,15 @@ async def running_pool(
     are needed; else all are, to hear what they list now.
 
     ``states`` has what clients of the stateless era bring back, ``sharing`` the programs that other processes of the
-    gateway share. ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress.
+    gateway share. ``changed`` is called whenever the tools of one are other ones; ``on_event`` is told the progress,
+    and ``announce`` the key of a server that says to this process that its lists changed.
     """
     outside, stack = Outside.of(config, sharing), ExitStack()
     try:
         async with background() as owners:
             shown = config if may_rest else _all_eager(config)
-            pool = ServerPool(shown, owners, changed, on_event, outside, states=states or RequestStates())
+            states = states or RequestStates()
+            pool = ServerPool(shown, owners, changed, on_event, outside, states=states, announce=announce)
             pool.start()
             with anyio.move_on_after(math.inf if wait is None else wait):
                 await pool.settled()

@@ -213,7 +213,7 @@ class AccessControl:
             call = await off_loop(digested, call)
             # Meanwhile a review may have begun.
             self._check_shown(view, tool.id, context)
-        return call, self._approving.judge(call)
+        return call, await self._approving.judge(call)
 
     def _call(
         self, view: View, tool: Tool, params: Mapping[str, Any], number: object, *, who: _Who, endpoint: str
@@ -249,7 +249,7 @@ class AccessControl:
         if shown is not None:
             shown.exposed.add((id, former))
 
-    def check_still(self, view: View, call: Call, context: Context, server: ServerConfig) -> None:
+    async def check_still(self, view: View, call: Call, context: Context, server: ServerConfig) -> None:
         """Raise for a call that may not be made now as it was when it was judged: somebody thought about it meanwhile.
 
         ``view`` and ``server`` are those of now. Raises as `judge` does, `UnknownTool` for a tool that is gone, and
@@ -260,9 +260,9 @@ class AccessControl:
         self._check_shown(view, call.id, context)
         if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
             raise changed(call.id, call.call_id)
-        self._approving.check(call)
+        await self._approving.check(call)
 
-    def check_again(self, view: View, call: Call | None, id: ToolId, context: Context) -> None:
+    async def check_again(self, view: View, call: Call | None, id: ToolId, context: Context) -> None:
         """Raise for a call that may not be made by the definition of now: it is another than the one it was judged by.
 
         Raises as `judge` does, and `ApprovalRequired` where somebody has to be asked.
@@ -275,7 +275,7 @@ class AccessControl:
         shown, *offered = claims_of(tool)
         claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
         now = replace(call, digest=digest, shape=shape, declared=declared_metadata(tool), **claims)
-        decision = self._approving.judge(now)
+        decision = await self._approving.judge(now)
         if decision is not None and decision.outcome != "allow":
             raise changed(call.id, call.call_id)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from truename import dialects
 from truename.catalog import Catalog, identity_changes, identity_mismatch
-from truename.catalog.admit import IdentityRecord, admit
+from truename.catalog.admit import admit
 from truename.errors import DuplicateTool, InvalidName, LedgerError, NoLegalName, excerpt
 from truename.identity import ToolId, fold
 from truename.ledger import LedgerSettings as Recorded
@@ -14,7 +14,7 @@ from truename.naming import DEFAULT_SERVER_NAME, project, reproject
 from truename.naming.style import style_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from truename.catalog import Tool
     from truename.config import Config, Settings
@@ -47,7 +47,6 @@ class Namer:
         self._ledger = ledger
         self._settings = settings
         self._log = news
-        self._record: tuple[object, IdentityRecord] | None = None
 
     def style(self, servers: int) -> str:
         """Return the style of shared names: as set, as remembered, or by the number of servers."""
@@ -91,23 +90,19 @@ class Namer:
     def admit(self, listed: Mapping[str, Any], pool: Mapping[str, KnownServer]) -> Catalog:
         """Return the catalogue of what servers list, with the ids on record, and those that their entries declare.
 
-        Servers of ``pool`` that are not listed must be on record with all that they have (`is_settled`).
+        Servers of ``pool`` that are not listed must be on record with all that they have (`unsettled`).
         """
         identities = {key: upstream.config.identity for key, upstream in pool.items()}
-        tools, notices = admit(listed.items(), self._identities(), identities, strict=False, present=pool)
+        record = self._ledger.identity_record
+        tools, notices = admit(listed.items(), record, identities, strict=False, present=pool)
         return Catalog(tools, self.aliases, notices)
 
-    def is_settled(self, tools: Iterable[Tool]) -> bool:
-        """Return whether the ledger has all these tools under the ids that they have here."""
-        record = self._identities()
-        return all(record.has(tool) for tool in tools)
-
-    def _identities(self) -> IdentityRecord:
-        """Return the identities on record, read anew only if they changed otherwise than by `bind`."""
-        seen = self._ledger.identities_seen
-        if self._record is None or self._record[0] != seen:
-            self._record = seen, IdentityRecord(self._ledger.bindings(), self._ledger.origins())
-        return self._record[1]
+    def unsettled(self, catalog: Catalog) -> list[Tool]:
+        """Return the tools that the ledger does not have under the ids that they have here."""
+        record = self._ledger.identity_record
+        names = {key: [tool.origin.name for tool in catalog.of_server(key)] for key in catalog.servers}
+        bound = {server: record.bound(server, own) for server, own in names.items()}
+        return [tool for tool in catalog.values() if bound[tool.origin.server_id].get(tool.origin.name) != tool.id]
 
     def bound(self, catalog: Catalog) -> Catalog:
         """Record which tool has which id, while others are kept out; see `bind`."""
@@ -120,14 +115,12 @@ class Namer:
 
         None, and nothing is recorded, if the ledger has another revision than ``since``.
         """
-        record = self._identities()
         while not self._ledger.readonly:
-            new = [tool for tool in catalog.values() if not record.has(tool)]
             try:
+                new = self.unsettled(catalog)
                 origins = ((tool.origin.server_id, tool.origin.name, tool.id) for tool in new)
                 if not self._ledger.remember(None, (), origins, since=since):
                     return None
-                self._follow(record, new)
                 break
             except LedgerError as error:
                 unbound = {
@@ -139,14 +132,6 @@ class Namer:
                     raise
                 catalog = self._without(catalog, unbound, error.origin, str(error))
         return catalog
-
-    def _follow(self, record: IdentityRecord, new: list[Tool]) -> None:
-        """Take in what was recorded just now. A tool that has another id than before has the record read anew."""
-        if any(tool.origin.name in record.bound(tool.origin.server_id) for tool in new):
-            self._record = None
-        elif new:
-            record.add(new)
-            self._record = self._ledger.identities_seen, record
 
     def table(self, catalog: Catalog, spec: ViewSpec, style: str) -> NameTable:
         """Return the names of a view, without tools that can have none. Raises what `project` raises."""

@@ -201,3 +201,7 @@ class SharedProgram:
             self._multiplexer.fail(*found)
         else:
             self._multiplexer.receive(found)
+            if self._multiplexer.is_spoiled:
+                # Nobody has a session with it. While some leave and others stay, it would refuse all of them.
+                self._is_over = True
+                self.end()

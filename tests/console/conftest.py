@@ -17,16 +17,16 @@ from truename.config.console import ConsoleAccess
 from truename.console import console_routes
 from truename.gateway import Gateway, listening
 from truename.policy import read_policy
-from truename.policy.audience import Audience
+from truename.policy.principal_selector import PrincipalSelector
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
 ACCESS = ConsoleAccess(
-    viewer=Audience(groups=("viewers",)),
-    approver=Audience(groups=("approvers",)),
-    operator=Audience(principals=("op",)),
+    viewer=PrincipalSelector(groups=("viewers",)),
+    approver=PrincipalSelector(groups=("approvers",)),
+    operator=PrincipalSelector(principals=("op",)),
 )
 PEOPLE = {"val": ("viewers",), "app": ("approvers",), "op": (), "nobody": ()}
 ROLE_OF = {"val": "viewer", "app": "approver", "op": "operator", "nobody": None}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from truename.config.field_types import BOOLEAN, PRINCIPAL_GLOBS, SECONDS, TEXTS
 from truename.config.fields import FieldType, Setting, plain_table, read_table, setting, table_schema
-from truename.policy.audience import Audience
 from truename.policy.principal import LOCAL
+from truename.policy.principal_selector import PrincipalSelector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,16 +37,16 @@ _ROWS: Final[Mapping[str, Setting]] = MappingProxyType(
 )
 
 
-def _read(fields: Fields, name: str) -> Audience | None:
+def _read(fields: Fields, name: str) -> PrincipalSelector | None:
     inner = fields.table(name)
     if inner is None:
         return None
     before = len(fields.errors)
     found = read_table(inner, _ROWS)
-    return Audience(**found) if len(fields.errors) == before else None
+    return PrincipalSelector(**found) if len(fields.errors) == before else None
 
 
-_AUDIENCE: Final = FieldType(
+_SELECTOR: Final = FieldType(
     name="table", read=_read, schema=table_schema(_ROWS), plain=partial(plain_table, rows=_ROWS), rows=_ROWS
 )
 
@@ -56,17 +56,22 @@ class ConsoleAccess:
     """Who has which role in the console. By default the one user of a gateway without principals may look.
 
     >>> from truename.policy.principal import Principal
-    >>> access = ConsoleAccess(operator=Audience(groups=("platform",)))
+    >>> access = ConsoleAccess(operator=PrincipalSelector(groups=("platform",)))
     >>> [access.role_of(one) for one in (LOCAL, Principal(name="ann"), Principal(name="ann", groups={"platform"}))]
     ['viewer', None, 'operator']
     """
 
-    viewer: Audience = setting(
-        Audience(principals=(LOCAL.name,)), _AUDIENCE, "Who sees servers, tools, calls and settings.", live=True
+    viewer: PrincipalSelector = setting(
+        PrincipalSelector(principals=(LOCAL.name,)),
+        _SELECTOR,
+        "Who sees servers, tools, calls and settings.",
+        live=True,
     )
-    approver: Audience = setting(Audience(), _AUDIENCE, "Who also decides on pending calls.", live=True)
-    operator: Audience = setting(
-        Audience(), _AUDIENCE, "Who also reviews definitions and revokes decisions.", live=True
+    approver: PrincipalSelector = setting(
+        PrincipalSelector(), _SELECTOR, "Who also decides on pending calls.", live=True
+    )
+    operator: PrincipalSelector = setting(
+        PrincipalSelector(), _SELECTOR, "Who also reviews definitions and revokes decisions.", live=True
     )
     session: float = setting(
         28_800.0, SECONDS, "Longest time before a person logs in to the console again.", unit="seconds", live=True

@@ -18,7 +18,7 @@ from starlette.routing import Match, Route
 from truename.auth.sealed_values import SealedValues
 from truename.config.console import ROLES
 from truename.console.forms import own_form
-from truename.console.login import LoginDesk
+from truename.console.login import ConsoleLogin
 from truename.console.name_previews import NamePreviews
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
@@ -82,9 +82,9 @@ class Console:
         self._calls = calls
         self._here = front.here
         self._names = NamePreviews(gateway)
-        self._tools = tools.ToolIndex()
+        self._tools = tools.ToolRows()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
-        self._login = LoginDesk(gateway, front, self._sessions)
+        self._login = ConsoleLogin(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.gateway import Gateway
     from truename.policy.principal import Principal
 
-__all__ = ["LoginDesk"]
+__all__ = ["ConsoleLogin"]
 
 _LOGIN: Final = "/console/login"
 _LOGOUT: Final = "/console/logout"
@@ -31,7 +31,7 @@ _BROWSER: Final = "truename-console-browser"
 _REFUSED: Final = "This token is not accepted: it is unknown, has expired, or was revoked."
 
 
-class LoginDesk:
+class ConsoleLogin:
     """Where browsers begin and end their sessions."""
 
     def __init__(self, gateway: Gateway, front: HttpAuthentication, sessions: BrowserSessions) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from truename.config.console import Role
     from truename.console.name_previews import NamePreviews
-    from truename.console.pages.tools import ToolIndex
+    from truename.console.pages.tools import ToolRows
     from truename.console.recent_calls import RecentCalls
     from truename.console.sessions import BrowserSession
     from truename.gateway import Gateway
@@ -30,7 +30,7 @@ class PageRequest:
     gateway: Gateway
     calls: RecentCalls
     names: NamePreviews
-    tools: ToolIndex
+    tools: ToolRows
     here: str
     session: BrowserSession
     role: Role

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id
-from truename.policy.audience import Audience
 from truename.policy.call import claims_of
+from truename.policy.principal_selector import PrincipalSelector
 from truename.policy.rules import hint
 
 if TYPE_CHECKING:
@@ -62,8 +62,10 @@ class Profile:
 
     def is_for(self, principal: Principal) -> bool:
         """Return whether a principal is in the audience; being a default does not count here (see `Profiles.of`)."""
-        audience = Audience(groups=self.groups, scopes=self.scopes, principals=self.principals, everyone=self.everyone)
-        return audience.includes(principal)
+        selector = PrincipalSelector(
+            groups=self.groups, scopes=self.scopes, principals=self.principals, everyone=self.everyone
+        )
+        return selector.includes(principal)
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
         """Return whether the profile contains a tool with this effective metadata and these former ids."""

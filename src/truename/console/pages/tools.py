@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from truename.gateway.trust.vetting import Vetting
     from truename.naming import NameTable
 
-__all__ = ["ROUTES", "ToolIndex"]
+__all__ = ["ROUTES", "ToolRows"]
 
 _PAGE_SIZE: Final = 100
 _LONGEST: Final = 200
@@ -45,7 +45,7 @@ class ToolRow:
     key: str
 
 
-class ToolIndex:
+class ToolRows:
     """The rows of all tools, made anew only when catalogue, names or reviews are other ones."""
 
     def __init__(self) -> None:

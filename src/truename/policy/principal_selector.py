@@ -10,15 +10,15 @@ from truename.catalog.globs import fits
 if TYPE_CHECKING:
     from truename.policy.principal import Principal
 
-__all__ = ["Audience"]
+__all__ = ["PrincipalSelector"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audience:
+class PrincipalSelector:
     """Principals with one of the ``groups`` or ``scopes``, those whose key matches a glob in ``principals``, or all.
 
     >>> from truename.policy.principal import Principal
-    >>> staff = Audience(groups=("staff",), principals=("ann",))
+    >>> staff = PrincipalSelector(groups=("staff",), principals=("ann",))
     >>> [staff.includes(Principal(name=name)) for name in ("ann", "staff")]
     [True, False]
     """

@@ -68,5 +68,5 @@ async def test_calls_that_nobody_has_to_decide_on_go_on_without_the_database(
     assert "the state database cannot be used" in text
     assert "nothing was run. Try again later" in text
     for location in (StateLocation.of(here), office.place):
-        while unlink(location):  # type: ignore[arg-type]
+        while unlink(location):
             pass

@@ -17,9 +17,12 @@ from tests.support.postgresql_wire import Wire
 from tests.support.state_places import shared_server
 from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
+from truename.errors import LedgerError, StoreError
+from truename.gateway.views.naming import Namer
+from truename.identity import ToolId, definition_digest
 from truename.storage import StateLocation
 from truename.storage.postgresql_link import unlink
-from truename.trust import PinStore
+from truename.trust import PinnedTool, PinStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,3 +103,47 @@ async def test_a_tool_is_listed_and_called_when_its_pin_is_stored_and_not_before
             await stage.registry.end()
     while unlink(place):
         pass
+
+
+@pytest.mark.parametrize("then", ["it is gone", "it is pinned otherwise"])
+async def test_a_list_that_cannot_be_made_anew_shows_nothing_that_was_kept_back_in_it(
+    monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """The old list has the tool, and what kept it back may not hold for the new one."""
+
+    def away(*_: object, **__: object) -> Any:
+        raise StoreError(file="state", key="", problem="it is away", remedy="Wait.", code="unusable")
+
+    def busy(*_: object, **__: object) -> Any:
+        raise LedgerError(code="busy", path="state")
+
+    book = PinStore()
+    stage = Stage(STRICT, book)
+    async with Client(in_memory(stage.endpoint), mode="legacy") as client:
+
+        async def names() -> set[str]:
+            return {one.name for one in (await client.list_tools(cache_mode="bypass")).tools}
+
+        stage.lists(tool("a"))
+        assert await names() == {"a"}
+        with monkeypatch.context() as cut:
+            cut.setattr(PinStore, "trust", away)
+            stage.lists(tool("a"), tool("b"))
+            assert await names() == {"a"}
+        with monkeypatch.context() as cut:
+            for name in ("table", "table_again"):
+                cut.setattr(Namer, name, busy)
+            if then == "it is gone":
+                stage.lists(tool("a"))
+            else:
+                other = {**tool("b"), "description": "It was b."}
+                id = ToolId.parse("fs@1/b@1")
+                book.trust(
+                    [PinnedTool(id=id, server="fs", name="b", digest=definition_digest(other), content=other, at="")]
+                )
+                stage.registry.stale = True
+            assert await names() == {"a"}
+            assert (await client.call_tool("b", {})).is_error
+            assert stage.fs.calls == 0
+        stage.lists(tool("a"), {**tool("b"), "description": "It was b."} if then != "it is gone" else tool("b"))
+        assert await names() == {"a", "b"}

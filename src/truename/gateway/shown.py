@@ -71,6 +71,8 @@ _FLAT_VIEWS: Final = frozenset(map(ViewSpec, _FLAT))
 # Lists that are made anew at once, of those that were asked for; the others are made when they are asked for again.
 _MOST_READY: Final = 16
 _ATTEMPTS: Final = 3
+# Codes of errors of the ledger that end by themselves.
+_PASSING: Final = frozenset({"busy", "unusable"})
 _RESTART: Final = "Then restart the gateway; until then, the names do not change."
 
 
@@ -118,6 +120,8 @@ class ShownTools:
         self._standing: Mapping[str, KnownServer] = standing(pool)
         self._taken: Mapping[str, KnownServer] | None = None
         self._withdrawals = 0
+        # Why views that are in use could not be made anew, and show what they showed before: codes of errors.
+        self._outdated: set[str] = set()
         self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
         decisions = Decisions(approvals, settings, self._log)
         self.approving = Approving(decisions, settings, self._log, states or RequestStates())
@@ -176,7 +180,7 @@ class ShownTools:
         ``in_part``: nothing is different but what some servers list. Then it costs what they have, and not what all
         have, unless that is most of it, or an operator withdrew a name meanwhile.
         """
-        withdrawals = self.ledger.withdrawals
+        withdrawals, kept_back, self._outdated = self.ledger.withdrawals, self.vetting.hidden, set()
         servers = self._changed_servers() if in_part and withdrawals == self._withdrawals else None
         asked_for = self.access.asked_for[-_MOST_READY:]
         self.access.forget(in_part=servers is not None)
@@ -186,6 +190,9 @@ class ShownTools:
             self._make_whole()
         else:
             self._make_in_part(servers)
+        if self._outdated:
+            # The old lists have them, and what they are kept back for may not hold for the new lists.
+            self.vetting.keep_back(kept_back, soon=not _PASSING.isdisjoint(self._outdated))
         # What these showed is not known any more: whoever follows one has to look.
         self._changed |= self._view_cache.dropped
         for spec, context in asked_for:
@@ -408,11 +415,14 @@ class ShownTools:
         try:
             return self.view(spec)
         except LedgerError as error:
+            self._outdated.add(error.code)
             mended = _RESTART if error.code == "style_mismatch" else ""
             self._log.tell(("view", spec), f"{error} {mended}".strip())
         except TruenameError as error:
+            self._outdated.add(error.code)
             self._log.tell(("view", spec), f"the list for {spec.dialect} was not changed: {error}")
         except ExceptionGroup as group:
+            self._outdated.add("")
             self._log.tell(("view", spec), f"the list for {spec.dialect} was not changed: {group.exceptions[0]}")
         # What was shown by profiles may be hidden now.
         return self._kept(old) if spec.profiles is None else old.without(frozenset(old.table))

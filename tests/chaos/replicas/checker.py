@@ -275,10 +275,11 @@ def sessions_have_one_owner(evidence: Evidence) -> Iterator[str]:
 
     A replica takes a session over when its owner was silent for `SILENT` seconds. So of two calls, one after the other,
     of which two replicas had a tool run sooner than that, the second one was run by who had lost the session, unless
-    the first replica died, stopped or was cut off from the database meanwhile.
+    the first replica died, stopped or was cut off from the database meanwhile. A replica for which only the database is
+    away goes on with its sessions until it can ask whether it still has them (docs/replicas.md).
     """
     ran = {one.nonce: one for one in evidence.ran}
-    down = _downtimes(evidence)
+    down, silent = _downtimes(evidence), _downtimes(evidence, "silence")
     calls: defaultdict[str, list[tuple[Operation, Ran]]] = defaultdict(list)
     for call in evidence.of("call", "ok"):
         if (session := call.asked.get("session")) and (found := ran.get(call.asked["nonce"])) and found.by >= 0:
@@ -286,6 +287,7 @@ def sessions_have_one_owner(evidence: Evidence) -> Iterator[str]:
     for session, several in calls.items():
         for (first, one), (second, other) in pairwise(several):
             is_excused = any(start < other.at and end > one.at - SILENT for start, end in down[one.by])
+            is_excused |= any(start < other.at < end + SILENT for start, end in silent[other.by])
             if one.by != other.by and other.at - one.at < SILENT and not is_excused:
                 numbers = f"operations {first.number} and {second.number}"
                 yield f"the session {session} was served by {one.by}, and then by {other.by} ({numbers})"
@@ -333,10 +335,10 @@ def resumptions(evidence: Evidence) -> Iterator[Resumption]:
                 yield Resumption(dead=death.replica, replica=replica, seconds=next_one - at, allowed=allowed)
 
 
-def _downtimes(evidence: Evidence) -> Mapping[int, list[tuple[float, float]]]:
-    """Return from when to when each replica was not up."""
+def _downtimes(evidence: Evidence, what: str = "down") -> Mapping[int, list[tuple[float, float]]]:
+    """Return from when to when each replica was not up, or was cut off from the database (``silence``)."""
     found: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
-    for one in evidence.of("down"):
+    for one in evidence.of(what):
         found[one.replica].append((one.invoked, one.ended))
     return found
 

@@ -128,12 +128,14 @@ class Nemesis:
             case "silence":
                 assert gateway.wire is not None
                 # Calls that a policy decides on may need the database.
-                number = self._world.history.invoke("nemesis", "down", gateway.number)
+                history = self._world.history
+                numbers = [history.invoke("nemesis", what, gateway.number) for what in ("down", "silence")]
                 gateway.wire.is_silent = True
                 await self._pause(1.0, 8.0)
                 gateway.wire.cut_all()
                 gateway.wire.is_silent = False
-                self._world.history.end(number, "ok")
+                for number in numbers:
+                    history.end(number, "ok")
 
     async def _restart(self) -> None:
         """Start gateways that ended by themselves, as a supervisor does."""

@@ -108,6 +108,9 @@ GOOD = {
         served(1, 9.5, "1"), served(0, 10.2, "2"), more=(operation("down", 10.0, replica=1, ended=12.0), KILL)
     ),
     "a session that was taken over of who was silent for long": sessions(served(0, 1.0, "1"), served(1, 3.0, "2")),
+    "a session of who is cut off from the database, and goes on": sessions(
+        served(0, 1.0, "1"), served(1, 3.0, "2"), served(0, 3.2, "3"), more=(operation("silence", 1.1, ended=3.3),)
+    ),
     "a slow machine": evidence(*UP, KILL, operation("direct", 10.0, ended=11.0), call(**STEADY, at=14.0)),
 }
 BAD = {

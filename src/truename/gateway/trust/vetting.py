@@ -220,6 +220,12 @@ class Vetting:
             text = _NO if drift.kind == "rejected" else _REVIEW
             raise NotAllowed(id=tool, rule="trust", decision=text.format(id=tool), code="quarantined")
 
+    def keep_back(self, hidden: Mapping[ToolId, Drift], *, soon: bool) -> None:
+        """Go on keeping back what was kept back before, as a list still has it; ``soon``: that is to be made anew."""
+        self._last.hidden.update({id: drift for id, drift in hidden.items() if id not in self._last.hidden})
+        if soon:
+            self._store_at = time.monotonic() + _STORED_AGAIN
+
     def close(self) -> None:
         """Close the book."""
         self._book.close()

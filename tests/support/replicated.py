@@ -34,6 +34,7 @@ from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, ProgramSharing
 from truename.gateway.http import app
 from truename.storage import StateLocation
+from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -343,12 +344,16 @@ def pytest_runtest_teardown() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        urls = [url for scopes in _scopes.values() for url in scopes]
+        places = [StateLocation.of(url) for scopes in _scopes.values() for url in scopes]
         _scopes.clear()
-        if urls:
+        for place in places:
+            # What a test left open.
+            while unlink(place):
+                pass
+        if places:
             with psycopg.connect(shared_server().url, autocommit=True) as data:
-                for url in urls:
-                    data.execute(f"DROP SCHEMA IF EXISTS truename_{StateLocation.of(url).scope} CASCADE".encode())
+                for place in places:
+                    data.execute(f"DROP SCHEMA IF EXISTS truename_{place.scope} CASCADE".encode())
 
 
 Gateway.__init__ = _init  # type: ignore[method-assign]

@@ -120,7 +120,7 @@ class ListNews:
             response = await client.send(peer, _CHANGED, {"servers": sorted(servers)}, b"")
             with closing(response):
                 # What announced another change meanwhile is told once more.
-                self._untold[peer.id] -= {one for one in servers if self._announced[one] <= began}
+                self._untold[peer.id] -= {one for one in servers if self._announced.get(one, began) <= began}
                 async for _ in response.body():
                     pass
 

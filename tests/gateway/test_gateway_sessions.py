@@ -218,13 +218,13 @@ async def test_a_session_that_ended_for_want_of_requests_stays_ended(lab: Lab, t
 
 
 async def test_while_a_stream_is_open_a_session_lasts_also_over_a_restart(lab: Lab, tmp_path: Path) -> None:
-    place = Place(tmp_path, lab.normal("w", "get"), session_timeout=1.0)
+    place = Place(tmp_path, lab.normal("w", "get"), session_timeout=2.5)
     async with httpx2.AsyncClient(timeout=15) as http:
         async with place.gateway() as address:
             client = Reader(http, f"{address}/mcp", "2025-11-25")
             await client.open()
             async with client.get():
-                await anyio.sleep(1.3)
+                await anyio.sleep(2.8)
         async with place.gateway():
             assert await _text(client, "w_get") == "w:get"
 

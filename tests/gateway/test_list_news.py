@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 from mcp.client.subscriptions import ToolsListChanged
@@ -12,8 +14,14 @@ from mcp.server.lowlevel.server import Server
 
 from tests.conformance.fixture import refusing
 from tests.gateway.conftest import PATIENCE, connected
+from truename.gateway.replicas.client import PeerFailure
+from truename.gateway.upstream import list_news
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp import Client
+
     from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
 
@@ -58,13 +66,53 @@ async def test_a_change_that_one_replica_is_told_of_is_seen_at_the_others(
         caller.listen(tools_list_changed=True) as here_told,
         other.listen(tools_list_changed=True) as there_told,
     ):
-        for count in (2, 3, 4):
+        for count in (2, 3, 4, 5):
             await caller.call_tool("grow", {})
-            # Whoever is told of it finds it at each of them.
             for events in (here_told, there_told):
                 with anyio.fail_after(PATIENCE):
                     assert await anext(aiter(events)) == ToolsListChanged()
-                assert len((await caller.list_tools(cache_mode="bypass")).tools) == count
-                assert len((await other.list_tools(cache_mode="bypass")).tools) == count
+                # They know one another when the first change has come there. Then whoever is told finds it at each.
+                if count > 2:
+                    assert (await listed(caller), await listed(other)) == (count, count)
     # Both at the start, and both after each change.
-    assert growing.listed <= 2 * (1 + 3)
+    assert growing.listed <= 2 * (1 + 4)
+
+
+async def listed(client: Client) -> int:
+    return len((await client.list_tools(cache_mode="bypass")).tools)
+
+
+async def test_a_replica_that_cannot_be_reached_for_long_is_told_when_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_news, "_REMEMBERED", 0.0)
+    monkeypatch.setattr(list_news, "_PAUSE", 0.0)
+    sent, told = list[Any](), anyio.Event()
+
+    class Answer:
+        async def body(self) -> AsyncIterator[bytes]:
+            yield b""
+
+        def close(self) -> None:
+            told.set()
+
+    async def send(_: object, kind: str, about: dict[str, Any], __: bytes) -> Answer:
+        sent.append((kind, about))
+        if len(sent) < 5:
+            await anyio.lowlevel.checkpoint()
+            raise PeerFailure("it cannot be reached", is_certain=True)
+        return Answer()
+
+    async def hear(_: str) -> None:
+        raise AssertionError
+
+    peer = SimpleNamespace(id="bob")
+    registry = SimpleNamespace(own=SimpleNamespace(id="ann"), others=lambda: (peer,))
+    client = SimpleNamespace(send=send)
+    replicas: Any = SimpleNamespace(registry=registry, client=client, handle=print, on_change=print)
+    news = list_news.ListNews(hear)
+    async with news.among(replicas):
+        await anyio.wait_all_tasks_blocked()
+        news.announce("far")
+        with anyio.fail_after(PATIENCE):
+            await told.wait()
+            await news.told()
+    assert [about for kind, about in sent if kind == "lists.changed"][-1] == {"servers": ["far"]}

@@ -17,7 +17,7 @@ from truename.gateway.background import background
 from truename.gateway.replicas.client import PeerFailure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 
     from truename.gateway.replicas.client import PeerClient
     from truename.gateway.replicas.liveness import Replica
@@ -43,7 +43,7 @@ class ListNews:
     on.
     """
 
-    def __init__(self, hear: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, hear: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         self._hear = hear
         self._is_among = False
         self._announced: dict[str, float] = {}
@@ -108,7 +108,7 @@ class ListNews:
                 await self._woken.wait()
 
     @staticmethod
-    async def _tell_all(peers: Sequence[Replica], tell: Callable[[Replica], Awaitable[None]]) -> None:
+    async def _tell_all(peers: Sequence[Replica], tell: Callable[[Replica], Coroutine[Any, Any, None]]) -> None:
         async with anyio.create_task_group() as tasks:
             for peer in peers:
                 tasks.start_soon(tell, peer)
@@ -120,7 +120,7 @@ class ListNews:
             response = await client.send(peer, _CHANGED, {"servers": sorted(servers)}, b"")
             with closing(response):
                 # What announced another change meanwhile is told once more.
-                self._untold[peer.id] -= {one for one in servers if self._announced[one] <= began}
+                self._untold[peer.id] -= {one for one in servers if self._announced.get(one, began) <= began}
                 async for _ in response.body():
                     pass
 

@@ -56,6 +56,7 @@ log: Final = logging.getLogger("truename.gateway")
 
 _HEALTH_INTERVAL: Final = 30.0
 CALL_WAIT: Final = 2.0
+_LAST_WORD: Final = 0.5
 
 
 class Upstream(Listed):
@@ -236,6 +237,10 @@ class Upstream(Listed):
         except UpstreamError as error:
             return error
         except (MCPError, TransportError, InvalidGreeting) as error:
+            if isinstance(error, TransportError) and self.config.url is None:
+                # Whoever shares a program hears of its end a moment after what it left unanswered.
+                with anyio.move_on_after(_LAST_WORD):
+                    await transport.closed.wait()
             refusal = None if isinstance(error, InvalidGreeting) else connection.explain_start(error)
             self._greet_anew = self._negotiation.changes(error, transport, refusal)
             if refusal is not None:

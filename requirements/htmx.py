@@ -30,9 +30,12 @@ def main() -> int:
         sys.stderr.write("There is no npm, so the console's pages do not update themselves. Install Node.js for it.\n")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([npm, "pack", "--silent", _PACKAGE], cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - a constant
-        (archive,) = Path(folder).glob("*.tgz")
-        with tarfile.open(archive) as package:
+        done = subprocess.run([npm, "pack", "--silent", _PACKAGE], cwd=folder, check=False, stdout=subprocess.DEVNULL)  # noqa: S603 - a constant
+        archives = [*Path(folder).glob("*.tgz")]
+        if done.returncode or not archives:
+            sys.stderr.write(f"npm cannot fetch {_PACKAGE}, so the console's pages do not update themselves.\n")
+            return 0
+        with tarfile.open(archives[0]) as package:
             found = package.extractfile(_FILE)
             raw = b"" if found is None else found.read()
     if hashlib.sha256(raw).hexdigest() != _SHA256:

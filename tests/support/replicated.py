@@ -126,7 +126,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_sessions::a_listener_is_told_at_the_end_to_come_back_when_the_gateway_may_be_there_again",
     ),
     "It counts the replicas that it makes itself.": (
-        "list_news::a_change_that_one_replica_is_told_of_is_seen_at_the_others",
+        "list_change_relay::a_change_that_one_replica_is_told_of_is_seen_at_the_others",
         "replica_sessions::gateways_tell_how_many_of_them_are_alive",
     ),
 }

@@ -26,7 +26,7 @@ from truename.gateway.registry import Registry
 from truename.gateway.reloading import limited, take
 from truename.gateway.report import Report, ServerReport
 from truename.gateway.status import RegistryStatus
-from truename.gateway.upstream.list_news import ListNews
+from truename.gateway.upstream.list_change_relay import ListChangeRelay
 from truename.gateway.upstream.server_pool import running_pool
 from truename.gateway.views.choice import fixed_view
 from truename.gateway.views.naming import check_identities
@@ -103,7 +103,7 @@ class Gateway:
         sharing: ProgramSharing | None = None,
     ) -> None:
         self.sharing = sharing
-        self.list_news = ListNews(self._heard)
+        self.list_changes = ListChangeRelay(self._heard)
         self._wait = wait
         self._is_early = is_early
         self._only = only
@@ -155,7 +155,7 @@ class Gateway:
                     may_rest=True,
                     states=states,
                     sharing=self.sharing,
-                    announce=self.list_news.announce,
+                    announce=self.list_changes.announce,
                 )
             )
             self._pool = pool
@@ -390,7 +390,7 @@ class Gateway:
 
     async def _notify(self, changed: frozenset[ViewSpec], others: frozenset[tuple[str, str]]) -> None:
         # Who lists again because of it may reach another replica.
-        await self.list_news.told()
+        await self.list_changes.told()
         async with anyio.create_task_group() as tasks:
             for endpoint in list(self._endpoints.values()):
                 tasks.start_soon(endpoint.notify, changed, others)

@@ -141,7 +141,7 @@ class HttpApp:
             sharing = self._gateway.sharing
             async with (
                 nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)),
-                self._gateway.list_news.among(replicas),
+                self._gateway.list_changes.among(replicas),
             ):
                 yield
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.receiving import PeerReply, PeerRequest
     from truename.gateway.replicas.replicas import Replicas
 
-__all__ = ["ListNews"]
+__all__ = ["ListChangeRelay"]
 
 _CHANGED: Final = "lists.changed"
 _READ: Final = "lists.read"
@@ -36,7 +36,7 @@ _PATIENCE: Final = 2.0
 _REMEMBERED: Final = 30.0
 
 
-class ListNews:
+class ListChangeRelay:
     """The changes of lists that servers announced to this process, for the others once it is `among` them.
 
     ``hear`` reads the lists of a server whose change another replica was told of. What came from there is not passed

@@ -15,7 +15,7 @@ from mcp.server.lowlevel.server import Server
 from tests.conformance.fixture import refusing
 from tests.gateway.conftest import PATIENCE, connected
 from truename.gateway.replicas.client import PeerFailure
-from truename.gateway.upstream import list_news
+from truename.gateway.upstream import list_change_relay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -83,8 +83,8 @@ async def listed(client: Client) -> int:
 
 
 async def test_a_replica_that_cannot_be_reached_for_long_is_told_when_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_news, "_REMEMBERED", 0.0)
-    monkeypatch.setattr(list_news, "_PAUSE", 0.0)
+    monkeypatch.setattr(list_change_relay, "_REMEMBERED", 0.0)
+    monkeypatch.setattr(list_change_relay, "_PAUSE", 0.0)
     sent, told = list[Any](), anyio.Event()
 
     class Answer:
@@ -108,11 +108,11 @@ async def test_a_replica_that_cannot_be_reached_for_long_is_told_when_it_can(mon
     registry = SimpleNamespace(own=SimpleNamespace(id="ann"), others=lambda: (peer,))
     client = SimpleNamespace(send=send)
     replicas: Any = SimpleNamespace(registry=registry, client=client, handle=print, on_change=print)
-    news = list_news.ListNews(hear)
-    async with news.among(replicas):
+    relay = list_change_relay.ListChangeRelay(hear)
+    async with relay.among(replicas):
         await anyio.wait_all_tasks_blocked()
-        news.announce("far")
+        relay.announce("far")
         with anyio.fail_after(PATIENCE):
             await told.wait()
-            await news.told()
+            await relay.told()
     assert [about for kind, about in sent if kind == "lists.changed"][-1] == {"servers": ["far"]}

@@ -25,6 +25,7 @@ from truename.console.pages import access, approvals, budgets, calls, connect, n
 from truename.console.recent_calls import RecentCalls
 from truename.console.rendering import asset, has_htmx, render
 from truename.console.sessions import BrowserSession, BrowserSessions
+from truename.console.tool_rows import ToolRows
 from truename.errors import StoreError, TruenameError
 from truename.gateway.http.routes import ALL_BELOW
 from truename.gateway.http.routes import Route as GatewayRoute
@@ -82,7 +83,7 @@ class Console:
         self._calls = calls
         self._here = front.here
         self._names = NamePreviews(gateway)
-        self._tools = tools.ToolRows()
+        self._tools = ToolRows()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from truename.config.console import Role
     from truename.console.name_previews import NamePreviews
-    from truename.console.pages.tools import ToolRows
     from truename.console.recent_calls import RecentCalls
     from truename.console.sessions import BrowserSession
+    from truename.console.tool_rows import ToolRows
     from truename.gateway import Gateway
 
 __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]

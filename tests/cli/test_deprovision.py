@@ -164,6 +164,57 @@ def test_somebody_of_whom_nothing_is_known_is_barred_too(run: Run, source: Path)
         assert tokens.is_barred(key)
 
 
+def test_a_principal_with_an_issuer_is_barred_however_its_json_is_written(run: Run, source: Path) -> None:
+    assert run("deprovision", '["https:\\/\\/idp.example","dora"]', source).status == 0
+    with token_store(load(source)) as tokens:
+        assert tokens.is_barred(json.dumps([IDP, "dora"]))
+
+
+OAUTH = f"""
+[access.oauth.idp]
+issuer = "{IDP}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("person", "fact"),
+    [
+        ("carl", "nothing is known of a principal 'carl'"),
+        ('["https://idp.example/", "carl"]', "nobody comes from the issuer 'https://idp.example/'"),
+        ("[broken", "is not a principal"),
+        ('["https://idp.example"]', "is not a principal"),
+        ('["https://idp.example", 5]', "is not a principal"),
+        ("an n", "nothing is known of a principal 'an n'"),
+    ],
+)
+def test_whoever_can_be_nobody_is_not_said_to_be_barred(run: Run, tmp_path: Path, person: str, fact: str) -> None:
+    path = tmp_path / "truename.toml"
+    path.write_text(f'state = "state.db"\n[mcpServers.a]\ncommand = "true"\n{OAUTH}')
+
+    told = run("deprovision", person, path)
+
+    assert told.status == 2
+    assert fact in told.err
+    with token_store(load(path)) as tokens:
+        assert not tokens.barred
+
+
+def test_a_person_of_an_issuer_of_whom_nothing_is_known_is_barred(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "truename.toml"
+    path.write_text(f'state = "state.db"\n[mcpServers.a]\ncommand = "true"\n{OAUTH}')
+    assert run("deprovision", json.dumps([IDP, "carl"]), path).status == 0
+    with token_store(load(path)) as tokens:
+        assert tokens.is_barred(json.dumps([IDP, "carl"]))
+
+
+def test_no_token_is_made_for_whom_none_lets_in(run: Run, source: Path) -> None:
+    assert run("deprovision", "bob", source).status == 0
+    told = run("token", "add", "bob", source)
+    assert (told.status, "bob was deprovisioned, and no token lets them in" in told.err) == (2, True)
+    assert run("deprovision", "bob", source, "--readmit").status == 0
+    assert run("token", "add", "bob", source).status == 0
+
+
 def test_logins_are_ended_without_the_key_of_the_vault(run: Run, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given(load(source), Principal(name="bob"))
     monkeypatch.setenv("TRUENAME_VAULT_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")

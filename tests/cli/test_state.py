@@ -133,6 +133,33 @@ def test_accepting_a_loss_names_the_files_that_are_imported_again(
     assert "move the files away to start without them" in told
 
 
+def test_what_a_refusal_advises_to_run_is_what_makes_the_state_be_accepted(run: Run, source: Path) -> None:
+    """The audit log has a later revision on record, so a path alone cannot be accepted: the advice names no path."""
+    state, log = source.with_name("state.db"), source.with_name("audit")
+    source.write_text(
+        f'state = "{state}"\n[audit]\npath = "{log}"\nrequired = true\n[mcpServers.a]\ncommand = "true"\n'
+    )
+    assert run("token", "add", "ann", source).status == 0
+    older = state.read_bytes()
+    assert run("token", "add", "bob", source).status == 0
+    # As a gateway does, it writes the revision to the log.
+    assert run("state", "accept", source).status == 0
+    for file in source.parent.glob("state.db*"):
+        if file.is_file():
+            file.unlink()
+    state.write_bytes(older)
+    state.chmod(0o600)
+
+    refused = run("token", "list", source)
+    assert refused.status != 0
+    told = " ".join(refused.err.split())
+
+    assert "run `truename state accept CONFIGURATION` with the gateway's file." in told
+    accepted = run("state", "accept", source)
+    assert (accepted.status, "Not in the audit log" in accepted.err) == (0, False)
+    assert run("token", "list", source).status == 0
+
+
 def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
     source.with_name("state.db").write_text("something else " * 99)
     found = run("state", "accept", source)

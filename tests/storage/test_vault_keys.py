@@ -105,6 +105,18 @@ def test_a_command_that_never_ends_is_ended_with_all_that_it_started() -> None:
     assert time.monotonic() - begun < 30
 
 
+@pytest.mark.parametrize("script", ["yes", "yes >&2 & yes", "head -c 5000 /dev/zero"])
+def test_a_command_that_prints_more_than_keys_is_ended(script: str) -> None:
+    with pytest.raises(ConfigError, match="printed more than 4,096 bytes"):
+        printed_by(("/bin/sh", "-c", script), "vault_key_command")
+
+
+def test_a_long_complaint_is_read_to_its_end_and_its_beginning_shown() -> None:
+    script = "echo it is locked >&2; head -c 1000000 /dev/zero >&2; exit 3"
+    with pytest.raises(ConfigError, match="failed with status 3: it is locked"):
+        printed_by(("/bin/sh", "-c", script), "vault_key_command")
+
+
 def test_two_places_of_a_key_are_one_too_many(tmp_path: Path) -> None:
     for source, environ in (
         (KeySource(), {KEY_VARIABLE: FIRST, FILE_VARIABLE: "x"}),

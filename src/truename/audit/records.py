@@ -170,17 +170,17 @@ class CommandAudit:
         is_required = self._settings.required
         try:
             if is_required and decisions:
-                self._append([("begin", begin_fields(kind, decisions))])
+                self._append(kind, [("begin", begin_fields(kind, decisions))])
         except StoreError as error:
             raise replace(error, remedy=f"{error.remedy} {_UNDONE}") from error
         yield
         try:
             if decisions:
-                self._append([(kind, record_fields(**one)) for one in decisions])
+                self._append(kind, [(kind, record_fields(**one)) for one in decisions])
         except StoreError as error:
             self._warn(f"{error} {_BEGUN if is_required else _DONE}")
 
-    def _append(self, records: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+    def _append(self, about: str, records: Sequence[tuple[str, Mapping[str, object]]]) -> None:
         settings = self._settings
         if settings.path is None:
             return
@@ -188,8 +188,8 @@ class CommandAudit:
         with log:
             log.append(records)
             head = log.head
-        # A command that copies the state must leave the copy as it is.
-        if any(kind != "state" for kind, _ in records):
+        # A command that copies the state must leave the copy as it is, and one that accepts it cannot use it before.
+        if about != "state":
             self._store(head, place)
 
     def _store(self, head: LogHead, place: ChainPlace) -> None:

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from truename.auth.authorization_server.sessions import SignInSession, end_sessions, load_sessions
 from truename.auth.inbound.authentication import token_store
-from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore
+from truename.auth.inbound.static_tokens import StaticToken, StaticTokenStore, is_token_name
 from truename.auth.vault import Vault
 from truename.cli._audit import audited
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
@@ -24,6 +24,7 @@ from truename.config import Config
 from truename.errors import TruenameError, excerpt
 from truename.files.user import whoami
 from truename.policy import Approvals, Grant, SqlApprovalStore
+from truename.policy.principal import Principal
 from truename.trust.approval_queue import ApprovalQueue, PendingCall
 
 __all__ = ["deprovision"]
@@ -41,6 +42,7 @@ Readmit = Annotated[
     bool, Parameter(name="--readmit", show_default=False, help="Let the person in again; what was ended stays ended.")
 ]
 _LONGEST = 1_024
+_AS_LOGGED = 'Write it as the audit log names it: ann, or ["https://idp.example", "ann"].'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,7 @@ def deprovision(
         raise UsageError(fact=f"{config.path} keeps its state in memory only", advice="Set state to a file or a URL.")
     with ExitStack() as stack:
         stores = _Stores(config, stack)
-        principal = _principal(person, stores.principals())
+        principal = _principal(person, stores.principals(), _issuers(config))
         if readmit:
             return _readmit(config, stores, principal, dry_run=dry_run, as_json=as_json)
         had, was_barred = stores.of(principal), stores.tokens.is_barred(principal)
@@ -160,16 +162,53 @@ def _is_our_own(place: str) -> bool:
     return place.startswith("truename:")
 
 
-def _principal(person: str, known: Iterable[str]) -> str:
-    """Return the key of the principal that is meant. Raises `UsageError`."""
+def _issuers(config: Config) -> tuple[str, ...]:
+    """Return the issuers whose people may come: those of access tokens, and the one of sign-in."""
+    access = config.settings.access
+    found = [issuer.issuer for issuer in access.oauth.values()]
+    return tuple(dict.fromkeys([*found, *([access.sign_in.vouches] if access.sign_in else [])]))
+
+
+def _principal(person: str, known: Iterable[str], issuers: tuple[str, ...]) -> str:
+    """Return the key of the principal that is meant. Raises `UsageError`.
+
+    Somebody of whom nothing is on record can be barred too, if the key can be anybody's: a mistyped one would bar
+    nobody, and say that it did.
+    """
     if not person or len(person) > _LONGEST or not person.isprintable():
-        raise UsageError(fact=f"{excerpt(person)} is not a principal", advice="Write it as the audit log names it.")
+        raise UsageError(fact=f"{excerpt(person)} is not a principal", advice=_AS_LOGGED)
     keys = frozenset(known)
     fitting = sorted(key for key in keys if _name(key) == person)
-    if person in keys or len(fitting) < 2:
-        return person if person in keys or not fitting else fitting[0]
-    advice = f"Use one of: {', '.join(fitting)}."
-    raise UsageError(fact=f"{excerpt(person)} is the name of {len(fitting)} principals", advice=advice)
+    if person in keys or len(fitting) == 1:
+        return person if person in keys else fitting[0]
+    if fitting:
+        advice = f"Use one of: {', '.join(fitting)}."
+        raise UsageError(fact=f"{excerpt(person)} is the name of {len(fitting)} principals", advice=advice)
+    if person.startswith("["):
+        return _with_issuer(person, issuers)
+    if issuers or not is_token_name(person):
+        forms = ", ".join(json.dumps([issuer, person]) for issuer in issuers)
+        raise UsageError(
+            fact=f"nothing is known of a principal {excerpt(person)}",
+            advice=f"Somebody who comes by an identity provider is written with the issuer: {forms}."
+            if forms
+            else _AS_LOGGED,
+        )
+    return person
+
+
+def _with_issuer(person: str, issuers: tuple[str, ...]) -> str:
+    """Return the key that a text with an issuer stands for. Raises `UsageError`."""
+    try:
+        issuer, name = json.loads(person)
+    except (ValueError, TypeError, RecursionError):
+        issuer = name = None
+    if not isinstance(issuer, str) or not isinstance(name, str) or not name:
+        raise UsageError(fact=f"{excerpt(person)} is not a principal", advice=_AS_LOGGED)
+    if issuers and issuer not in issuers:
+        advice = f"Known are: {', '.join(issuers)}."
+        raise UsageError(fact=f"nobody comes from the issuer {excerpt(issuer)} here", advice=advice)
+    return Principal(name=name, issuer=issuer).key
 
 
 def _name(key: str) -> str:

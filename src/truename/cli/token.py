@@ -97,8 +97,14 @@ def add(
     text, kept = create_token(name, groups=_words(groups), scopes=_words(scopes), expires=until)
     if not print_hash:
         config = configuration(source)
-        with _store(config) as store, audited(config, "access", "token_made", [_noted(kept)]):
-            store.add(kept)
+        with _store(config) as store:
+            if store.is_barred(kept.principal.key):
+                raise UsageError(
+                    fact=f"{name} was deprovisioned, and no token lets them in",
+                    advice=f"Run `truename deprovision {name} --readmit` first.",
+                )
+            with audited(config, "access", "token_made", [_noted(kept)]):
+                store.add(kept)
     if as_json:
         print_json({"token": text, **_plain(kept), **({"hash": _hash(text)} if print_hash else {})})
         return 0

@@ -174,9 +174,11 @@ class SqliteDatabase:
         return latest_revision(beside, self.location.known)
 
     def _refuse_lost(self, problem: str, known: Revision) -> NoReturn:
+        # What the audit log has on record is accepted there too, which takes the configuration that names the log.
+        of = self.path if self.location.known is None else "CONFIGURATION` with the gateway's file"
         remedy = (
             "Restore it from a copy. To go on without the lost changes (names may then mean other tools), run "
-            f"`truename state accept {self.path}`."
+            f"`truename state accept {of}{'`' if self.location.known is None else ''}."
         )
         self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
 

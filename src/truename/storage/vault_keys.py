@@ -48,8 +48,8 @@ class KeySource:
     command: tuple[str, ...] = ()
 
     def is_external(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Return whether an operator names a file or a command, so that a mistake is to be found at the start."""
-        return bool(self.file or self.command or environ.keys() & {FILE_VARIABLE, COMMAND_VARIABLE})
+        """Return whether an operator says where the key is, so that a mistake is to be found at the start."""
+        return bool(self.file or self.command or environ.keys() & set(_VARIABLES))
 
     def keys(self, environ: Mapping[str, str] = os.environ) -> tuple[bytes, ...]:
         """Return the keys, the one to encrypt with first: 32 bytes in base64, separated by commas or white space.

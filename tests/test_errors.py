@@ -89,6 +89,7 @@ EXAMPLES: list[TruenameError] = [
     UnknownTool(text="x", reason="malformed", detail="it is encoded twice"),
     UnknownTool(text="x", reason="moved", suggestions=("y",), detail=" since protocol 0.3"),
     UnknownTool(text="x", reason="moved"),
+    UnknownTool(text="x", reason="unread", code="busy"),
     UnknownToolId(text="x"),
     UnknownToolId(text="x", suggestions=("y",)),
     MigrationError(problem="two names would become one", remedy="Choose another.", file="f.py", line=3),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.gateway.conftest import PATIENCE, children
 from tests.gateway.servers.tasking import Tasking
 from tests.gateway.taskers import V2, New, refused_by
 from tests.support.gateway_shares import people
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
@@ -71,3 +77,103 @@ async def test_a_task_is_its_principals_alone_at_every_gateway(
                 with pytest.raises(MCPError, match="Task not found"):
                     await New(http, headers=headers["eve"]).ask("tasks/get", taskId=id)
             assert (await New(second, headers=headers["ann"]).ask("tasks/get", taskId=id))["taskId"] == id
+
+
+YES = {"q0": {"action": "accept", "content": {"ok": True}}}
+OTHER_RUN = "belongs to another run of its server's program"
+
+
+class Persons:
+    """Ann and Bob, as clients of two gateways of one state."""
+
+    def __init__(self, first: Any, second: Any, headers: dict[str, dict[str, str]]) -> None:
+        self.ann = [New(http, headers=headers["ann"]) for http in (first, second)]
+        self.bob = [New(http, headers=headers["bob"]) for http in (first, second)]
+
+
+@asynccontextmanager
+async def persons(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation, server: Any, *, shared: bool = False
+) -> AsyncIterator[Persons]:
+    """Give two persons at two gateways; ``shared`` has both use one program."""
+    access, headers = people("ann", "bob")
+    settings: dict[str, Any] = {"state": place.address, "access": access}
+    serve = lab.replica if shared else lab.serving
+    async with (
+        serve(server, **settings) as here,
+        serve(server, **settings) as there,
+        raw(here) as first,
+        raw(there) as second,
+    ):
+        yield Persons(first, second, headers)
+
+
+async def refused(client: New, method: str, id: str, **more: Any) -> str:
+    with pytest.raises(MCPError) as found:
+        await client.ask(method, taskId=id, **more)
+    return str(found.value)
+
+
+async def begun_anew(client: New) -> str:
+    """Begin a task once the server is there again."""
+    with anyio.fail_after(PATIENCE):
+        while True:
+            answer = await client.call("slow_compute")
+            if "taskId" in answer:
+                return str(answer["taskId"])
+
+
+async def test_tasks_of_programs_that_count_alike_are_told_apart_at_every_gateway(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    async with persons(lab, raw, place, lab.script("far", "tasking", "far")) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        his = await at.bob[1].begin("slow_compute")
+
+        assert "Task not found" in await refused(at.bob[0], "tasks/get", hers)
+        assert OTHER_RUN in await refused(at.bob[0], "tasks/update", his, inputResponses=YES)
+        assert OTHER_RUN in await refused(at.ann[1], "tasks/cancel", hers)
+        assert "Task not found" in await refused(at.ann[1], "tasks/cancel", his)
+        assert (await at.ann[0].ask("tasks/get", taskId=hers))["status"] == "input_required"
+        await at.ann[0].ask("tasks/update", taskId=hers, inputResponses=YES)
+        assert (await at.ann[0].outcome(hers))["structuredContent"] == YES
+        assert (await at.bob[1].ask("tasks/get", taskId=his))["status"] == "working"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs the table of processes of Linux")
+async def test_a_task_of_a_shared_program_ends_with_the_run_that_began_it(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    before = children()
+    async with persons(lab, raw, place, lab.script("far", "tasking", "far"), shared=True) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        assert (await at.ann[1].ask("tasks/get", taskId=hers))["status"] == "input_required"
+        (program,) = children() - before
+        os.kill(int(program), signal.SIGKILL)
+        his = await begun_anew(at.bob[1])
+
+        for client in at.ann:
+            for method, more in (("tasks/get", {}), ("tasks/cancel", {}), ("tasks/update", {"inputResponses": YES})):
+                assert OTHER_RUN in await refused(client, method, hers, **more)
+        for client in at.bob:
+            assert (await client.ask("tasks/get", taskId=his))["status"] == "working"
+            assert "Task not found" in await refused(client, "tasks/cancel", hers)
+
+
+async def test_an_id_that_a_server_gives_anew_is_its_last_owners_at_every_gateway(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Tasking("far", refuses=refused_by(V2))
+    async with upstreams.serve(far.server) as url, persons(lab, raw, place, lab.at("far", url)) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        for client in at.ann:
+            assert (await client.ask("tasks/get", taskId=hers))["status"] == "input_required"
+        far.tasks.clear()
+        his = await at.bob[1].begin("slow_compute")
+        assert list(far.tasks) == ["task-1"]
+
+        for client in at.ann:
+            for method, more in (("tasks/get", {}), ("tasks/cancel", {}), ("tasks/update", {"inputResponses": YES})):
+                assert "Task not found" in await refused(client, method, hers, **more)
+        for client in at.bob:
+            assert (await client.ask("tasks/get", taskId=his))["status"] == "working"

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.conftest import PATIENCE, children
+from tests.gateway.conftest import children
 from tests.gateway.servers.tasking import Tasking
 from tests.gateway.taskers import V2, New, refused_by
 from tests.support.gateway_shares import people
+from tests.support.gateway_tasks import OTHER_RUN, YES, begun_anew, persons, refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
@@ -77,50 +76,6 @@ async def test_a_task_is_its_principals_alone_at_every_gateway(
                 with pytest.raises(MCPError, match="Task not found"):
                     await New(http, headers=headers["eve"]).ask("tasks/get", taskId=id)
             assert (await New(second, headers=headers["ann"]).ask("tasks/get", taskId=id))["taskId"] == id
-
-
-YES = {"q0": {"action": "accept", "content": {"ok": True}}}
-OTHER_RUN = "belongs to another run of its server's program"
-
-
-class Persons:
-    """Ann and Bob, as clients of two gateways of one state."""
-
-    def __init__(self, first: Any, second: Any, headers: dict[str, dict[str, str]]) -> None:
-        self.ann = [New(http, headers=headers["ann"]) for http in (first, second)]
-        self.bob = [New(http, headers=headers["bob"]) for http in (first, second)]
-
-
-@asynccontextmanager
-async def persons(
-    lab: Lab, raw: Callable[[str], Any], place: StateLocation, server: Any, *, shared: bool = False
-) -> AsyncIterator[Persons]:
-    """Give two persons at two gateways; ``shared`` has both use one program."""
-    access, headers = people("ann", "bob")
-    settings: dict[str, Any] = {"state": place.address, "access": access}
-    serve = lab.replica if shared else lab.serving
-    async with (
-        serve(server, **settings) as here,
-        serve(server, **settings) as there,
-        raw(here) as first,
-        raw(there) as second,
-    ):
-        yield Persons(first, second, headers)
-
-
-async def refused(client: New, method: str, id: str, **more: Any) -> str:
-    with pytest.raises(MCPError) as found:
-        await client.ask(method, taskId=id, **more)
-    return str(found.value)
-
-
-async def begun_anew(client: New) -> str:
-    """Begin a task once the server is there again."""
-    with anyio.fail_after(PATIENCE):
-        while True:
-            answer = await client.call("slow_compute")
-            if "taskId" in answer:
-                return str(answer["taskId"])
 
 
 async def test_tasks_of_programs_that_count_alike_are_told_apart_at_every_gateway(

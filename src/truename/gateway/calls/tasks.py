@@ -55,8 +55,6 @@ _NOTED: Final = "truename.tasks"
 _PAGE: Final = 20
 _CURSOR: Final = "after-"
 _STATUS: Final = "notifications/tasks/status"
-# A poll that comes while the record changes does no harm; what changes a task must be about the owner's.
-_CHANGING: Final = frozenset({"tasks/update", "tasks/cancel"})
 _OTHER_RUN: Final = (
     "This task belongs to another run of its server's program: that has ended, and the task with it, or another "
     "gateway runs it. Nothing was sent to the program that runs here."
@@ -144,10 +142,12 @@ class TaskRequests:
         found = await record.begin(_recorded(name, place), ttl, is_taken=is_taken)
         return tasks.begin(owner, place, ttl) if found is None else tasks.adopt(owner, place, found, found.begun)
 
-    async def _found(self, owner: Hashable, shown: str, *, anew: bool = False) -> Task | None:
+    async def _found(self, owner: Hashable, shown: str) -> Task | None:
         """Return the task that an id means to somebody, also one that another gateway, or an earlier one, noted.
 
-        What is in memory counts as long as no other gateway changed the record, and not where it is looked at ``anew``.
+        What is in memory counts as long as no other gateway changed the record. Where word of that takes time, this
+        holds for tasks of programs alone: a server that several gateways reach may give an id anew at another one.
+
         Raises `MCPError` while the record cannot be read: the id may be another's by now.
         """
         tasks, record, name = self._registry.tasks, self._registry.task_record, _recorded_owner(owner)
@@ -156,7 +156,7 @@ class TaskRequests:
             return task
         try:
             changes = await record.changes()
-            if task is not None and task.seen == changes and not anew:
+            if task is not None and task.seen == changes and (record.hears_at_once or task.place.run):
                 return task
             if task is None or task.is_recorded:
                 recorded = await record.find(name, shown)
@@ -249,7 +249,7 @@ class TaskRequests:
         _check(request, params)
         if method == "tasks/list":
             return await self._listed(request, params.get("cursor"))
-        task = await self._found(self._owner(request), str(params.get(shapes.TASK_ID)), anew=method in _CHANGING)
+        task = await self._found(self._owner(request), str(params.get(shapes.TASK_ID)))
         if task is None or not self._is_here(request, task):
             raise shapes.unknown()
         try:

@@ -135,6 +135,11 @@ class TaskRecord:
             ((owner,),) = data.execute(_MOST).fetchall()
             data.execute(_OLDEST, (owner,))
 
+    @property
+    def hears_at_once(self) -> bool:
+        """Whether `changes` knows of all that was committed: word of a database server takes some milliseconds."""
+        return self._location is not None and self._location.url is None
+
     async def changes(self) -> int:
         """Return a number that is another one if other gateways changed the record since the last call.
 

@@ -22,7 +22,7 @@ class Clock:
 
 
 def at(server: str, id: str = "1", connection: str | None = None) -> TaskPlace:
-    return TaskPlace(server, "", connection, id)
+    return TaskPlace(server, "", "", connection, id)
 
 
 _STEPS = st.lists(

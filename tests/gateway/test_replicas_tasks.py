@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.gateway.conftest import children
 from tests.gateway.servers.tasking import Tasking
 from tests.gateway.taskers import V2, New, refused_by
 from tests.support.gateway_shares import people
+from tests.support.gateway_tasks import OTHER_RUN, YES, begun_anew, persons, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,3 +76,59 @@ async def test_a_task_is_its_principals_alone_at_every_gateway(
                 with pytest.raises(MCPError, match="Task not found"):
                     await New(http, headers=headers["eve"]).ask("tasks/get", taskId=id)
             assert (await New(second, headers=headers["ann"]).ask("tasks/get", taskId=id))["taskId"] == id
+
+
+async def test_tasks_of_programs_that_count_alike_are_told_apart_at_every_gateway(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    async with persons(lab, raw, place, lab.script("far", "tasking", "far")) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        his = await at.bob[1].begin("slow_compute")
+
+        assert "Task not found" in await refused(at.bob[0], "tasks/get", hers)
+        assert OTHER_RUN in await refused(at.bob[0], "tasks/update", his, inputResponses=YES)
+        assert OTHER_RUN in await refused(at.ann[1], "tasks/cancel", hers)
+        assert "Task not found" in await refused(at.ann[1], "tasks/cancel", his)
+        assert (await at.ann[0].ask("tasks/get", taskId=hers))["status"] == "input_required"
+        await at.ann[0].ask("tasks/update", taskId=hers, inputResponses=YES)
+        assert (await at.ann[0].outcome(hers))["structuredContent"] == YES
+        assert (await at.bob[1].ask("tasks/get", taskId=his))["status"] == "working"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs the table of processes of Linux")
+async def test_a_task_of_a_shared_program_ends_with_the_run_that_began_it(
+    lab: Lab, raw: Callable[[str], Any], place: StateLocation
+) -> None:
+    before = children()
+    async with persons(lab, raw, place, lab.script("far", "tasking", "far"), shared=True) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        assert (await at.ann[1].ask("tasks/get", taskId=hers))["status"] == "input_required"
+        (program,) = children() - before
+        os.kill(int(program), signal.SIGKILL)
+        his = await begun_anew(at.bob[1])
+
+        for client in at.ann:
+            for method, more in (("tasks/get", {}), ("tasks/cancel", {}), ("tasks/update", {"inputResponses": YES})):
+                assert OTHER_RUN in await refused(client, method, hers, **more)
+        for client in at.bob:
+            assert (await client.ask("tasks/get", taskId=his))["status"] == "working"
+            assert "Task not found" in await refused(client, "tasks/cancel", hers)
+
+
+async def test_an_id_that_a_server_gives_anew_is_its_last_owners_at_every_gateway(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
+) -> None:
+    far = Tasking("far", refuses=refused_by(V2))
+    async with upstreams.serve(far.server) as url, persons(lab, raw, place, lab.at("far", url)) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        for client in at.ann:
+            assert (await client.ask("tasks/get", taskId=hers))["status"] == "input_required"
+        far.tasks.clear()
+        his = await at.bob[1].begin("slow_compute")
+        assert list(far.tasks) == ["task-1"]
+
+        for client in at.ann:
+            for method, more in (("tasks/get", {}), ("tasks/cancel", {}), ("tasks/update", {"inputResponses": YES})):
+                assert "Task not found" in await refused(client, method, hers, **more)
+        for client in at.bob:
+            assert (await client.ask("tasks/get", taskId=his))["status"] == "working"

@@ -21,6 +21,7 @@ from truename.gateway.upstream_errors import UpstreamError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from truename.gateway.elicitation.program_runs import ProgramRun
     from truename.gateway.mcp.requests import Request
     from truename.gateway.upstream.known import Before
     from truename.gateway.upstream.upstream import Upstream
@@ -40,19 +41,22 @@ def forward(
     task: tuple[str, str] | None = None,
     repeatable: bool | None = None,
     before: Before | None = None,
+    run: ProgramRun | None = None,
 ) -> Awaitable[Raw]:
     """Send a request on this client's behalf; awaited, it returns the raw result.
 
     ``definition`` is a digest of the definition of the tool. ``task`` is the one for whose result it asks: the server's
     own id, and the one that the client knows.
     ``repeatable`` says whether it may be sent again; None leaves that to the server's entry. ``before`` looks at the
-    server whenever something is about to be sent to it, and raises what is raised here then.
+    server whenever something is about to be sent to it, and raises what is raised here then. ``run`` is the run of the
+    program that it is for, and is told the one that it reached.
     A question of the server meanwhile goes to this client (`asking`); so does a login that the server needs first.
-    Raises `UpstreamError`, `InvalidCall` for what no server could read, and `MCPError` for errors that the server
-    itself sends.
+    Raises `UpstreamError`, `InvalidCall` for what no server could read, `MCPError` for errors that the server itself
+    sends, and `OtherRunError`.
     """
     sending = _Sending(request, upstream, method, task=task, repeatable=repeatable, before=before)
     sending.definition = definition
+    sending.asker.run = run or sending.asker.run
     return sending.forward(params)
 
 
@@ -74,8 +78,8 @@ class _Sending:
         self._method = method
         self._before = before
         self.definition = ""
-        self._asker = Asker(request, upstream.settings, upstream.key)
-        self._asker.task, self._asker.repeatable = task, repeatable
+        self.asker = Asker(request, upstream.settings, upstream.key)
+        self.asker.task, self.asker.repeatable = task, repeatable
         self._target = upstream
         self._is_stateless = False
 
@@ -104,7 +108,7 @@ class _Sending:
 
     async def send(self, params: Mapping[str, Any]) -> Raw:
         """Send the request, and as long as its server asks something of a client with a session, send it again."""
-        request, upstream, asker = self._request, self._upstream, self._asker
+        request, upstream, asker = self._request, self._upstream, self.asker
         said = without_visits(upstream.key, params)
         self._target = await _connection(request, upstream, asker)
         session = self._target.session or upstream.session
@@ -139,7 +143,7 @@ class _Sending:
 
     async def _sent(self, params: Mapping[str, Any]) -> Raw:
         """Send it once. A suspended call goes on when the client's request is over, so it is counted by itself."""
-        asker, target = self._asker, self._target
+        asker, target = self.asker, self._target
         wants_progress = "progressToken" in (params.get("_meta") or {})
         with self._upstream.running, target.running:
             result = await target.request(

@@ -16,6 +16,7 @@ from truename.gateway.calls.definition_guard import DefinitionGuard
 from truename.gateway.calls.draining import AdmittedRequest
 from truename.gateway.calls.forward import forward
 from truename.gateway.calls.repeats import Repeats
+from truename.gateway.elicitation.program_runs import ProgramRun
 from truename.gateway.mcp.methods import check_request, in_envelope
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
@@ -252,6 +253,7 @@ class CallPath:
             await registry.call_records.admit()
             own = self._versions.without({**approval.params, "name": call.own_name})
             sent = self._tasks.asked(call.request, upstream, own)
+            run = ProgramRun()
             try:
                 outcome = await forward(
                     call.request,
@@ -261,8 +263,9 @@ class CallPath:
                     definition=registry.vetting.digest_of(call.tool),
                     repeatable=call.tool.repeatable,
                     before=guard.check,
+                    run=run,
                 )
-                outcome = await self._tasks.begun(call.request, upstream, sent, outcome)
+                outcome = await self._tasks.begun(call.request, upstream, sent, outcome, run.reached)
             except (MCPError, TruenameError) as error:
                 outcome = error
             except BaseException as error:

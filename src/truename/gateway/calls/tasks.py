@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from truename.errors import TruenameError
+from truename.errors import StoreError, TruenameError
 from truename.gateway.calls.forward import forward
+from truename.gateway.elicitation.program_runs import OtherRunError, ProgramRun
 from truename.gateway.mcp.requests import declared_by
 from truename.gateway.protocol import tasks as shapes
 from truename.gateway.protocol.callers import principal_of
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskRequests"]
 
+log: Final = logging.getLogger("truename.gateway")
+
 Raw = dict[str, Any]
 
 # Who asks over HTTP in the stateless era without having signed in: the one user that there is.
@@ -50,6 +55,11 @@ _NOTED: Final = "truename.tasks"
 _PAGE: Final = 20
 _CURSOR: Final = "after-"
 _STATUS: Final = "notifications/tasks/status"
+_OTHER_RUN: Final = (
+    "This task belongs to another run of its server's program: that has ended, and the task with it, or another "
+    "gateway runs it. Nothing was sent to the program that runs here."
+)
+_UNREAD: Final = "The gateway cannot use its state now, so it is unknown whose task this is. Try again later."
 _UNSURE: Final = "Whether it takes effect is unknown; check before you repeat the call."
 
 
@@ -98,10 +108,13 @@ class TaskRequests:
         is_unknown = said is None and not (upstream.session is not None and upstream.session.modern)
         return params if is_unknown else {key: one for key, one in params.items() if key != shapes.ASKED_FOR}
 
-    async def begun(self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw) -> Raw:
-        """Return the result of a call; a task that it began is the client's from now on.
+    async def begun(
+        self, request: Request, upstream: Upstream, params: Mapping[str, Any], result: Raw, run: str
+    ) -> Raw:
+        """Return the result of a call; a task that it began is the client's from now on, and nobody else's.
 
-        Raises `UpstreamError` for a task that this client cannot follow.
+        ``run`` is the run of the program that the result came from. Raises `UpstreamError` for a task that this client
+        cannot follow.
         """
         modern = upstream.session is not None and upstream.session.modern
         found = shapes.begun_in(result, modern=modern)
@@ -113,9 +126,8 @@ class TaskRequests:
             raise _unfollowed(upstream, f"gave a task an id of more than {LONGEST_ID:,} characters")
         owner = self._owner(request)
         self._end_with_session(request, owner)
-        place = TaskPlace(
-            upstream.key, behind(upstream.config), None if upstream.isolation is None else owner, found.id
-        )
+        connection = None if upstream.isolation is None else owner
+        place = TaskPlace(upstream.key, behind(upstream.config), run, connection, found.id)
         task = await self._begun(owner, place, found.ttl)
         self._listen(request, upstream, task)
         return shapes.renamed(result, found.id, task.shown)
@@ -126,37 +138,59 @@ class TaskRequests:
         if name is None or not record.is_kept:
             return tasks.begin(owner, place, ttl)
         is_taken = tasks.is_shown(place.id, except_at=place)
-        wanted = RecordedTask(
-            shown=place.id,
-            owner=name,
-            server=place.server,
-            address=place.address,
-            id=place.id,
-            is_isolated=place.connection is not None,
-        )
-        found = await record.begin(wanted, ttl, is_taken=is_taken)
+        # Others read that before the answer leaves.
+        found = await record.begin(_recorded(name, place), ttl, is_taken=is_taken)
         return tasks.begin(owner, place, ttl) if found is None else tasks.adopt(owner, place, found, found.begun)
 
     async def _found(self, owner: Hashable, shown: str) -> Task | None:
-        """Return the task that an id means to somebody, also one that another gateway, or an earlier one, noted."""
-        task = self._registry.tasks.find(owner, shown)
-        name = _recorded_owner(owner)
-        if task is not None or name is None:
+        """Return the task that an id means to somebody, also one that another gateway, or an earlier one, noted.
+
+        What is in memory counts as long as no other gateway changed the record. Where word of that takes time, this
+        holds for tasks of programs alone: a server that several gateways reach may give an id anew at another one.
+
+        Raises `MCPError` while the record cannot be read: the id may be another's by now.
+        """
+        tasks, record, name = self._registry.tasks, self._registry.task_record, _recorded_owner(owner)
+        task = tasks.find(owner, shown)
+        if name is None or not record.is_kept:
             return task
-        recorded = await self._registry.task_record.find(name, shown)
-        return None if recorded is None else self._adopted(owner, recorded)
+        try:
+            changes = await record.changes()
+            if task is not None and task.seen == changes and (record.hears_at_once or task.place.run):
+                return task
+            if task is None or task.is_recorded:
+                recorded = await record.find(name, shown)
+                is_over = recorded is None
+            else:
+                recorded, is_over = None, await record.is_anothers(_recorded(name, task.place))
+        except StoreError as error:
+            raise _unread(error) from error
+        if is_over and task is not None:
+            tasks.forget(task)
+        if recorded is not None:
+            task = self._adopted(owner, recorded)
+        if is_over or task is None:
+            return None
+        task.seen = changes
+        return task
 
     def _adopted(self, owner: Hashable, recorded: RecordedTask) -> Task:
         connection = owner if recorded.is_isolated else None
-        place = TaskPlace(recorded.server, recorded.address, connection, recorded.id)
+        place = TaskPlace(recorded.server, recorded.address, recorded.run, connection, recorded.id)
         return self._registry.tasks.adopt(owner, place, recorded, time.time())
 
     async def _all_of(self, owner: Hashable) -> tuple[Task, ...]:
-        """Return somebody's tasks, as they were begun."""
-        name = _recorded_owner(owner)
-        for recorded in () if name is None else await self._registry.task_record.of(name):
-            self._adopted(owner, recorded)
-        return self._registry.tasks.of(owner)
+        """Return somebody's tasks, as they were begun. Raises `MCPError` while the record cannot be read."""
+        tasks, record, name = self._registry.tasks, self._registry.task_record, _recorded_owner(owner)
+        if name is None or not record.is_kept:
+            return tasks.of(owner)
+        try:
+            for recorded in await record.of(name):
+                self._adopted(owner, recorded)
+        except StoreError as error:
+            raise _unread(error) from error
+        found = [await self._found(owner, task.shown) for task in tasks.of(owner)]
+        return tuple(task for task in found if task is not None)
 
     async def _forget(self, task: Task) -> None:
         self._registry.tasks.forget(task)
@@ -167,9 +201,9 @@ class TaskRequests:
         """Keep a task for so many milliseconds from its beginning, as its server says now."""
         before = task.until
         self._registry.tasks.keep(task, ttl)
-        if task.until != before and _recorded_owner(task.owner) is not None:
+        if task.until != before and (name := _recorded_owner(task.owner)) is not None:
             until = FOR_EVER if task.until == math.inf else task.until + time.time() - time.monotonic()
-            await self._registry.task_record.keep(task.shown, until)
+            await self._registry.task_record.keep(name, task.shown, until)
 
     @staticmethod
     def _owner(request: Request) -> Hashable:
@@ -193,11 +227,14 @@ class TaskRequests:
     async def _stands(self, server: str, state: Mapping[str, Any]) -> None:
         """Tell whose task it is how it stands."""
         upstream, id = self._registry.pool.get(server), str(state.get(shapes.TASK_ID))
-        task = (
-            None if upstream is None else self._registry.tasks.at(TaskPlace(server, behind(upstream.config), None, id))
-        )
-        if task is not None and task.told is not None:
-            await task.told(shapes.renamed(state, task.place.id, task.shown))
+        if upstream is None:
+            return
+        task = self._registry.tasks.at(TaskPlace(server, behind(upstream.config), upstream.program_run, None, id))
+        if task is None or task.told is None:
+            return
+        with suppress(MCPError):
+            if await self._found(task.owner, task.shown) is task:
+                await task.told(shapes.renamed(state, task.place.id, task.shown))
 
     def answers(self, request: Request) -> bool:
         """Tell whether a request is about tasks, in the way of its version, and a server here has such."""
@@ -246,8 +283,10 @@ class TaskRequests:
         asked = shapes.renamed(params, task.shown, own)
         waits = (own, task.shown) if method == "tasks/result" else None
         try:
-            answering = forward(request, upstream, method, asked, task=waits)
+            answering = forward(request, upstream, method, asked, task=waits, run=ProgramRun(task.place.run))
             result = await self._registry.vetting.answers.over(upstream.key, answering)
+        except OtherRunError as error:
+            raise MCPError(INVALID_PARAMS, _OTHER_RUN) from error
         except MCPError as error:
             if method == "tasks/get" and error.code == INVALID_PARAMS:
                 await self._forget(task)
@@ -295,6 +334,24 @@ def _recorded_owner(owner: Hashable) -> str | None:
         case str():
             return json.dumps([owner])
     return None
+
+
+def _recorded(owner: str, place: TaskPlace) -> RecordedTask:
+    """Return what stands in the record for a task that is shown under the server's own id."""
+    return RecordedTask(
+        shown=place.id,
+        owner=owner,
+        server=place.server,
+        address=place.address,
+        run=place.run,
+        id=place.id,
+        is_isolated=place.connection is not None,
+    )
+
+
+def _unread(error: StoreError) -> MCPError:
+    log.warning("Tasks cannot be found. %s", error)
+    return MCPError(INTERNAL_ERROR, _UNREAD)
 
 
 def _begins(said: Mapping[str, Any]) -> bool:

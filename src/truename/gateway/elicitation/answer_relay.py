@@ -2,8 +2,9 @@
 
 A call that asks while it runs is in one process, and its client comes back to any. Whoever gets the answer writes it
 into the database and waits for the outcome; the owner of the call takes it, once, and writes what came of it. Both are
-sealed with the key that gateways of one state share. An owner that does not take an answer in time is gone: then the
-answer is withdrawn, and it is certain that it was not used.
+sealed with the key that gateways of one state share. Where an owner does not take an answer in time, the answer is
+withdrawn, and it is certain that it was not used. Whether that owner has ended or was only stopped is not known, so the
+client is told to repeat the answer, and never to make the call anew: the call may still wait, until its state expires.
 """
 
 from __future__ import annotations
@@ -71,15 +72,19 @@ TAKEN_WITHIN: Final = 5.0
 """Seconds within which an owner that lives takes an answer."""
 
 SILENT_FOR: Final = 10.0
-"""Seconds without a sign of life after which an owner that took an answer counts as gone."""
+"""Seconds without a sign of life after which nobody waits longer for an owner that took an answer."""
 
 _KIND: Final = "relay"
 _LASTS: Final = 86_400.0
+_NOBODY: Final = "No call waits with this requestState: its gateway process has ended. Call again without requestState."
 _NOT_TAKEN: Final = (
-    "No call waits with this requestState: it was already answered, expired, or its gateway process has ended. "
-    "Call again without requestState."
+    "The gateway process whose call waits for this answer does not answer now, so the answer was not used. The call "
+    "may still wait: repeat the same answer with the same requestState. It is refused once that has expired."
 )
-_GONE: Final = "The gateway process that ran this call has ended; what the call did until then is unknown."
+_GONE: Final = (
+    "The gateway process that runs this call took the answer and does not answer any more: it has stopped or ended. "
+    "What the call did is unknown; check before you repeat it."
+)
 _UNUSABLE: Final = "The answer cannot be passed on to the call that waits for it, so it was not used. Try again later."
 _UNKNOWN: Final = "The gateway cannot use its state now; whether the call that waits for this answer got it is unknown."
 
@@ -130,10 +135,10 @@ class AnswerRelay:
     async def pass_on(self, owner: str, id: str, answer: dict[str, Any]) -> dict[str, Any] | None:
         """Have the owner of a call take an answer, and return the outcome; None if the answer was given before.
 
-        Raises `MCPError` where the owner is gone, or the database cannot be used.
+        Raises `MCPError` where the owner does not answer, or the database cannot be used.
         """
         if self._location is None:
-            raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
+            raise MCPError(INVALID_PARAMS, _NOBODY)
         sealed = await self._states.sealed(_KIND, ["answer", id], answer, lasts=_LASTS)
         row = id, owner, sealed, "", 0, 0, time.time() + _LASTS
         if not await self._changed(_GIVE, row, otherwise=_UNUSABLE):
@@ -164,7 +169,7 @@ class AnswerRelay:
                 raise MCPError(REQUEST_TIMEOUT, _GONE)
             # An owner that takes it at this moment goes on with it.
             if await self._changed(_WITHDRAW, (id,), otherwise=_UNKNOWN):
-                raise MCPError(INVALID_PARAMS, _NOT_TAKEN)
+                raise MCPError(REQUEST_TIMEOUT, _NOT_TAKEN)
             given.since = time.monotonic()
 
     async def _watch(self) -> None:

@@ -13,6 +13,7 @@ import anyio
 
 from truename.gateway.elicitation.attribution import attributed, refusal
 from truename.gateway.elicitation.input_requests import QUESTIONS, askable, can_answer, put
+from truename.gateway.elicitation.program_runs import ProgramRun
 from truename.gateway.elicitation.progress_limit import ProgressLimit
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import (
@@ -84,7 +85,7 @@ class Asker:
     common; None where there is no such thing.
     ``by_result`` asks a client of the stateless era, which gets no requests. ``task`` is the one for whose result the
     request asks: the server's own id of it, and the client's. ``repeatable`` is the operator's word on whether the call
-    may be sent again.
+    may be sent again. ``run`` is the run of a program that the request is for.
     """
 
     def __init__(self, request: Request, settings: Settings, server: str) -> None:
@@ -96,6 +97,7 @@ class Asker:
         self.request = request
         self.task: tuple[str, str] | None = None
         self.repeatable: bool | None = None
+        self.run = ProgramRun()
         self.most = settings.max_rounds
         self._limit = settings.answer_timeout
         self._told: ProgressLimit | None = None

@@ -68,6 +68,11 @@ class ServerConnection:
         """Whether the server speaks the stateless era."""
         return self._session.modern
 
+    @property
+    def run(self) -> str:
+        """The id of the run of the program behind it, as `Transport` has it."""
+        return self._transport.run
+
     async def list_tools(self) -> tuple[Definition, ...]:
         """Return all pages of tools/list, verbatim. Raises `UpstreamError`."""
         try:

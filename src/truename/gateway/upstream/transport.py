@@ -51,14 +51,16 @@ class Transport:
     ``closed`` is set when it is no more. ``is_old`` is one that carries versions with a handshake only; ``outdated`` is
     set where a server refuses the handshake as one would that knows no other transport than that. ``listens`` is set
     once the stream is open, or is refused, on which the server tells what it is not asked; None where all streams do.
-    ``ends_calls_by_closing`` is whether, in versions without a handshake, who closes the stream of a request takes the
-    request back by that; ``has_headers`` whether requests have any.
+    ``run`` is the random id of the run of the program behind it, the same in all processes that share that run; "" for
+    what is no program of the gateway. ``ends_calls_by_closing`` is whether, in versions without a handshake, who closes
+    the stream of a request takes the request back by that; ``has_headers`` whether requests have any.
     """
 
     is_old = False
     has_headers = False
     ends_calls_by_closing = False
     listens: anyio.Event | None = None
+    run = ""
 
     def __init__(self) -> None:
         self.closed = anyio.Event()

@@ -83,6 +83,8 @@ class Upstream(Listed):
         self.isolation: Isolation | None = None
         self.second: HandshakeConnection | None = None
         self.suspended: SuspendedCalls | None = None
+        # Whatever is heard comes of the connection that was opened last.
+        self.program_run = ""
         self.states = RequestStates()
         self.follower = Follower(config.key, self._mark_dirty)
         self._owner = owner
@@ -121,7 +123,8 @@ class Upstream(Listed):
         """Forward a request, waiting a moment for a server that is just being restarted.
 
         Without an ``asker`` nobody can be asked anything meanwhile. ``before`` is awaited once the server is there,
-        each time that the request is about to be sent; what it raises keeps it from being sent.
+        each time that the request is about to be sent; what it raises keeps it from being sent. So does another run
+        of the program than the one that the asker wants (`OtherRunError`).
 
         Raises `UpstreamError` and, for errors that the server itself sends, `MCPError`.
         """
@@ -137,6 +140,8 @@ class Upstream(Listed):
                         connection = await self._reached()
                     if before is not None:
                         await before(self)
+                    if asker is not None:
+                        asker.run.reach(connection.run)
                     result = await connection.request(
                         method,
                         params,
@@ -209,6 +214,7 @@ class Upstream(Listed):
                 ) as session,
             ):
                 self._opening.measure(session, self.key)
+                self.program_run = transport.run
                 connection = ServerConnection(self.key, transport, session, self._log, self.settings)
                 problem = await self._greet(transport, session, connection)
                 # Noted before the program is ended, which may take seconds.

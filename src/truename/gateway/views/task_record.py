@@ -1,6 +1,7 @@
 """The tasks of principals in the state database: any gateway of the state, and a later process, finds them.
 
-What is known in memory needs no look. Tasks of a connection end with it, and stand nowhere else.
+What is known in memory needs no look as long as no other gateway changed the record (`TaskRecord.changes`). Tasks of a
+connection end with it, and stand nowhere else.
 """
 
 from __future__ import annotations
@@ -41,16 +42,22 @@ CREATE TABLE task (
             "CREATE INDEX task_owner ON task (owner, number)",
             "CREATE INDEX task_place ON task (server, id)",
         ),
+        ("ALTER TABLE task ADD COLUMN run TEXT NOT NULL DEFAULT ''",),
     ),
 )
 FOR_EVER: Final = 1e18
 """The end of a task that its server keeps without one."""
 
-_COLUMNS: Final = ("shown", "owner", "server", "address", "id", "is_isolated", "begun", "until", "number")
+_COLUMNS: Final = ("shown", "owner", "server", "address", "run", "id", "is_isolated", "begun", "until", "number")
 _INSERT: Final = insert("task", _COLUMNS, then="ON CONFLICT (shown) DO NOTHING")
 _FIND: Final = select("task", _COLUMNS, then="WHERE owner = ? AND shown = ? AND until > ?")
 _OF: Final = select("task", _COLUMNS, then="WHERE owner = ? AND until > ? ORDER BY number")
-_AGAIN: Final = "DELETE FROM task WHERE server = ? AND address = ? AND id = ? AND (is_isolated = 0 OR owner = ?)"
+_AT: Final = """
+SELECT shown FROM task WHERE server = ? AND address = ? AND run = ? AND id = ? AND (is_isolated = 0 OR owner = ?)
+"""
+_AGAIN: Final = """
+DELETE FROM task WHERE server = ? AND address = ? AND run = ? AND id = ? AND (is_isolated = 0 OR owner = ?)
+"""
 _NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM task"
 _MOST: Final = "SELECT owner FROM task GROUP BY owner ORDER BY count(*) DESC, owner LIMIT 1"
 _OLDEST: Final = "DELETE FROM task WHERE shown = (SELECT shown FROM task WHERE owner = ? ORDER BY number LIMIT 1)"
@@ -60,13 +67,15 @@ _OLDEST: Final = "DELETE FROM task WHERE shown = (SELECT shown FROM task WHERE o
 class RecordedTask:
     """A task as it is recorded; ``begun`` and ``until`` are in seconds since 1970.
 
-    ``is_isolated``: it runs on a connection that its owner has for themselves.
+    ``run`` is the run of the program that began it (`Transport.run`). ``is_isolated``: it runs on a connection that its
+    owner has for themselves.
     """
 
     shown: str
     owner: str
     server: str
     address: str
+    run: str
     id: str
     is_isolated: bool
     begun: float = 0.0
@@ -77,7 +86,8 @@ class RecordedTask:
 class TaskRecord:
     """The record of tasks at a place, ``most`` at a time; without a place there is none (`is_kept`).
 
-    While the database cannot be used, tasks are known to the gateway alone that began them; that is logged.
+    While the database cannot be used, tasks that begin are known to their gateway alone; that is logged. What looks for
+    tasks raises `StoreError` then.
     """
 
     def __init__(self, location: StateLocation | None, most: int, *, clock: Callable[[], float] = time.time) -> None:
@@ -86,6 +96,7 @@ class TaskRecord:
         self._clock = clock
         self._opening = threading.Lock()
         self._file: Database | None = None
+        self._changes = 0
 
     @property
     def is_kept(self) -> bool:
@@ -104,13 +115,13 @@ class TaskRecord:
         until = FOR_EVER if ttl is None else now + ttl / 1000
         shown = f"{wanted.id}-{secrets.token_hex(8)}" if is_taken else wanted.id
         with self._opened().change() as data:
-            # A server that gives an id anew has forgotten whose it was.
-            data.execute(_AGAIN, (wanted.server, wanted.address, wanted.id, wanted.owner))
+            # Who gives an id anew has forgotten whose it was.
+            data.execute(_AGAIN, _place(wanted))
             self._make_room(data, now)
             ((number,),) = data.execute(_NUMBER).fetchall()
             while True:
                 row = (
-                    *(shown, wanted.owner, wanted.server, wanted.address, wanted.id),
+                    *(shown, wanted.owner, wanted.server, wanted.address, wanted.run, wanted.id),
                     *(int(wanted.is_isolated), now, until, number),
                 )
                 if data.execute(_INSERT, row).rowcount:
@@ -124,6 +135,30 @@ class TaskRecord:
             ((owner,),) = data.execute(_MOST).fetchall()
             data.execute(_OLDEST, (owner,))
 
+    @property
+    def hears_at_once(self) -> bool:
+        """Whether `changes` knows of all that was committed: word of a database server takes some milliseconds."""
+        return self._location is not None and self._location.url is None
+
+    async def changes(self) -> int:
+        """Return a number that is another one if other gateways changed the record since the last call.
+
+        As long as they did not, nothing is read for it. Raises `StoreError`.
+        """
+        # A file is at hand, and only it can be asked without waiting.
+        file = self._file
+        if file is None or file.path is None or file.is_behind():
+            await in_thread(self._look)
+        return self._changes
+
+    def _look(self) -> None:
+        if self._opened().has_news():
+            self._changes += 1
+
+    async def is_anothers(self, wanted: RecordedTask) -> bool:
+        """Return whether a task is recorded under the same id at the same place. Raises `StoreError`."""
+        return bool(await self._rows(_AT, *_place(wanted)))
+
     async def find(self, owner: str, shown: str) -> RecordedTask | None:
         """Return somebody's task by the id that they were shown."""
         rows = await self._rows(_FIND, owner, shown, self._clock())
@@ -134,12 +169,11 @@ class TaskRecord:
         return [*map(_task, await self._rows(_OF, owner, self._clock()))]
 
     async def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        nothing: list[tuple[Any, ...]] = []
-        return await self._away(nothing, lambda: self._opened().rows(query, *values))
+        return await in_thread(lambda: self._opened().rows(query, *values))
 
-    async def keep(self, shown: str, until: float) -> None:
+    async def keep(self, owner: str, shown: str, until: float) -> None:
         """Record until when a task is kept."""
-        await self._change("UPDATE task SET until = ? WHERE shown = ?", until, shown)
+        await self._change("UPDATE task SET until = ? WHERE owner = ? AND shown = ?", until, owner, shown)
 
     async def forget(self, owner: str, shown: str) -> None:
         """Forget a task."""
@@ -158,7 +192,7 @@ class TaskRecord:
         try:
             return await in_thread(what)
         except StoreError as error:
-            log.warning("Tasks cannot be recorded or found. %s", error)
+            log.warning("Tasks cannot be recorded. %s", error)
             return otherwise
 
     def _opened(self) -> Database:
@@ -171,6 +205,10 @@ class TaskRecord:
         self._location = None
         if self._file is not None:
             self._file.close()
+
+
+def _place(task: RecordedTask) -> tuple[str, ...]:
+    return task.server, task.address, task.run, task.id, task.owner
 
 
 def _task(row: Sequence[Any]) -> RecordedTask:

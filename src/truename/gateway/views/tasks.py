@@ -35,11 +35,13 @@ LONGEST_ID: Final = 1_024
 class TaskPlace:
     """Where a task runs: a server, the client whose own its connection is (None: all share it), and its own id.
 
-    ``address`` is a digest of how the server is reached: another one may take its place in the configuration.
+    ``address`` is a digest of how the server is reached: another one may take its place in the configuration. ``run``
+    is the run of the program (`Transport.run`): each run counts anew, and so does that of another gateway.
     """
 
     server: str
     address: str
+    run: str
     connection: Hashable | None
     id: str
 
@@ -49,6 +51,8 @@ class Task:
     """A task as it is known here: whose it is, the id that is shown, and until when (`time.monotonic`).
 
     ``number`` is higher than that of any task begun before; ``told`` is called with what its server tells unasked.
+    ``is_recorded`` is whether it stands in the record, and ``seen`` what `TaskRecord.changes` returned before it was
+    found there to be its owner's.
     """
 
     owner: Hashable
@@ -58,6 +62,8 @@ class Task:
     begun: float
     until: float = math.inf
     told: Told | None = None
+    is_recorded: bool = False
+    seen: int = -1
 
 
 class Tasks:
@@ -104,7 +110,8 @@ class Tasks:
             self.forget(known)
         apart = self._clock() - now
         until = math.inf if recorded.until >= FOR_EVER else recorded.until + apart
-        return self._added(Task(owner, recorded.shown, place, recorded.number, recorded.begun + apart, until))
+        task = Task(owner, recorded.shown, place, recorded.number, recorded.begun + apart, until, is_recorded=True)
+        return self._added(task)
 
     def _clear(self, place: TaskPlace) -> None:
         if (before := self._places.get(place)) is not None:

@@ -256,7 +256,7 @@ class ProgramSharing:
         self._remote[id] = request.sender.id, program, client
         program.join(client, lambda: client.close(program.ending(), program.tail.lines()))
         try:
-            await reply.begin({"connection": id})
+            await reply.begin({"connection": id, "run": program.id})
             async with background() as tasks:
                 tasks.start_soon(_until_gone, request, tasks.cancel_scope)
                 async for piece in client.pieces():

@@ -68,6 +68,11 @@ class SharedProgram:
         """The last lines of its standard error."""
         return self._program.tail
 
+    @property
+    def id(self) -> str:
+        """The random id of this run, once it has started."""
+        return self._program.run
+
     def ending(self) -> str:
         """Say how it ended, as far as is known."""
         return TAKEN_OVER if self.gate.is_lost else self._program.ending()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -88,6 +89,7 @@ class LocalTransport(_SharedTransport):
     def __init__(self, program: SharedProgram) -> None:
         super().__init__()
         self._program = program
+        self.run = program.id
         self.tail = program.tail
 
     def deliver(self, found: Envelope) -> None:
@@ -161,6 +163,8 @@ class PeerTransport(_SharedTransport):
         self._replica = replica
         self._response = response
         self._connection = response.about.get("connection")
+        # A process of a version before does not tell: then it is a run of which nobody else knows.
+        self.run = str(response.about.get("run") or secrets.token_hex(8))
         self._key = key
         self._log = log
         self._outgoing: deque[bytes] = deque()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -205,6 +206,7 @@ class _Program(asyncio.SubprocessProtocol):
 class _StdioTransport(Transport):
     def __init__(self, program: _Program) -> None:
         super().__init__()
+        self.run = secrets.token_hex(8)
         self.closed = program.closed
         self._program = program
         for data in program.tail_feed:

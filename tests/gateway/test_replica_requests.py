@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.joined_replica import joined
 from truename.config import Config, Settings
-from truename.gateway.http.app import limits_of
-from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.session_record import SessionRecord
 from truename.gateway.replicas.client import PATH, PeerClient, PeerFailure
 from truename.gateway.replicas.sealing import (
@@ -97,8 +96,7 @@ async def _replica(folder: Path, **settings: Any) -> AsyncIterator[Replicas]:
     config = Config(path=folder / "mcp.json", settings=Settings(**settings))
     record = SessionRecord(config.state_location(), 60)
     try:
-        async with joined_replicas(config, record, limits_of(config)) as replicas:
-            assert replicas is not None
+        async with joined(config, record) as replicas:
             yield replicas
     finally:
         record.close()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from truename.gateway.http.tls_termination import TlsTermination
     from truename.gateway.http.workers import WorkerGroup
     from truename.gateway.replicas.receiving import PeerReply, PeerRequest
+    from truename.gateway.replicas.replicas import Replicas
     from truename.policy.principal import Principal
 
 __all__ = [
@@ -131,19 +132,27 @@ class HttpApp:
         config = self._gateway.config
         async with (
             self._endpoints.recorded() as record,
-            joined_replicas(config, record, limits_of(config, is_internal=True)) as replicas,
+            joined_replicas(
+                config, record, limits_of(config, is_internal=True), partial(self._among, record.derived_key(_PROGRAMS))
+            ),
         ):
-            if replicas is not None:
-                self._endpoints.share_with(replicas)
-                replicas.handle(KIND, self._forwarded)
-                if self._gateway.metrics is not None:
-                    self._gateway.metrics.replicas = lambda: replicas.registry.alive
-            sharing = self._gateway.sharing
-            async with (
-                nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)),
-                self._gateway.list_changes.among(replicas),
-            ):
-                yield
+            if self._gateway.sharing is not None:
+                self._gateway.sharing.wait_no_longer()
+            yield
+
+    @asynccontextmanager
+    async def _among(self, key: bytes, replicas: Replicas) -> AsyncIterator[None]:
+        """Share sessions, programs and changes of lists with replicas, while the block lasts."""
+        self._endpoints.share_with(replicas)
+        replicas.handle(KIND, self._forwarded)
+        if self._gateway.metrics is not None:
+            self._gateway.metrics.replicas = lambda: replicas.registry.alive
+        sharing = self._gateway.sharing
+        async with (
+            nullcontext() if sharing is None else sharing.among(replicas, key),
+            self._gateway.list_changes.among(replicas),
+        ):
+            yield
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

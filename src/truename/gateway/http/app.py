@@ -28,6 +28,7 @@ from truename.gateway.http.origin_guard import OriginGuard, is_loopback
 from truename.gateway.http.probes import READ, Probes
 from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.routes import ALL_BELOW, Route, Routes
+from truename.gateway.http.served_tables import check_served_tables
 from truename.gateway.http.session_forwarding import KIND, forwarded
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.protocol.callers import admitted, header_of
@@ -343,6 +344,7 @@ async def listening(
     host, tls = bound.getsockname()[0], _tls_of(gateway.config)
     address = _address(bound, "http" if tls is None else "https")
     with closing(bound):
+        await check_served_tables(gateway.config.state_location())
         async with (
             background() as serving,
             http_authentication(

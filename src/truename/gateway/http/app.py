@@ -32,7 +32,7 @@ from truename.gateway.http.served_tables import check_served_tables
 from truename.gateway.http.session_forwarding import KIND, forwarded
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.protocol.callers import admitted, header_of
-from truename.gateway.quota import share_of, whose
+from truename.gateway.quota import Share, share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
@@ -73,6 +73,8 @@ MoreRoutes = Callable[["HttpAuthentication"], AbstractAsyncContextManager["Itera
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
 _CONTEXT: Final = CONTEXT_HEADER.encode()
 _SPARE: Final = 64
+# More than the system holds ready to be accepted at once, so that a replica's connection lives until its first request.
+_STRANGERS: Final = 128
 _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
 _LATER: Final = {"retry-after": "1"}
@@ -384,13 +386,19 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
 def limits_of(config: Config, *, is_internal: bool = False) -> ConnectionLimits:
     """Return the limits of a listener: how many connections it may have, and how much clients may leave unread.
 
-    One that is internal has no principals: each connection of a replica is for many.
+    One that is internal has no principals: each connection of a replica is for many. Whoever did not prove to be one
+    has a small part of them, so that all others are for replicas.
     """
     settings = config.settings
     # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
     most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))
+    if is_internal:
+        unread = settings.max_unread
+        return ConnectionLimits(
+            Share(most, most, most - min(_STRANGERS, most // 2)), Share(unread, unread, 0), shared=True
+        )
     shares = share_of(settings, most), share_of(settings, settings.max_unread)
-    return ConnectionLimits(*shares, shared=asks_for_credentials(config) and not is_internal)
+    return ConnectionLimits(*shares, shared=asks_for_credentials(config))
 
 
 def _descriptors() -> int:

@@ -16,7 +16,7 @@ from truename.gateway.background import background
 from truename.gateway.http.response_stream import send_nothing
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.replicas.client import host_and_port
-from truename.gateway.replicas.receiving import RequestBounds
+from truename.gateway.replicas.receiving import PROVED, RequestBounds
 from truename.gateway.replicas.registry import new_replica_id
 from truename.gateway.replicas.replicas import Replicas
 
@@ -65,6 +65,7 @@ class _Listening:
             await send_nothing(send, HTTPStatus.SERVICE_UNAVAILABLE, [])
             return
         if connection is not None:
+            scope[PROVED] = partial(self._limits.identified, connection)
             send = self._limits.sending(connection, scope, send)
         await self.replicas.receiver(scope, receive, send)
 

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,31 @@ async def test_of_calls_that_are_the_same_one_is_asked_about_at_a_time(
                 calls.start_soon(call)
     assert heard == [True] * 4
     assert len(user.asked) == 1
+
+
+async def test_a_question_that_nobody_answers_keeps_the_same_call_of_another_session_not_waiting(
+    lab: Lab, connect: Callable[..., Any], office: Office
+) -> None:
+    is_asked = anyio.Event()
+
+    async def absent(_: object, params: Any) -> types.ElicitResult:
+        is_asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    user = User("allow once")
+    async with (
+        gateway(lab, office) as address,
+        connect(address, "legacy", elicitation_callback=absent) as gone,
+        connect(address, "legacy", elicitation_callback=user.elicited) as client,
+        anyio.create_task_group() as calls,
+    ):
+        calls.start_soon(partial(ran, gone, text="x"))
+        await is_asked.wait()
+        with anyio.fail_after(10):
+            assert await ran(client, text="x")
+        assert len(user.asked) == 1
+        calls.cancel_scope.cancel()
 
 
 async def test_a_form_that_nobody_answers_decides_nothing(

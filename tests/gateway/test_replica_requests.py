@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from base64 import b64decode, b64encode
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,21 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_head
 
+from tests.support.joined_replica import joined
 from truename.config import Config, Settings
-from truename.gateway.http.app import limits_of
-from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.session_record import SessionRecord
-from truename.gateway.replicas.client import PATH, PeerClient, PeerFailure
+from truename.gateway.replicas.client import PATH, PROOF, PeerClient, PeerFailure
 from truename.gateway.replicas.sealing import (
     FrameReader,
     FrameWriter,
     RequestHead,
+    SealedRequest,
     SealError,
     SenderWindow,
-    open_request,
+    open_content,
+    open_head,
     seal_request,
 )
 
@@ -35,19 +38,37 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.replicas import Replicas
 
 KEY = bytes(range(32))
-HEAD = RequestHead("ann", 1, "bob", 2, 7, 3, "http", {"path": "/mcp"})
+HEAD = RequestHead("ann", 1, "bob", 2, 7, 3, "http")
 
 
 @given(st.binary(max_size=300), st.data())
 def test_no_bit_of_a_request_can_be_changed(body: bytes, data: st.DataObject) -> None:
-    sealed, _ = seal_request(KEY, HEAD, body)
-    assert open_request(KEY, sealed).body == body
-    place = data.draw(st.integers(0, len(sealed) * 8 - 1))
-    changed = bytearray(sealed)
-    changed[place // 8] ^= 1 << place % 8
-    for other, key in ((bytes(changed), KEY), (sealed[:-1], KEY), (sealed, bytes(32))):
+    sealed = seal_request(KEY, HEAD, {"path": "/mcp"}, body)
+    opened = open_head(KEY, sealed.proof)
+    assert open_content(KEY, opened, sealed.content) == ({"path": "/mcp"}, body)
+    assert opened.head.size == len(sealed.content)
+    other = seal_request(KEY, HEAD, {"path": "/mcp"}, body)
+    proof = b64decode(sealed.proof)
+    for text, key in ((_changed(proof, data), KEY), (proof[:-1], KEY), (proof, bytes(32))):
         with pytest.raises(SealError):
-            open_request(key, other)
+            open_head(key, b64encode(text))
+    for text in (_changed(sealed.content, data), sealed.content[:-1], other.content, proof[16:]):
+        with pytest.raises(SealError):
+            open_content(KEY, opened, text)
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_head_is_refused_as_such(proof: bytes) -> None:
+    for text in (proof, b64encode(proof), proof * 100):
+        with pytest.raises(SealError):
+            open_head(KEY, text)
+
+
+def _changed(text: bytes, data: st.DataObject) -> bytes:
+    place = data.draw(st.integers(0, len(text) * 8 - 1))
+    changed = bytearray(text)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
 
 
 @given(st.lists(st.binary(max_size=200_000), max_size=4), st.integers(1, 70_000), st.data())
@@ -97,8 +118,7 @@ async def _replica(folder: Path, **settings: Any) -> AsyncIterator[Replicas]:
     config = Config(path=folder / "mcp.json", settings=Settings(**settings))
     record = SessionRecord(config.state_location(), 60)
     try:
-        async with joined_replicas(config, record, limits_of(config)) as replicas:
-            assert replicas is not None
+        async with joined(config, record) as replicas:
             yield replicas
     finally:
         record.close()
@@ -155,41 +175,45 @@ async def test_what_is_foreign_late_or_sent_again_is_refused(tmp_path: Path) -> 
         await two.registry.found(own.id)
 
         async def refusal(head: RequestHead, *, key: bytes = key) -> str | int:
-            sealed, salt = seal_request(key, head, b"x")
-            response = await http.post(url, content=sealed)
+            numbers.append(numbers[-1] + 1)
+            return await answer(seal_request(key, replace_head(head, number=numbers[-1]), {}, b"x"), key=key)
+
+        async def answer(sealed: SealedRequest, *, key: bytes = key) -> str | int:
+            response = await http.post(url, content=sealed.content, headers={PROOF.decode(): sealed.proof.decode()})
             if response.status_code != 200:
                 return response.status_code
-            (about, *_) = FrameReader(key, salt).feed(response.content)
+            (about, *_) = FrameReader(key, sealed.salt).feed(response.content)
             assert isinstance(about, dict)
             return str(about.get("refused", ""))
 
-        beat = two.registry.beat
-        head = RequestHead(own.id, own.fence, target.id, target.fence, beat, 10_000, "echo", {})
+        numbers, beat = [10_000], two.registry.beat
+        head = RequestHead(own.id, own.fence, target.id, target.fence, beat, 0, "echo")
         assert await refusal(head, key=bytes(32)) == 403
-        assert await refusal(_with(head, sender="nobody")) == "it is from a replica that has no lease"
-        assert await refusal(_with(head, sender_fence=own.fence + 1)) == "it is from a replica that has no lease"
+        assert await refusal(replace_head(head, sender="nobody")) == "it is from a replica that has no lease"
+        assert await refusal(replace_head(head, sender_fence=own.fence + 1)) == "it is from a replica that has no lease"
         gone = "it is for a replica that is not here any more"
-        assert await refusal(_with(head, target=own.id)) == gone
-        assert await refusal(_with(head, target_fence=target.fence + 1)) == gone
-        assert await refusal(_with(head, beat=beat - 30)) == "it is late"
-        assert await refusal(_with(head, beat=beat + 30)) == "it is late"
+        assert await refusal(replace_head(head, target=own.id)) == gone
+        assert await refusal(replace_head(head, target_fence=target.fence + 1)) == gone
+        assert await refusal(replace_head(head, beat=beat - 30)) == "it is late"
+        assert await refusal(replace_head(head, beat=beat + 30)) == "it is late"
         assert asked == []
         assert await refusal(head) == ""
-        assert await refusal(head) == "it was sent before"
         assert asked == [b"x"]
+        sealed = seal_request(key, replace_head(head, number=20_000), {}, b"y")
+        assert await answer(sealed) == ""
+        # It ran: whoever sends it again gets no word by which its sender would take it for one that did not.
+        for again in (sealed, sealed._replace(content=b"")):
+            assert await answer(again) == 403
+        cut = seal_request(key, replace_head(head, number=20_001), {}, b"z")
+        assert await answer(cut._replace(content=cut.content[:-1])) == 403
+        assert asked == [b"x", b"y"]
         assert (await http.post(url, content=b"")).status_code == 403
         assert (await http.get(url)).status_code == 404
         assert (await http.post(url.removesuffix(PATH) + "/mcp", content=b"{}")).status_code == 404
-        assert (await http.post(url, content=bytes(5 * 1024 * 1024))).status_code == 413
         # A response that nobody sealed says nothing certain.
         with pytest.raises(PeerFailure) as failure:
             await _answer(PeerClient(one.registry, bytes(32)), target, "echo")
         assert not failure.value.is_certain
-
-
-def _with(head: RequestHead, **changes: Any) -> RequestHead:
-    fields = {name: getattr(head, name) for name in RequestHead.__struct_fields__}
-    return RequestHead(**{**fields, **changes})
 
 
 def _key_of(folder: Path) -> bytes:
@@ -201,13 +225,69 @@ def _key_of(folder: Path) -> bytes:
 
 
 @pytest.mark.anyio
-async def test_whoever_has_not_the_key_fills_no_memory(tmp_path: Path) -> None:
-    async with _replica(tmp_path, max_incoming=1_000_000) as one, httpx2.AsyncClient() as http:
-        url = f"http://{one.registry.own.address}{PATH}"
-        for _ in range(3):
-            # What was refused does not count any more.
-            assert (await http.post(url, content=bytes(2_000_000))).status_code == 503
-            assert (await http.post(url, content=bytes(900_000))).status_code == 403
+async def test_whoever_has_not_the_key_takes_no_room_from_replicas(tmp_path: Path) -> None:
+    async with _replica(tmp_path) as one, _replica(tmp_path, max_incoming=100_000) as two, AsyncExitStack() as stack:
+        two.handle("echo", _echo)
+        target = await one.registry.found(two.registry.own.id)
+        assert target is not None
+        await two.registry.found(one.registry.own.id)
+        host, _, port = target.address.rpartition(":")
+        known = await stack.enter_async_context(await anyio.connect_tcp(host, int(port)))
+
+        async def ask(number: int) -> bytes:
+            own = one.registry.own
+            head = RequestHead(own.id, own.fence, target.id, target.fence, two.registry.beat, number, "echo")
+            await known.send(_raw(seal_request(_key_of(tmp_path), head, {}, b"x")))
+            return await known.receive()
+
+        assert (await ask(101)).startswith(b"HTTP/1.1 200")
+        head = f"POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 4000000\r\n\r\n".encode()
+        for number in range(300):
+            stream = await stack.enter_async_context(await anyio.connect_tcp(host, int(port)))
+            if number % 3:
+                with suppress(OSError, anyio.BrokenResourceError):
+                    await stream.send(head + bytes(1_000_000 if number % 30 == 1 else 1_000))
+        # All of it is refused, or waits beside; a connection on which a replica asked before is not closed for it.
+        for _ in range(20):
+            assert (await _answer(one.client, target, "echo", bytes(90_000)))[1] == bytes(90_000) + b"!"
+        assert (await ask(102)).startswith(b"HTTP/1.1 200")
+
+
+def _raw(sealed: SealedRequest) -> bytes:
+    head = f"POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(sealed.content)}\r\n{PROOF.decode()}: "
+    return head.encode() + sealed.proof + b"\r\n\r\n" + sealed.content
+
+
+@pytest.mark.anyio
+async def test_a_request_for_which_there_is_no_room_is_certainly_not_run(tmp_path: Path) -> None:
+    settings = {"max_incoming": 100_000, "max_body": 200_000}
+    async with _replica(tmp_path, **settings) as one, _replica(tmp_path, **settings) as two:
+        two.handle("echo", _echo)
+        target = await one.registry.found(two.registry.own.id)
+        assert target is not None
+        own = one.registry.own
+        head = RequestHead(own.id, own.fence, target.id, target.fence, two.registry.beat, 50, "echo")
+        sealed = seal_request(_key_of(tmp_path), head, {}, bytes(90_000))
+        host, _, port = target.address.rpartition(":")
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            await stream.send(_raw(sealed)[:-1])
+
+            async def ask() -> None:
+                with anyio.fail_after(10):
+                    while True:
+                        await _answer(one.client, target, "echo", bytes(50_000))
+
+            with pytest.raises(PeerFailure, match="too many bytes") as failure:
+                await ask()
+            assert failure.value.is_certain
+            assert failure.value.was_refused
+            await stream.send(sealed.content[-1:])
+            assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+        # One alone may be longer than all together.
+        assert (await _answer(one.client, target, "echo", bytes(150_000)))[1] == bytes(150_000) + b"!"
+        with pytest.raises(PeerFailure, match="too large") as failure:
+            await _answer(one.client, target, "echo", bytes(2_000_000))
+        assert failure.value.is_certain
 
 
 @pytest.mark.anyio

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,17 +15,18 @@ from tests.gateway.restarts import Place
 from tests.gateway.streams import Reader
 from tests.support.auth_entrance import bearer, known
 from tests.support.gateway_metrics import at, scraped
+from tests.support.joined_replica import joined
 from tests.support.postgresql_wire import Wire
 from tests.support.state_places import new_place, shared_server
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
 from truename.gateway import Gateway, listening
-from truename.gateway.http.app import limits_of
-from truename.gateway.http.replica_listener import joined_replicas
+from truename.gateway.http import replica_listener
 from truename.gateway.http.session_forwarding import KIND
 from truename.gateway.http.session_record import SessionRecord
+from truename.gateway.replicas import registry
 from truename.gateway.replicas.client import PeerFailure
-from truename.storage import StateLocation
+from truename.storage import StateLocation, open_database
 from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.gateway.conftest import Lab
+    from truename.storage import Database, Schema
 
 pytestmark = pytest.mark.anyio
 
@@ -79,8 +82,7 @@ async def test_a_replica_is_no_way_around_authentication(lab: Lab, tmp_path: Pat
         client.headers |= bearer(tokens["ann"])
         await client.open()
         record = SessionRecord(config.state_location(), 60)
-        async with joined_replicas(config, record, limits_of(config)) as intruder:
-            assert intruder is not None
+        async with joined(config, record) as intruder:
             (owner, *_) = intruder.registry.observed.replicas
             body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"w_get","arguments":{}}}'
 
@@ -105,8 +107,7 @@ async def test_a_replica_is_no_way_around_authentication(lab: Lab, tmp_path: Pat
 async def test_a_request_that_is_no_clients_is_refused(lab: Lab, tmp_path: Path) -> None:
     async with _gateways(lab, tmp_path) as (config, _, _):
         record = SessionRecord(config.state_location(), 60)
-        async with joined_replicas(config, record, limits_of(config)) as intruder:
-            assert intruder is not None
+        async with joined(config, record) as intruder:
             (owner, *_) = intruder.registry.observed.replicas
             good: dict[str, Any] = {"method": "POST", "path": "/mcp", "query": "", "headers": [], "client": None}
             bad: list[dict[str, Any]] = [
@@ -156,6 +157,47 @@ async def test_a_gateway_that_starts_while_the_server_is_away_for_a_moment_takes
                 assert [at(await scraped(address), "truename_sessions") for address in (one, two)] == [1, 0]
         while unlink(StateLocation.of(over_wire)):
             pass
+
+
+async def test_a_gateway_that_starts_while_the_file_is_locked_takes_no_session_and_joins_when_it_can(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, lab.normal("w", "get"), telemetry=Telemetry(metrics=True))
+    async with (
+        place.gateway() as one,
+        Gateway(place.config) as second,
+        httpx2.AsyncClient(timeout=15) as http,
+    ):
+        early, late = Reader(http, f"{one}/mcp", "2025-06-18"), Reader(http, f"{one}/mcp", "2025-06-18")
+        await early.open()
+        with closing(sqlite3.connect(place.record, isolation_level=None, check_same_thread=False)) as other:
+
+            def locked(where: StateLocation, schema: Schema) -> Database:
+                if not other.in_transaction:
+                    other.execute("BEGIN IMMEDIATE")
+                return open_database(where, schema, patience=0.01)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(registry, "open_database", locked)
+                patch.setattr(replica_listener, "_PATIENCE", 0.0)
+                patch.setattr(replica_listener, "_PAUSE_ALONE", 0.02)
+                async with listening(second) as two:
+                    assert (await _called(early, two, {})).status_code == 404
+                    late.url = f"{two}/mcp"
+                    await late.open()
+                    assert (await _called(late, one, {})).status_code == 404
+                    patch.setattr(registry, "open_database", open_database)
+                    other.execute("ROLLBACK")
+                    with anyio.fail_after(20):
+                        while [at(await scraped(address), "truename_replicas") for address in (one, two)] != [2, 2]:
+                            await anyio.sleep(0.02)
+                    for address in (one, two):
+                        for client in (early, late):
+                            answer = (await _called(client, address, {})).json()
+                            assert answer["result"]["content"][0]["text"] == "w:get"
+                    assert [at(await scraped(address), "truename_sessions") for address in (one, two)] == [1, 1]
+                # What began at it alone ended with it.
+                assert (await _called(late, one, {})).status_code == 404
 
 
 async def test_with_state_in_memory_there_are_no_replicas() -> None:

@@ -233,15 +233,9 @@ def _tell(table: str, rows: int) -> None:
 
 def _all_schemas() -> tuple[Schema, ...]:
     with gateway_needed():
-        from truename.auth import vault  # noqa: PLC0415 - packages that a check does not need
-        from truename.gateway.call_quotas import lease_store  # noqa: PLC0415 - as before
-        from truename.gateway.elicitation import answer_relay  # noqa: PLC0415 - as before
-        from truename.gateway.http import session_record  # noqa: PLC0415 - as before
-        from truename.gateway.replicas import registry  # noqa: PLC0415 - as before
-        from truename.gateway.views import task_record  # noqa: PLC0415 - as before
+        from truename.gateway.http.served_tables import SERVED  # noqa: PLC0415 - packages that a check does not need
 
-    gateway = (session_record.SCHEMA, registry.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA, lease_store.SCHEMA)
-    return (*_SCHEMAS, vault.SCHEMA, *gateway)
+    return SERVED
 
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:

@@ -3,6 +3,7 @@
 from truename.storage.check import StateReport, accept_state, check_state, known_revision
 from truename.storage.database import Database, Transaction
 from truename.storage.former import FORMER_REMEDY, import_tables
+from truename.storage.later_tables import refuse_later_tables
 from truename.storage.location import StateLocation, is_server_url
 from truename.storage.opening import open_database
 from truename.storage.patience import PATIENCE
@@ -30,6 +31,7 @@ __all__ = [
     "is_server_url",
     "known_revision",
     "open_database",
+    "refuse_later_tables",
     "select",
     "select_among",
     "upsert",

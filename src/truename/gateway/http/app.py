@@ -28,10 +28,11 @@ from truename.gateway.http.origin_guard import OriginGuard, is_loopback
 from truename.gateway.http.probes import READ, Probes
 from truename.gateway.http.replica_listener import joined_replicas
 from truename.gateway.http.routes import ALL_BELOW, Route, Routes
+from truename.gateway.http.served_tables import check_served_tables
 from truename.gateway.http.session_forwarding import KIND, forwarded
 from truename.gateway.http.web_server import WebServer
 from truename.gateway.protocol.callers import admitted, header_of
-from truename.gateway.quota import share_of, whose
+from truename.gateway.quota import Share, share_of, whose
 from truename.gateway.views.contexts import CONTEXT_HEADER, ContextRefused
 from truename.gateway.views.view import UnknownView, profile_in
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from truename.gateway.http.tls_termination import TlsTermination
     from truename.gateway.http.workers import WorkerGroup
     from truename.gateway.replicas.receiving import PeerReply, PeerRequest
+    from truename.gateway.replicas.replicas import Replicas
     from truename.policy.principal import Principal
 
 __all__ = [
@@ -71,6 +73,8 @@ MoreRoutes = Callable[["HttpAuthentication"], AbstractAsyncContextManager["Itera
 _HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - asked for, not listened on
 _CONTEXT: Final = CONTEXT_HEADER.encode()
 _SPARE: Final = 64
+# More than the system holds ready to be accepted at once, so that a replica's connection lives until its first request.
+_STRANGERS: Final = 128
 _DESCRIPTORS_BESIDE: Final = 256
 _TOO_MANY: Final = "You have as many open connections as principal_share allows. Close one, or try again later."
 _LATER: Final = {"retry-after": "1"}
@@ -131,19 +135,27 @@ class HttpApp:
         config = self._gateway.config
         async with (
             self._endpoints.recorded() as record,
-            joined_replicas(config, record, limits_of(config, is_internal=True)) as replicas,
+            joined_replicas(
+                config, record, limits_of(config, is_internal=True), partial(self._among, record.derived_key(_PROGRAMS))
+            ),
         ):
-            if replicas is not None:
-                self._endpoints.share_with(replicas)
-                replicas.handle(KIND, self._forwarded)
-                if self._gateway.metrics is not None:
-                    self._gateway.metrics.replicas = lambda: replicas.registry.alive
-            sharing = self._gateway.sharing
-            async with (
-                nullcontext() if sharing is None else sharing.among(replicas, record.derived_key(_PROGRAMS)),
-                self._gateway.list_changes.among(replicas),
-            ):
-                yield
+            if self._gateway.sharing is not None:
+                self._gateway.sharing.wait_no_longer()
+            yield
+
+    @asynccontextmanager
+    async def _among(self, key: bytes, replicas: Replicas) -> AsyncIterator[None]:
+        """Share sessions, programs and changes of lists with replicas, while the block lasts."""
+        self._endpoints.share_with(replicas)
+        replicas.handle(KIND, self._forwarded)
+        if self._gateway.metrics is not None:
+            self._gateway.metrics.replicas = lambda: replicas.registry.alive
+        sharing = self._gateway.sharing
+        async with (
+            nullcontext() if sharing is None else sharing.among(replicas, key),
+            self._gateway.list_changes.among(replicas),
+        ):
+            yield
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -334,6 +346,7 @@ async def listening(
     host, tls = bound.getsockname()[0], _tls_of(gateway.config)
     address = _address(bound, "http" if tls is None else "https")
     with closing(bound):
+        await check_served_tables(gateway.config.state_location())
         async with (
             background() as serving,
             http_authentication(
@@ -373,13 +386,19 @@ def _certificate_renewed(gateway: Gateway, tls: TlsTermination | None) -> Iterat
 def limits_of(config: Config, *, is_internal: bool = False) -> ConnectionLimits:
     """Return the limits of a listener: how many connections it may have, and how much clients may leave unread.
 
-    One that is internal has no principals: each connection of a replica is for many.
+    One that is internal has no principals: each connection of a replica is for many. Whoever did not prove to be one
+    has a small part of them, so that all others are for replicas.
     """
     settings = config.settings
     # A session may have a stream open while it asks. Servers behind the gateway need descriptors too.
     most = min(2 * settings.max_sessions + _SPARE, max(_descriptors() - _DESCRIPTORS_BESIDE, _SPARE))
+    if is_internal:
+        unread = settings.max_unread
+        return ConnectionLimits(
+            Share(most, most, most - min(_STRANGERS, most // 2)), Share(unread, unread, 0), shared=True
+        )
     shares = share_of(settings, most), share_of(settings, settings.max_unread)
-    return ConnectionLimits(*shares, shared=asks_for_credentials(config) and not is_internal)
+    return ConnectionLimits(*shares, shared=asks_for_credentials(config))
 
 
 def _descriptors() -> int:

@@ -84,12 +84,14 @@ class ServedEndpoints:
             self._record.close()
 
     def share_with(self, replicas: Replicas) -> None:
-        """Share the sessions with replicas, before the first request: one that another has is asked of it."""
+        """Share the sessions with replicas from now on: one that another has is asked of it."""
         self._replicas = replicas
         self._owners = SessionOwners(replicas.registry)
         self._forwarder = SessionForwarder(
             replicas, self._owners, lambda: self._gateway.registry.drain_tracker.is_ending
         )
+        for running in self._running.values():
+            running.http.share(self._owners, self._forwarder)
         replicas.on_change(self._discard_lost)
 
     def _discard_lost(self) -> None:

@@ -57,8 +57,11 @@ _CONNECTION: Final = frozenset(
 _REPEATABLE: Final = frozenset({"GET", "DELETE"})
 _EVENTS: Final = b"text/event-stream"
 _LOST: Final = (
-    "The replica of the gateway that has this session stopped while the request was being answered. Whether it took "
-    "effect is unknown; check before you repeat it."
+    "The replica of the gateway that has this session did not answer the request to the end. Whether it took effect is "
+    "unknown; check before you repeat it."
+)
+_REFUSED: Final = (
+    "The replica of the gateway that has this session did not take the request; nothing was run. Repeat the request."
 )
 _UNREACHABLE: Final = (
     "The replica of the gateway that has this session cannot be reached; nothing was run. Repeat the request. If this "
@@ -184,7 +187,7 @@ class _Exchange:
 
     async def fail(self, send: Send, failure: PeerFailure) -> None:
         """Answer a request that got no whole response."""
-        text = _UNREACHABLE if failure.is_certain else _LOST
+        text = _REFUSED if failure.was_refused else _UNREACHABLE if failure.is_certain else _LOST
         if not self.has_begun:
             await _refuse(send, self._body, text)
             return

@@ -88,8 +88,8 @@ class SessionRecord:
         self._lasts = lasts
         self._clock = clock
         self._most = most
-        # Whether no session goes on here, as there are replicas that may have it, and this process is none of them.
-        self.is_alone = False
+        # The id that this process will have among the replicas, while it is none of them, though there may be some.
+        self.lone_owner: str | None = None
         self._file = open_database(where, SCHEMA, import_former=_import_former)
         # What is not written yet. Requests note the id itself: a digest for each takes longer than all else here.
         self._used: dict[str, float] = {}
@@ -152,7 +152,12 @@ class SessionRecord:
             await self.write()
 
     def issue(self, place: str, handshake: Handshake | None, owner: str | None = None) -> str:
-        """Return the id of a session that begins at a replica (`SessionIds`)."""
+        """Return the id of a session that begins at a replica (`SessionIds`).
+
+        One that begins while this process has a `lone_owner` is good here only: nobody could tell whether it is over.
+        """
+        if self.lone_owner is not None:
+            handshake, owner = None, self.lone_owner
         return self._ids.issue(place, handshake, now=self._clock(), lasts=self._lasts, owner=owner)
 
     def use(self, id: str) -> None:
@@ -166,10 +171,11 @@ class SessionRecord:
     async def good(self, place: str, id: str) -> Handshake | None:
         """Return what was agreed on in a session that may go on here; None for every other id.
 
-        Raises `StoreError` where that cannot be found out.
+        None goes on here while this process has a `lone_owner`: a replica may have it. Raises `StoreError` where that
+        cannot be found out.
         """
         opened = self.issued(place, id)
-        if opened is None or self.is_alone or not await in_thread(partial(self._is_good, id, opened)):
+        if opened is None or self.lone_owner is not None or not await in_thread(partial(self._is_good, id, opened)):
             return None
         return opened.handshake
 

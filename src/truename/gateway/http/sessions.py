@@ -192,10 +192,15 @@ class Sessions:
             if session.open_requests:
                 self._record.use(session.id)
 
+    def share(self, owners: SessionOwners) -> None:
+        """Share the sessions from now on. Those that began before are in no other replica's reach."""
+        self._owners = owners
+
     def discard_lost(self) -> None:
         """End all sessions here that another replica may have taken over."""
         if self._owners is not None:
-            for session in [one for one in self._sessions.values() if one.own is not self._owners.own]:
+            own = self._owners.own
+            for session in [one for one in self._sessions.values() if one.own is not None and one.own is not own]:
                 self._discard(session)
 
     async def holder(self, principal: Principal, scope: Scope) -> Replica | None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.http.session_forwarding import SessionForwarder
+    from truename.gateway.http.session_owners import SessionOwners
     from truename.gateway.http.sessions import Answer, Sessions
     from truename.gateway.mcp.messages import Kind, Message
     from truename.gateway.mcp.stateless import RequestEnvelope
@@ -86,6 +87,11 @@ class StreamableHttp:
         self._forwarder = forwarder
         self._max_body = max_body
         self._max_entries = max_entries
+
+    def share(self, owners: SessionOwners, forwarder: SessionForwarder) -> None:
+        """Share the sessions with replicas from now on."""
+        self.sessions.share(owners)
+        self._forwarder = forwarder
 
     async def handle(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.liveness import Replica
     from truename.gateway.replicas.registry import ReplicaRegistry
 
-__all__ = ["GIVEN_UP", "PATH", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
+__all__ = ["GIVEN_UP", "PATH", "PROOF", "REFUSED", "PeerClient", "PeerFailure", "PeerResponse", "host_and_port"]
 
 PATH: Final = "/replica/1"
 """The only path of the listener between replicas."""
+PROOF: Final = b"truename-replica"
+"""The header with the head of a request, sealed: it is checked before anything of the body is read."""
 REFUSED: Final = "refused"
 """The key in the head of a response that says why the target did nothing at all with the request."""
 GIVEN_UP: Final = "given_up"
@@ -163,17 +165,18 @@ class PeerClient:
             text = f"{replica.address} is on another machine"
             raise PeerFailure(text, is_certain=True)
         # The number is drawn by this process, whatever its entry is called meanwhile.
-        head = RequestHead(own.id, own.fence, replica.id, replica.fence, beat, next(self._numbers), kind, about)
-        sealed, salt = seal_request(self._key, head, body)
+        head = RequestHead(own.id, own.fence, replica.id, replica.fence, beat, next(self._numbers), kind)
+        sealed = seal_request(self._key, head, about, body)
         try:
+            fields = target.fields + fields_of([(PROOF, sealed.proof)])
             response = await target.connections.send(
-                b"POST", target.origin, PATH.encode(), target.fields, sealed, connect=_CONNECT
+                b"POST", target.origin, PATH.encode(), fields, sealed.content, connect=_CONNECT
             )
         except HttpFailure as failure:
             has_ended = _SAYS_THE_END and isinstance(failure.__cause__, ConnectionRefusedError)
             text = f"{replica.address}: {failure}"
             raise PeerFailure(text, is_certain=not failure.was_sent, has_ended=has_ended and is_here) from failure
-        found = PeerResponse(response, FrameReader(self._key, salt))
+        found = PeerResponse(response, FrameReader(self._key, sealed.salt))
         try:
             if response.status != 200:
                 # It is not sealed, so anybody may have sent it.

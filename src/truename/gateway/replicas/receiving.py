@@ -1,4 +1,8 @@
-"""Answer requests of other replicas: open them, refuse those that are foreign, late or replayed, and hand them on."""
+"""Answer requests of other replicas: open them, refuse those that are foreign, late or replayed, and hand them on.
+
+Whoever has not the key of the scope is told nothing but a status, and nothing that follows is read. So is whoever sends
+a request again, which may have run: a sealed refusal says that a request did not, and its sender may repeat it.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +11,27 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.gateway.replicas.client import GIVEN_UP, PATH, REFUSED
-from truename.gateway.replicas.sealing import FrameWriter, SealError, SenderWindow, open_request
+from truename.gateway.protocol.callers import header_of
+from truename.gateway.replicas.client import GIVEN_UP, PATH, PROOF, REFUSED
+from truename.gateway.replicas.sealing import FrameWriter, SealError, SenderWindow, open_content, open_head
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.types import Receive, Scope, Send
 
     from truename.gateway.replicas.liveness import Replica
     from truename.gateway.replicas.registry import ReplicaRegistry
-    from truename.gateway.replicas.sealing import RequestHead
+    from truename.gateway.replicas.sealing import OpenedHead, RequestHead
 
     Handler = Callable[["PeerRequest", "PeerReply"], Awaitable[None]]
 
-__all__ = ["LATE", "PeerReceiver", "PeerReply", "PeerRequest", "RequestBounds"]
+__all__ = ["LATE", "PROVED", "PeerReceiver", "PeerReply", "PeerRequest", "RequestBounds"]
 
 LATE: Final = 20
 """Heartbeats of this process after which a request that names one counts as late: ten seconds."""
+PROVED: Final = "truename.peer-proved"
+"""Where a scope has what is told, with the sender's id, that a request comes from a replica."""
 _OVERHEAD: Final = 256 * 1024
 # Of the future: a heartbeat that was stored may be read before this process knows that it was.
 _AHEAD: Final = 2
@@ -33,7 +40,7 @@ _STREAM: Final = (b"content-type", b"application/octet-stream")
 
 
 class RequestBounds(NamedTuple):
-    """How many bytes one request may have, and all together that are being read."""
+    """How many bytes one request may have, and all together that are being read. One alone may be longer than that."""
 
     each: int
     total: int
@@ -105,50 +112,62 @@ class PeerReceiver:
         self._windows: OrderedDict[tuple[str, int], SenderWindow] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Whoever has not the key of the scope is told nothing but a status."""
+        """Answer one request."""
         if scope["type"] != "http":
             return
         if scope["method"] != "POST" or scope["path"] != PATH:
             await _fail(send, HTTPStatus.NOT_FOUND)
             return
-        sealed = await self._read(receive)
-        if isinstance(sealed, HTTPStatus):
-            await _fail(send, sealed)
-            return
         try:
-            request = open_request(self._key, sealed)
+            opened = open_head(self._key, header_of(scope, PROOF) or b"")
+            if not self._is_new(opened.head):
+                raise SealError
+            if PROVED in scope:
+                scope[PROVED](opened.head.sender)
+            read = await self._read(opened, receive)
         except SealError:
             await _fail(send, HTTPStatus.FORBIDDEN)
             return
-        reply = PeerReply(send, FrameWriter(self._key, request.salt))
-        sender = await self._registry.found(request.head.sender)
-        reason = await self._reason(request.head, sender)
-        handler = self._handlers.get(request.head.kind)
+        reply, head = PeerReply(send, FrameWriter(self._key, opened.salt)), opened.head
+        if isinstance(read, str):
+            await reply.refuse(read)
+            return
+        sender = await self._registry.found(head.sender)
+        reason, handler = await self._reason(head, sender), self._handlers.get(head.kind)
         if reason is not None or sender is None or handler is None:
             await reply.refuse(reason or "this version does not know such requests")
             return
-        await handler(PeerRequest(sender, request.head.about, request.body, scope, receive), reply)
+        await handler(PeerRequest(sender, *read, scope, receive), reply)
 
-    async def _read(self, receive: Receive) -> bytes | HTTPStatus:
-        """Return the whole body, or the status with which it is refused."""
-        parts, size = list[bytes](), 0
-        try:
-            while True:
-                message = await receive()
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                self._reading += len(parts[-1])
-                if message["type"] != "http.request" or size > self._bounds.each + _OVERHEAD:
-                    return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-                if self._reading > self._bounds.total:
-                    return HTTPStatus.SERVICE_UNAVAILABLE
-                if not message.get("more_body", False):
-                    return b"".join(parts)
-        finally:
-            self._reading -= size
+    async def _read(self, opened: OpenedHead, receive: Receive) -> tuple[dict[str, Any], bytes] | str:
+        """Return what follows a head, or why it is refused. Raises `SealError` for what is not that."""
+        size = opened.head.size
+        if size > self._bounds.each + _OVERHEAD:
+            refused = "it is too large"
+        elif self._reading and self._reading + size > self._bounds.total:
+            refused = "too many bytes of requests are being read"
+        else:
+            self._reading += size
+            try:
+                return open_content(self._key, opened, b"".join([part async for part in _parts(receive, size)]))
+            finally:
+                self._reading -= size
+        # Whoever still sends would not read an answer.
+        async for _ in _parts(receive, size):
+            pass
+        return refused
+
+    def _is_new(self, head: RequestHead) -> bool:
+        """Return whether a request did not come before, and note that it came."""
+        sender = head.sender, head.sender_fence
+        window = self._windows.setdefault(sender, SenderWindow())
+        self._windows.move_to_end(sender)
+        while len(self._windows) > _MOST_SENDERS:
+            self._windows.popitem(last=False)
+        return window.admits(head.number)
 
     async def _reason(self, head: RequestHead, sender: Replica | None) -> str | None:
-        """Return why a request is refused; None for one that is for this process, in time, and new."""
+        """Return why a request is refused; None for one that is for this process, and in time."""
         own = self._registry.own
         # Whoever was stopped learns here that others may have what it held.
         if not await self._registry.check(own) or (head.target, head.target_fence) != (own.id, own.fence):
@@ -157,11 +176,19 @@ class PeerReceiver:
             return "it is from a replica that has no lease"
         if not self._registry.beat - LATE <= head.beat <= self._registry.beat + _AHEAD:
             return "it is late"
-        window = self._windows.setdefault((sender.id, sender.fence), SenderWindow())
-        self._windows.move_to_end((sender.id, sender.fence))
-        while len(self._windows) > _MOST_SENDERS:
-            self._windows.popitem(last=False)
-        return None if window.admits(head.number) else "it was sent before"
+        return None
+
+
+async def _parts(receive: Receive, size: int) -> AsyncIterator[bytes]:
+    """Yield the parts of a body of so many bytes. Raises `SealError` for any other."""
+    left, has_more = size, True
+    while has_more:
+        message = await receive()
+        part = message.get("body", b"")
+        left, has_more = left - len(part), message.get("more_body", False)
+        if left < 0 or (left and not has_more):
+            raise SealError
+        yield part
 
 
 async def _fail(send: Send, status: HTTPStatus) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from truename.storage import StateLocation
     from truename.storage.database import Transaction
 
-__all__ = ["SCHEMA", "HeldLease", "LeaseLostError", "ReplicaRegistry"]
+__all__ = ["SCHEMA", "HeldLease", "LeaseLostError", "ReplicaRegistry", "new_replica_id"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -54,6 +54,11 @@ INSERT INTO replica_fence (one, last) VALUES (1, 1)
 ON CONFLICT (one) DO UPDATE SET last = replica_fence.last + 1 RETURNING last
 """
 _READ: Final = "SELECT id, address, machine, fence, beat FROM replica ORDER BY fence"
+# An attempt that was reported to have failed may have been stored.
+_ENTER: Final = """
+INSERT INTO replica (id, address, machine, fence, beat) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET address = excluded.address, fence = excluded.fence, beat = excluded.beat
+"""
 _BEAT: Final = "UPDATE replica SET beat = ? WHERE id = ?"
 _HOLD: Final = """
 INSERT INTO replica_lease (name, holder, fence) VALUES (?, ?, ?)
@@ -75,6 +80,11 @@ _HASTE: Final = 0.1
 _JOIN: Final = 2.0
 
 
+def new_replica_id() -> str:
+    """Return an id for a process that enters the table of replicas."""
+    return secrets.token_urlsafe(9)
+
+
 class LeaseLostError(Exception):
     """This process no longer has the lease under which something was asked for."""
 
@@ -92,8 +102,9 @@ class ReplicaRegistry:
     Methods that are not async wait for the database, unless they say otherwise: call them in a thread. They raise
     `StoreError`.
 
-    ``address`` is where others reach this process. ``clock`` and ``awake`` are the clocks of a holder and of an
-    observer. ``on_change`` is called, in a thread, when replicas came or went, or this process lost its lease.
+    ``address`` is where others reach this process, and ``id`` its first id, if that was said before. ``clock`` and
+    ``awake`` are the clocks of a holder and of an observer. ``on_change`` is called, in a thread, when replicas came or
+    went, or this process lost its lease.
     """
 
     def __init__(
@@ -101,6 +112,7 @@ class ReplicaRegistry:
         where: StateLocation,
         address: str,
         *,
+        id: str | None = None,
         clock: Callable[[], float] = lease_clock,
         awake: Callable[[], float] = awake_clock,
         on_change: Callable[[], object] = lambda: None,
@@ -113,7 +125,7 @@ class ReplicaRegistry:
         # A lone process writes nothing into a file: whoever joins is seen at the next look, and waits for longer.
         self._beats_alone = where.url is not None
         self._observed = Observations()
-        self._own = self._unregistered()
+        self._own = self._unregistered(id)
         self._beat = 0
         self._valid_until = self._excused_until = float("-inf")
         # Set to begin a look, when one is done, and to begin the next one early.
@@ -146,11 +158,15 @@ class ReplicaRegistry:
         for thread in self._threads:
             thread.join(_JOIN)
         own, self._own = self._own, self._unregistered()
+        if own.fence:
+            self._remove(own)
+        with suppress(StoreError):
+            self._data.close()
+
+    def _remove(self, own: Replica) -> None:
         with suppress(StoreError), self._data.change() as data:
             data.execute("DELETE FROM replica_lease WHERE holder = ?", (own.id,))
             data.execute("DELETE FROM replica WHERE id = ?", (own.id,))
-        with suppress(StoreError):
-            self._data.close()
 
     @property
     def own(self) -> Replica:
@@ -290,9 +306,9 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
 
     # The heartbeat
 
-    def _unregistered(self) -> Replica:
+    def _unregistered(self, id: str | None = None) -> Replica:
         """Return the entry of a process that has none in the table: nothing that was held before is held under it."""
-        return Replica(secrets.token_urlsafe(9), self._address, machine_id(), 0)
+        return Replica(id or new_replica_id(), self._address, machine_id(), 0)
 
     def _register(self) -> None:
         began, own = self._clock(), self._own
@@ -300,7 +316,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             ((fence,),) = data.execute(_FENCE).fetchall()
             own = Replica(own.id, own.address, own.machine, fence)
             row = (own.id, own.address, own.machine, own.fence, 0)
-            data.execute("INSERT INTO replica (id, address, machine, fence, beat) VALUES (?, ?, ?, ?, ?)", row)
+            data.execute(_ENTER, row)
         self._beat, self._own, self._valid_until = 0, own, began + VALIDITY
         self._read()
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio
+
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.replicas.client import PeerClient
 from truename.gateway.replicas.receiving import PeerReceiver
@@ -31,32 +33,40 @@ class Replicas:
     """
 
     def __init__(
-        self, where: StateLocation, address: str, key: bytes, bounds: RequestBounds, loop: asyncio.AbstractEventLoop
+        self,
+        where: StateLocation,
+        address: str,
+        key: bytes,
+        bounds: RequestBounds,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        id: str | None = None,
     ) -> None:
         self._loop = loop
         self._listeners: list[Callable[[], object]] = []
         self._handlers: dict[str, Handler] = {}
-        self.registry = ReplicaRegistry(where, address, on_change=self._changed)
+        self.registry = ReplicaRegistry(where, address, id=id, on_change=self._changed)
         self.client = PeerClient(self.registry, key)
         self.receiver = PeerReceiver(self.registry, key, self._handlers, bounds)
 
     @classmethod
     @asynccontextmanager
     async def joined(
-        cls, where: StateLocation, address: str, key: bytes, bounds: RequestBounds
+        cls, where: StateLocation, address: str, key: bytes, bounds: RequestBounds, *, id: str | None = None
     ) -> AsyncIterator[Replicas]:
         """Be one of the replicas while the block lasts; at its end all that is held is given up. Raises `StoreError`.
 
         ``address`` is where others reach this process, ``key`` is what all replicas of the scope have, and ``bounds``
-        are those of requests of others.
+        are those of requests of others. ``id`` is a `new_replica_id` under which this process is found at first.
         """
-        replicas = await in_thread(partial(cls, where, address, key, bounds, asyncio.get_running_loop()))
+        replicas = await in_thread(partial(cls, where, address, key, bounds, asyncio.get_running_loop(), id=id))
         try:
             await in_thread(replicas.registry.start)
             async with replicas.client.running():
                 yield replicas
         finally:
-            await replicas.leave()
+            with anyio.CancelScope(shield=True):
+                await replicas.leave()
 
     async def leave(self) -> None:
         """Give up all that is held, at once; what others send is refused from then on."""

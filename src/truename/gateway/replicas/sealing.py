@@ -1,8 +1,9 @@
 """Seal requests between replicas and their responses, so that only replicas of one scope can make and read them.
 
-A request is one encrypted text (AES-256-GCM). It names its sender and its target with their fencing tokens, the
-target's last heartbeat that the sender read, which is the time of the request, and a number that the sender uses once.
-A response is a sequence of encrypted frames, bound to the request and to their place, the last of which says so: what
+A request is two encrypted texts (AES-256-GCM). The short one goes before: it proves that a replica asks, while nothing
+else was read. It names the sender and the target with their fencing tokens, the target's last heartbeat that the sender
+read, which is the time of the request, a number that the sender uses once, and how many bytes the long one has. A
+response is a sequence of encrypted frames, bound to the request and to their place, the last of which says so: what
 is changed, left out, moved or cut off is found. Each request has a key of its own, derived from that of the scope.
 """
 
@@ -11,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -25,11 +27,13 @@ __all__ = [
     "LONGEST_FRAME",
     "FrameReader",
     "FrameWriter",
+    "OpenedHead",
     "RequestHead",
     "SealError",
     "SealedRequest",
     "SenderWindow",
-    "open_request",
+    "open_content",
+    "open_head",
     "seal_request",
 ]
 
@@ -37,6 +41,7 @@ _REQUEST: Final = b"truename replica request 1:"
 _RESPONSE: Final = b"truename replica response 1:"
 _SALT: Final = 16
 _SIZE: Final = 4
+_LONGEST_PROOF: Final = 1_024
 _PIECE: Final = 64 * 1024
 LONGEST_FRAME: Final = _PIECE + 64
 """Bytes of an encrypted frame."""
@@ -49,9 +54,10 @@ class SealError(Exception):
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """What a request says of itself. ``kind`` names its handler, ``about`` is for that.
+    """What a request says of itself first. ``kind`` names its handler.
 
     ``beat`` is the heartbeat of the target that the sender read last, and ``number`` counts the sender's requests.
+    ``size`` is how many bytes follow.
     """
 
     sender: str
@@ -61,15 +67,21 @@ class RequestHead(msgspec.Struct, frozen=True):
     beat: int
     number: int
     kind: str
-    about: dict[str, Any]
+    size: int = 0
 
 
-@dataclass(frozen=True)
-class SealedRequest:
-    """A request that was opened, and the salt of its keys."""
+class SealedRequest(NamedTuple):
+    """A sealed request: its head as text for a header, what follows, and the salt by which its response is read."""
+
+    proof: bytes
+    content: bytes
+    salt: bytes
+
+
+class OpenedHead(NamedTuple):
+    """The head of a request, and the salt of its keys."""
 
     head: RequestHead
-    body: bytes
     salt: bytes
 
 
@@ -78,25 +90,40 @@ _ENCODER: Final = msgspec.json.Encoder()
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def seal_request(key: bytes, head: RequestHead, body: bytes) -> tuple[bytes, bytes]:
-    """Return a sealed request, and the salt by which its response is read.
+def seal_request(key: bytes, head: RequestHead, about: dict[str, Any], body: bytes) -> SealedRequest:
+    """Return a sealed request; ``about`` is for its handler. The size in the head is filled in.
 
-    >>> head = RequestHead("ann", 1, "bob", 2, 7, 1, "http", {"path": "/mcp"})
-    >>> sealed, salt = seal_request(bytes(32), head, b"body")
-    >>> open_request(bytes(32), sealed) == SealedRequest(head, b"body", salt)
-    True
+    >>> head = RequestHead("ann", 1, "bob", 2, 7, 1, "http")
+    >>> sealed = seal_request(bytes(32), head, {"path": "/mcp"}, b"body")
+    >>> opened = open_head(bytes(32), sealed.proof)
+    >>> opened.head.sender, opened.head.size == len(sealed.content)
+    ('ann', True)
+    >>> open_content(bytes(32), opened, sealed.content)
+    ({'path': '/mcp'}, b'body')
     """
-    salt, said = secrets.token_bytes(_SALT), _ENCODER.encode(head)
-    plain = b"".join((len(said).to_bytes(_SIZE), said, body))
-    return salt + _cipher(key, _REQUEST, salt).encrypt(_nonce(0), plain, None), salt
+    salt, said = secrets.token_bytes(_SALT), _ENCODER.encode(about)
+    cipher = _cipher(key, _REQUEST, salt)
+    content = cipher.encrypt(_nonce(1), b"".join((len(said).to_bytes(_SIZE), said, body)), None)
+    first = _ENCODER.encode(msgspec.structs.replace(head, size=len(content)))
+    return SealedRequest(b64encode(salt + cipher.encrypt(_nonce(0), first, None)), content, salt)
 
 
-def open_request(key: bytes, sealed: bytes) -> SealedRequest:
-    """Open a sealed request. Raises `SealError`."""
-    salt, plain = sealed[:_SALT], _opened(_cipher(key, _REQUEST, sealed[:_SALT]), 0, sealed[_SALT:])
+def open_head(key: bytes, proof: bytes) -> OpenedHead:
+    """Open the head of a request. Raises `SealError`."""
+    try:
+        sealed = b64decode(proof[:_LONGEST_PROOF], validate=True)
+        salt = sealed[:_SALT]
+        return OpenedHead(_DECODER.decode(_opened(_cipher(key, _REQUEST, salt), 0, sealed[_SALT:])), salt)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise SealError(str(error)) from error
+
+
+def open_content(key: bytes, opened: OpenedHead, content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Open what follows the head of a request: what its handler has to know, and the body. Raises `SealError`."""
+    plain = _opened(_cipher(key, _REQUEST, opened.salt), 1, content)
     end = _SIZE + int.from_bytes(plain[:_SIZE])
     try:
-        return SealedRequest(_DECODER.decode(plain[_SIZE:end]), plain[end:], salt)
+        return _ANY.decode(plain[_SIZE:end]), plain[end:]
     except msgspec.DecodeError as error:
         raise SealError(str(error)) from error
 

@@ -86,7 +86,8 @@ class Approving:
         self._decisions = decisions
         self._states = states
         self._multi_round = MultiRoundRequests(settings.approvals.expiry, states)
-        self._questions: dict[str, anyio.Event] = {}
+        # By the key of the call and that of the session whose user is asked.
+        self._questions: dict[tuple[str, str], anyio.Event] = {}
 
     def with_settings(self, settings: Settings) -> Approving:
         """Return the same under other settings; who is asked now stays asked. Raises `StoreError`."""
@@ -200,11 +201,15 @@ class Approving:
         return self._settings.ask != "operator" and has_forms and can_answer(able, QUESTION, None)
 
     async def _put(self, asked: _PendingApproval, waiting: PendingCall) -> None:
-        """Ask the user of a client of the handshake eras; of calls that are the same one at a time."""
-        if (other := self._questions.get(waiting.key)) is not None:
+        """Ask the user of a client of the handshake eras; of calls of a session that are the same one at a time.
+
+        Another session does not wait for that: its client may be gone, and nobody would answer.
+        """
+        own = waiting.key, session_of(asked.request)
+        if (other := self._questions.get(own)) is not None:
             await other.wait()
             return
-        over = self._questions[waiting.key] = anyio.Event()
+        over = self._questions[own] = anyio.Event()
         answer: object = None
         try:
             with anyio.move_on_after(self._patience):
@@ -216,7 +221,7 @@ class Approving:
                         self._log.tell(("question", asked.call.id), text)
             await self._settle(asked.call, waiting, answer, "elicitation")
         finally:
-            del self._questions[waiting.key]
+            del self._questions[own]
             over.set()
 
     @asynccontextmanager

@@ -71,11 +71,8 @@ class ListChangeRelay:
             self._telling.clear()
 
     @asynccontextmanager
-    async def among(self, replicas: Replicas | None) -> AsyncIterator[None]:
-        """Tell these replicas, and hear them, while the block lasts. None: there are no others."""
-        if replicas is None:
-            yield
-            return
+    async def among(self, replicas: Replicas) -> AsyncIterator[None]:
+        """Tell these replicas, and hear them, while the block lasts."""
         replicas.handle(_CHANGED, self._heard)
         replicas.handle(_READ, self._heard_end)
         replicas.on_change(self._wake)

@@ -94,15 +94,8 @@ class ProgramSharing:
         return server.instances == "single" or (server.instances == "gateway" and self._group is not None)
 
     @asynccontextmanager
-    async def among(self, replicas: Replicas | None, key: bytes) -> AsyncIterator[None]:
-        """Share with these replicas while the block lasts. None: the state database cannot be used.
-
-        ``key`` is what all of them have.
-        """
-        if replicas is None:
-            self._joined.set()
-            yield
-            return
+    async def among(self, replicas: Replicas, key: bytes) -> AsyncIterator[None]:
+        """Share with these replicas while the block lasts. ``key`` is what all of them have."""
         async with background() as tasks:
             self._replicas, self._key, self._tasks = replicas, key, tasks
             replicas.handle(_OPEN, self._open_for_peer)
@@ -115,6 +108,10 @@ class ProgramSharing:
                 self._tasks = None
                 with anyio.CancelScope(shield=True):
                     await self._end_all()
+
+    def wait_no_longer(self) -> None:
+        """Have programs that are wanted while this process is among no replicas fail at once."""
+        self._joined.set()
 
     async def _watch(self) -> None:
         while True:
@@ -147,7 +144,7 @@ class ProgramSharing:
             await self._joined.wait()
         if self._replicas is None:
             what = "is shared with other processes of the gateway, which cannot be found without the state database"
-            raise _unavailable(server, what, "Check the state database, and restart the gateway.")
+            raise _unavailable(server, what, "Check the state database. It is retried automatically.")
         wanted = _Wanted(self._name(server, handshake), server, settings, news)
         while True:
             program, holder = await self._found(self._replicas, wanted)

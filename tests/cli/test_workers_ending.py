@@ -1,4 +1,4 @@
-"""Workers and their supervisor end in order, at whatever moment the signal comes, and one that has begun is replaced."""
+"""Workers end in order whenever a signal comes, and one that has begun to serve is replaced."""
 
 from __future__ import annotations
 

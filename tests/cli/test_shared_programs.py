@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import psycopg
 import pytest
 
 from tests.shared import ROOT
 from tests.support.cli_ending import PATIENCE, until
 from tests.support.cli_running import Lines, serving
+from tests.support.state_places import new_url, shared_server
+from truename.gateway.replicas.liveness import VALIDITY
+from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
-
-    from truename.storage import StateLocation
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 
@@ -226,3 +231,57 @@ def test_a_holder_that_ends_in_order_gives_the_program_up_at_once(source: Path, 
             line for line in witnessed.lines() if line in ([str(old), "end"], [str(new), "start"])
         )
     assert in_turns(witnessed.got()) == [old, new]
+
+
+@pytest.fixture
+def role() -> Iterator[tuple[str, Callable[[str], None]]]:
+    """Give the name of a role of the server, and what runs an SQL statement as the server's owner."""
+    name = f"r{secrets.token_hex(8)}"
+    server = shared_server()
+    with psycopg.connect(server.url, autocommit=True) as owner:
+
+        def run(statement: str) -> None:
+            owner.execute(statement.encode())
+
+        run(f"CREATE ROLE {name} LOGIN")
+        run(f"GRANT CREATE ON DATABASE truename TO {name}")
+        try:
+            yield name, run
+        finally:
+            run(f"DROP OWNED BY {name} CASCADE")
+            run(f"DROP ROLE {name}")
+
+
+def test_while_the_database_refuses_everybody_calls_fail_soon_and_go_on_when_it_is_back(
+    source: Path, role: tuple[str, Callable[[str], None]]
+) -> None:
+    name, run = role
+    place = StateLocation.of(new_url().replace("truename@", f"{name}@"))
+    with two(source, place) as (first, second, witnessed):
+        ran: list[dict[str, Any]] = []
+        running = threading.Thread(target=lambda: ran.append(second.call("hold", "held")))
+        running.start()
+        until(lambda: "held" in witnessed.notes())
+        run(f"ALTER ROLE {name} NOLOGIN")
+        run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'")
+        away = time.monotonic()
+        # Both become sure of it.
+        until(lambda: time.monotonic() > away + VALIDITY)
+        (source.parent / "witness.gate").touch()
+        with ThreadPoolExecutor(14) as pool:
+            calls = [
+                pool.submit(one.call, "note", f"refused-{number}") for one in (first, second) for number in range(7)
+            ]
+            assert all("nothing was run" in json.dumps(one.result()) for one in calls)
+        assert time.monotonic() - away < FAIL_OVER
+        # It ran, and its answer may not be passed on.
+        running.join(5)
+        assert "Whether the call took effect is unknown" in json.dumps(ran)
+        run(f"ALTER ROLE {name} LOGIN")
+        for one in (first, second):
+            until(partial(one.notes, f"after-{one.url}"))
+
+    notes = witnessed.notes()
+    assert not [text for text in notes if text.startswith("refused")]
+    # It is the same program, with what it had in memory.
+    assert len(witnessed.processes()) == 1

@@ -269,6 +269,12 @@ def test_what_is_wrong_is_told_once_and_nobody_stays(configure: Callable[..., Pa
         (["--http", "127.0.0.1:0", "--workers", "0"], "is not a number of processes"),
         (["--http", "127.0.0.1:0", "--workers", "-1"], "is not a number of processes"),
         (["--http", "127.0.0.1:0", "--workers", "two"], "is not a number of processes"),
+        # Without this limit, the state in memory is refused.
+        (
+            ["--http", "127.0.0.1:0", "--workers", "257", "--state", "memory"],
+            f"here the gateway may use {cores()} processor",
+        ),
+        (["--http", "127.0.0.1:0", "--workers", "9" * 5_000, "--state", "memory"], "is more than 256 processes"),
         (["--http", "127.0.0.1:0", "--workers", "2", "--state", "memory"], "cannot share a state in memory"),
     ],
 )

@@ -285,6 +285,8 @@ async def _serve(
                 await serve_stdio(gateway, path)
             else:
                 more = _console(gateway) if has_console else None
+                if worker is not None:
+                    worker.tell(begun=True)
                 async with listening(gateway, bound=bound, workers=_group(worker), more=more) as url:
                     await gateway.joined()
                     if worker is not None:
@@ -326,7 +328,10 @@ async def _report_listening(
         say(f"Serving at {url}. {starting}")
         await gateway.settle()
     if worker is not None:
-        await to_thread.run_sync(worker.wait_for_others, abandon_on_cancel=True)
+        try:
+            await to_thread.run_sync(worker.wait_for_others, abandon_on_cancel=True)
+        finally:
+            worker.wait_no_longer()
     await _report_start(gateway, path, url, report_form, worker)
     # In a pipe, the output would otherwise stay in the buffer.
     sys.stdout.flush()

@@ -67,6 +67,7 @@ class _RunningWorker:
     process: subprocess.Popen[bytes]
     link: socket.socket
     began: float
+    has_begun: bool = False
     is_ready: bool = False
     left: int = 0
     reason: Reason = "time"
@@ -109,6 +110,8 @@ class Supervisor:
     _signals: list[signal.Signals] = field(default_factory=list)
     _directory: str = ""
     _awaited: set[int] = field(default_factory=set)
+    _is_alone: bool = True
+    _is_reported: bool = False
     _endings: int = 0
     _left: int = 0
     _reason: Reason = "time"
@@ -119,23 +122,25 @@ class Supervisor:
         """Serve until a signal ends it, and return the exit status: that of `serve` in one process."""
         self._terminals = tuple(number for number in (0, 2) if os.isatty(number))
         self._awaited = set(range(1, self.count + 1))
-        self._directory = tempfile.mkdtemp(prefix="truename-")
-        try:
-            with self._woken() as waker:
+        with self._woken() as waker:
+            self._directory = tempfile.mkdtemp(prefix="truename-")
+            try:
                 self._start(1)
                 while self._running or self._due:
                     self._wait(waker)
-                    for number in self._taken_signals():
-                        self._pass_on(number)
+                    signals = self._taken_signals()
+                    # What a worker told before a signal came may say what the signal means.
                     self._listen()
+                    for number in signals:
+                        self._pass_on(number)
                     self._reap()
                     self._start_due()
-        finally:
-            shutil.rmtree(self._directory, ignore_errors=True)
-        if self._failure is not None:
-            return self._failure
-        status = report_end(self._left, self._reason, as_json=self.as_json)
-        return 1 if self._is_broken else status
+            finally:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            if self._failure is not None:
+                return self._failure
+            status = report_end(self._left, self._reason, as_json=self.as_json)
+            return 1 if self._is_broken else status
 
     @contextlib.contextmanager
     def _woken(self) -> Iterator[socket.socket]:
@@ -180,8 +185,7 @@ class Supervisor:
                 "listener": self.bound.fileno(),
                 "link": theirs.fileno(),
                 "directory": self._directory,
-                # Once; not when it is started again.
-                "reports": number == 1 and bool(self._awaited),
+                "reports": number == 1 and not self._is_reported,
             }
             process = subprocess.Popen(  # noqa: S603 - this program, with the words that it was started with
                 # -P: a directory `truename` in the working directory is not imported.
@@ -209,18 +213,22 @@ class Supervisor:
 
     def _hear(self, worker: _RunningWorker, said: dict[str, object]) -> None:
         match said:
+            case {"begun": True}:
+                worker.has_begun = True
             case {"ready": True}:
-                self._has_begun(worker)
+                self._is_now_ready(worker)
             case {"reload": str(mode)}:
                 self.reload = mode
             case {"broken_off": int(left), "reason": "time" | "signal" as reason}:
                 worker.left, worker.reason = left, reason
 
-    def _has_begun(self, worker: _RunningWorker) -> None:
+    def _is_now_ready(self, worker: _RunningWorker) -> None:
         worker.is_ready = True
         if worker.is_hung_up:
             worker.process.send_signal(signal.SIGHUP)
-        if worker.number == 1 and self._awaited == set(range(1, self.count + 1)):
+        # A worker that starts after a signal would not get it.
+        if worker.number == 1 and self._is_alone and not self._endings:
+            self._is_alone = False
             for number in range(2, self.count + 1):
                 self._start(number)
         if self._deaths.get(worker.number):
@@ -230,9 +238,12 @@ class Supervisor:
     def _settle(self, number: int) -> None:
         """Note that a worker serves or has failed once; then the first one prints the report."""
         self._awaited.discard(number)
-        if not self._awaited and (first := self._running.get(1)) is not None:
+        first = self._running.get(1)
+        if not (self._awaited or self._is_reported or first is None):
             with contextlib.suppress(OSError):
                 first.link.send(b"\n")
+                # One that is started again from now on does not report.
+                self._is_reported = True
 
     def _pass_on(self, number: signal.Signals) -> None:
         """Pass on a signal: the first that ends drains the workers, the second interrupts calls, a third kills."""
@@ -269,7 +280,7 @@ class Supervisor:
                 self._say(worker, {"ended": _named(status)}, f"Worker {worker.number} {_words(status)}.")
                 self._is_broken = True
             return
-        if worker.number == 1 and not worker.is_ready and 1 in self._awaited:
+        if 1 in self._awaited and not worker.is_ready and not (worker.has_begun and status < 0):
             # It has said why; nobody else was started.
             self._failure = status if status >= 0 else _BY_SIGNAL - status
             if status < 0:

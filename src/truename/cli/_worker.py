@@ -75,8 +75,12 @@ class Worker:
             return
 
     def wait_for_others(self) -> None:
-        """Wait until the supervisor says that the others serve, or have failed once."""
+        """Wait until the supervisor says that the others serve, or have failed once, or `wait_no_longer` is called."""
         self._others_serve.wait()
+
+    def wait_no_longer(self) -> None:
+        """End the wait of a thread: the process does not end before that."""
+        self._others_serve.set()
 
     def _follow(self) -> None:
         while os.read(self.link, 1):

@@ -150,6 +150,8 @@ Verbose = Annotated[
 ]
 _AS_IT_IS = NamingOptions()
 _AUTO = "auto"
+# Each one is a process of 70 MB, and more than processors gain nothing: a larger number is a slip.
+_MOST_WORKERS = 256
 # One server alone, or several.
 Asked: TypeAlias = tuple[str | None, tuple[str, ...]]
 
@@ -250,16 +252,23 @@ def _processes(text: str) -> int:
             fact="--workers needs Linux or macOS",
             advice="On Windows one process serves; run several gateways on ports of their own.",
         )
-    if text == _AUTO:
-        from truename.cli._supervisor import cores  # noqa: PLC0415 - for this option only
+    from truename.cli._supervisor import cores  # noqa: PLC0415 - for this option only
 
-        return cores()
-    if not (text.isascii() and text.isdigit() and int(text)):
+    if text == _AUTO:
+        return min(cores(), _MOST_WORKERS)
+    # A number of thousands of digits is none for `int`.
+    if not (text.isascii() and text.isdigit() and (digits := text.lstrip("0"))):
         raise UsageError(
             fact=f"--workers {excerpt(text)} is not a number of processes",
             advice="Write a number from 1 on, or auto for one process for each processor.",
         )
-    return int(text)
+    if len(digits) > len(str(_MOST_WORKERS)) or int(digits) > _MOST_WORKERS:
+        usable = "1 processor" if cores() == 1 else f"{cores()} processors"
+        raise UsageError(
+            fact=f"--workers {excerpt(text)} is more than {_MOST_WORKERS} processes",
+            advice=f"Write auto for one process for each processor: here the gateway may use {usable}.",
+        )
+    return int(digits)
 
 
 def _supervise(config: Config, address: tuple[str, int], processes: int, *, as_json: bool) -> int:

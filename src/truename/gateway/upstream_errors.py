@@ -33,7 +33,8 @@ _MAX_LINE: Final = 300
 class UpstreamError(TruenameError):
     """A server cannot be used: its key, what happened, what to do, and the last lines of its standard error.
 
-    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost, unset.
+    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost, withheld,
+    unset.
     """
 
     server: str

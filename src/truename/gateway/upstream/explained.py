@@ -21,6 +21,14 @@ _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     "too_deep": (f"returned a result of more than {DEEPEST} nested levels, which clients cannot read", "Ask for less."),
     "lost": ("closed the connection before it answered", ""),
     "forgotten": ("was restarted; nothing was run", "Repeat the call."),
+    "unconfirmed": (
+        "runs once for all gateways, and the state database does not confirm that it still runs here; nothing was run",
+        "Try again when the state database answers.",
+    ),
+    "withheld": (
+        "runs once for all gateways, and the state database does not confirm that the answer is still to be passed on",
+        "",
+    ),
     "protocol": (
         "violated the protocol",
         "Check that it is an MCP server, or report it to its authors.",
@@ -38,7 +46,7 @@ _EXPLAINED: Final[Mapping[str, tuple[str, str]]] = {
     ),
 }
 # A session that the server no longer knows is a lost connection, of which more is known.
-_CALLED: Final[Mapping[str, str]] = {"forgotten": "lost", "too_deep": "too_large"}
+_CALLED: Final[Mapping[str, str]] = {"forgotten": "lost", "too_deep": "too_large", "unconfirmed": "busy"}
 CODES: Final[Mapping[str, str]] = {"address": "address_refused", "login": "login_required", "caller": "login_required"}
 
 

@@ -29,8 +29,8 @@ CHECK_INTERVAL: Final = 0.5
 _SIGN_OF_LIFE: Final = 2.0
 # The connection went, or there was none: another attempt may find the server well again.
 _REPEATED: Final = frozenset({"lost", "unreachable"})
-# What a server does wrong with a single answer says nothing of the next.
-_BLAMELESS: Final = frozenset({"too_large", "question"})
+# What a server does wrong with a single answer says nothing of the next, and what holds messages up is not its fault.
+_BLAMELESS: Final = frozenset({"too_large", "question", "busy", "withheld"})
 # It waits for the end of a task, which may take hours: it has permits of its own, and is no sign of a server's illness.
 _LONG: Final = "tasks/result"
 

@@ -224,8 +224,9 @@ class ServerConnection:
         try:
             with anyio.move_on_after(_HEALTH_TIMEOUT):
                 await self._ask()
-        except TransportError:
-            return False
+        except TransportError as fault:
+            # A program that may not be asked now is not gone.
+            return fault.kind in {"unconfirmed", "withheld"}
         return True
 
     async def answers(self, within: float) -> bool:

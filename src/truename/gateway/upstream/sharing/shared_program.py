@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import msgspec
 
 from truename.gateway.background import background, begin
+from truename.gateway.protocol.envelopes import Envelope
+from truename.gateway.upstream.awaited_response import own_number
 from truename.gateway.upstream.multiplexer import Multiplexer
 from truename.gateway.upstream.transport import Transport, TransportError
 from truename.gateway.upstream.transports.gated_pipe import GatedPipe
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from truename.config import ServerConfig
-    from truename.gateway.protocol.envelopes import Envelope
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.multiplexer import MultiplexedClient
     from truename.gateway.upstream.sharing.lease_gate import LeaseGate
@@ -31,6 +34,9 @@ log: Final = logging.getLogger("truename.gateway")
 
 _LOOK: Final = 0.05
 _UNUSED: Final = 30.0
+# Seconds for which a request or its answer waits at a closed gate.
+_PATIENCE: Final = 3.0
+_envelopes: Final = msgspec.json.Decoder(Envelope)
 TAKEN_OVER: Final = "is run by another process of the gateway now, because this one had stopped; its program ended"
 
 
@@ -38,7 +44,9 @@ class SharedProgram:
     """One run of a program: `run` starts it and returns when it has ended.
 
     It ends by itself, when its last client leaves, and when the lease is lost. ``failed`` is why it could not be
-    started. Messages of both directions pass ``gate``; somebody has to `look` at it also while there are none.
+    started. Messages of both directions pass ``gate``; somebody has to `look` at it also while there are none. While it
+    is closed, a request that waited for three seconds fails and is not sent, and one whose answer did fails with an
+    unknown outcome. Other messages wait on.
     """
 
     def __init__(self, gate: LeaseGate) -> None:
@@ -49,9 +57,11 @@ class SharedProgram:
         self._program: Transport = Transport()
         self._clients: dict[MultiplexedClient, Callable[[], None]] = {}
         self._multiplexer = Multiplexer(self._queue)
-        # What goes to the program, and what came from it, in order.
-        self._outgoing: list[bytes] = []
-        self._incoming: list[Envelope | tuple[int, TransportError]] = []
+        # What goes to the program, and what came from it, in order, with the time since which it waits.
+        self._outgoing: deque[tuple[float, bytes]] = deque()
+        self._incoming: deque[tuple[float, Envelope | tuple[int, TransportError]]] = deque()
+        # What is in the pipe, perhaps in part.
+        self._writing: tuple[float, bytes] = (0.0, b"")
         self._news = anyio.Event()
         self._heard = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -109,9 +119,35 @@ class SharedProgram:
 
     def look(self) -> None:
         """Have the database be asked if it is not sure that this process has the lease, and end without it."""
-        if not (self.gate.is_open() or self._is_asking):
+        if self.gate.is_open():
+            return
+        for number, kind in self._late():
+            self._multiplexer.fail(number, TransportError(kind))
+        if not self._is_asking:
             self._is_asking = True
             begin(self._ask())
+
+    def _late(self) -> list[tuple[int, str]]:
+        """Take out the requests that wait for too long, or whose answers do: their numbers, and what is wrong."""
+        latest, late = anyio.current_time() - _PATIENCE, list[tuple[int, str]]()
+        outgoing, self._outgoing = self._outgoing, deque()
+        for since, message in outgoing:
+            if since <= latest and (number := _number(message)):
+                late.append((number, "unconfirmed"))
+            else:
+                self._outgoing.append((since, message))
+        since, message = self._writing
+        if message and since <= latest and (number := _number(message)):
+            late.append((number, "withheld"))
+        incoming, self._incoming = self._incoming, deque()
+        for since, found in incoming:
+            if since <= latest and isinstance(found, tuple):
+                late.append((found[0], "withheld"))
+            elif since <= latest and isinstance(found, Envelope) and found.is_response:
+                late.append((own_number(found.id), "withheld"))
+            else:
+                self._incoming.append((since, found))
+        return late
 
     async def _ask(self) -> None:
         try:
@@ -154,17 +190,19 @@ class SharedProgram:
     # To the program
 
     def _queue(self, message: bytes) -> None:
-        self._outgoing.append(message)
+        self._outgoing.append((anyio.current_time(), message))
         self._news.set()
 
     async def _write(self, program: Transport) -> None:
         while True:
             await self._news.wait()
             self._news = anyio.Event()
-            outgoing, self._outgoing = self._outgoing, []
-            for message in outgoing:
+            # In the pipe nothing can be taken back.
+            while await self.gate.passed() and self._outgoing:
+                self._writing = self._outgoing.popleft()
                 # A program that is gone is noticed by its output.
-                await program.notify(message, b"")
+                await program.notify(self._writing[1], b"")
+                self._writing = (0.0, b"")
 
     async def _end_unused(self) -> None:
         """End a program that whoever wanted it has not joined, nor anybody else."""
@@ -190,7 +228,7 @@ class SharedProgram:
         if not self._incoming and self.gate.is_open():
             self._pass_on(found)
         else:
-            self._incoming.append(found)
+            self._incoming.append((anyio.current_time(), found))
             self._heard.set()
 
     async def _dispatch(self) -> None:
@@ -198,8 +236,8 @@ class SharedProgram:
         while True:
             await self._heard.wait()
             self._heard = anyio.Event()
-            while self._incoming and await self.gate.passed():
-                self._pass_on(self._incoming.pop(0))
+            while await self.gate.passed() and self._incoming:
+                self._pass_on(self._incoming.popleft()[1])
 
     def _pass_on(self, found: Envelope | tuple[int, TransportError]) -> None:
         if isinstance(found, tuple):
@@ -210,3 +248,9 @@ class SharedProgram:
                 # Nobody has a session with it. While some leave and others stay, it would refuse all of them.
                 self._is_over = True
                 self.end()
+
+
+def _number(message: bytes) -> int:
+    """Return the number of a request to the program; 0 of another message."""
+    found = _envelopes.decode(message)
+    return own_number(found.id) if found.is_request else 0

@@ -118,12 +118,16 @@ def test_a_client_that_nobody_knows_changes_nothing(run: Run, home: Path) -> Non
     assert files(home) == before
 
 
-def test_another_user_is_served_in_a_process_of_their_own(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ann(home: Path, monkeypatch: pytest.MonkeyPatch) -> pwd.struct_passwd:
+    """The account whose home it is."""
     account = pwd.struct_passwd(("ann", "x", os.geteuid(), os.getegid(), "", str(home), "/bin/sh"))
     monkeypatch.setattr("pwd.getpwnam", lambda _: account)
-    monkeypatch.setenv("PYTHONPATH", "")
+    return account
+
+
+@pytest.mark.usefixtures("ann")
+def test_another_user_is_served_in_a_process_of_their_own(run: Run, home: Path) -> None:
     before = files(home)
     state = home / ".local" / "state"
     done = run("connect", "--managed", "--user", "ann", "--url", URL, "--json")
@@ -133,6 +137,74 @@ def test_another_user_is_served_in_a_process_of_their_own(
     undone = run("connect", "--managed", "--user", "ann", "--undo", "--json")
     assert (undone.status, set(states(undone.document).values())) == (0, {"changed"})
     assert {name: raw for name, raw in files(home).items() if not name.startswith(".local")} == before
+
+
+@pytest.mark.usefixtures("ann")
+@pytest.mark.parametrize("name", ["random.py", "truename.py", "truename/__init__.py"])
+def test_no_module_in_the_home_of_a_user_is_run_in_place_of_ours(run: Run, home: Path, name: str) -> None:
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text("raise SystemExit('mine')")
+    done = run("connect", "cursor", "--managed", "--user", "ann", "--url", URL, "--json")
+    assert (done.status, states(done.document)) == (0, {"cursor": "changed"})
+
+
+REPORT = {"client": "cursor", "state": "connected", "files": [], "problem": "", "notes": []}
+
+
+@pytest.mark.usefixtures("ann")
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (b"[]", "its report lists no clients"),
+        (b"123", "its report lists no clients"),
+        (b"{}", "its report lists no clients"),
+        (b"\xff", "it printed no report, but"),
+        (b"my lottery", "it printed no report, but 'my lottery'"),
+        (b"[" * 100_000, "it printed no report, but '[[["),
+        (b"", "it printed nothing, and ended with status 0"),
+        (b"x" * 3_000_000, "it printed more than 1 MiB"),
+        (
+            b'{"errors": [{"text": "the address is \\u001b[2J none. Check it."}]}',
+            "the address is \\x1b[2J none\n  Check it",
+        ),
+        ({**REPORT, "evil": 1}, "other fields than this version's"),
+        ([], "other fields than this version's"),
+        ({**REPORT, "state": "fine"}, "no known state"),
+        ({**REPORT, "state": []}, "no known state"),
+        ({**REPORT, "client": "\x1b]0;owned\x07cursor"}, "an unknown client, '\\x1b]0;owned"),
+        ({**REPORT, "client": "codex"}, "not about the clients that were named"),
+        ({**REPORT, "files": "abc"}, "are not paths"),
+        ({**REPORT, "files": [1]}, "are not paths"),
+        ({**REPORT, "notes": [{"kind": "left"}]}, "are not texts"),
+        ({**REPORT, "notes": {}}, "are not texts"),
+    ],
+)
+def test_what_a_users_process_prints_in_place_of_a_report_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: bytes | object, said: str
+) -> None:
+    raw = printed if isinstance(printed, bytes) else json.dumps({"clients": [printed]}).encode()
+    (tmp_path / "printed").write_bytes(raw)
+    (program := tmp_path / "python").write_text(f"#!/bin/sh\nexec cat '{tmp_path}/printed'\n")
+    program.chmod(0o700)
+    monkeypatch.setattr("sys.executable", str(program))
+    done = run("connect", "cursor", "--managed", "--user", "ann", "--url", URL)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert "bug" not in done.err
+
+
+@pytest.mark.usefixtures("ann")
+def test_why_the_command_of_a_user_failed_is_told(run: Run) -> None:
+    done = run("connect", "cursor", "--managed", "--user", "ann", "--url", "ftp://x")
+    assert done.status == 2
+    assert "as ann it failed: " in done.err
+    assert "ftp://x" in done.err
+
+
+def test_a_user_without_a_home_is_told(run: Run, ann: pwd.struct_passwd, home: Path) -> None:
+    home.rename(home.with_name("moved"))
+    done = run("connect", "--managed", "--user", "ann", "--url", URL)
+    assert (done.status, f"ann has no home: {ann.pw_dir} does not exist" in done.err) == (2, True)
 
 
 def test_a_user_that_does_not_exist_is_named(run: Run, home: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from truename.cli._connections import plain_notes
-from truename.cli._errors import EXIT_FINDINGS, UsageError, leaves
+from truename.cli._errors import EXIT_FINDINGS, leaves
 from truename.cli._rendering import print_json, print_table, printable, show
 from truename.clients import find
 from truename.clients.apply import check, plan_disconnection
@@ -19,7 +16,7 @@ from truename.clients.apply import disconnect as undo
 from truename.clients.connection import plan_connection
 from truename.clients.installed import installed_clients
 from truename.editing import backups
-from truename.errors import ConfigError, TruenameError
+from truename.errors import TruenameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,12 +25,9 @@ if TYPE_CHECKING:
     from truename.clients.gateway_address import GatewayAddress, UpcomingNames
     from truename.clients.machine import Machine
 
-__all__ = ["ManagedClient", "connect_all", "for_user", "report_outcomes", "undo_all"]
+__all__ = ["ManagedClient", "ManagedState", "connect_all", "report_outcomes", "undo_all"]
 
-State = Literal["connected", "changed", "would_change", "disconnected", "failed"]
-_TIMEOUT: Final = 300.0
-# What a process of another user gets of this one's environment.
-_PASSED: Final = ("PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR")
+ManagedState = Literal["connected", "changed", "would_change", "disconnected", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +35,7 @@ class ManagedClient:
     """What became of one client: ``connected`` and ``disconnected`` were so before, ``changed`` are so now."""
 
     client: str
-    state: State
+    state: ManagedState
     files: tuple[str, ...] = ()
     problem: str = ""
     notes: tuple[dict[str, str], ...] = ()
@@ -88,7 +82,7 @@ def undo_all(clients: Sequence[str], *, dry_run: bool) -> list[ManagedClient]:
         if undoing.problems:
             problem = " ".join(map(str, undoing.problems))
             return ManagedClient(client=client, state="failed", files=files, problem=problem, notes=notes)
-        changed: State = "would_change" if dry_run else "changed"
+        changed: ManagedState = "would_change" if dry_run else "changed"
         return ManagedClient(client=client, state=changed if files else "disconnected", files=files, notes=notes)
 
     known = dict.fromkeys(one.client for one in backups(os.environ) if one.action == "connect")
@@ -119,58 +113,3 @@ def report_outcomes(outcomes: Sequence[ManagedClient], *, dry_run: bool, as_json
 
 def _is_well(outcomes: Sequence[ManagedClient]) -> bool:
     return not any(one.state in {"failed", "would_change"} for one in outcomes)
-
-
-def for_user(
-    user: str, clients: Sequence[str], options: Sequence[tuple[str, str | None]], *, dry_run: bool
-) -> list[ManagedClient]:
-    """Run the same command as another user, with their home and rights; return what became of each client.
-
-    Everything in that home is then read and written by its owner, so that no link in it leads further than they could
-    go themselves. ``options`` without a value (None) are left out. Raises `UsageError` and `ConfigError`.
-    """
-    given = [
-        word for option, value in options if value is not None for word in ((option, value) if value else (option,))
-    ]
-    arguments = ["--managed", *clients, *given, *(["--dry-run"] if dry_run else [])]
-    if sys.platform == "win32":
-        raise UsageError(fact="--user needs a POSIX system", advice="Run the command as the user.")
-    import pwd  # noqa: PLC0415 - it exists on POSIX systems only
-
-    try:
-        account = pwd.getpwnam(user)
-    except KeyError as error:
-        raise UsageError(fact=f"there is no user {printable(user)}", advice="Check the name.") from error
-    command = [sys.executable, "-m", "truename", "connect", *arguments, "--json"]
-    environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-    environment |= {"HOME": account.pw_dir, "USER": user, "LOGNAME": user}
-    is_other = account.pw_uid != os.geteuid()
-    try:
-        done = subprocess.run(  # noqa: S603 - this program itself
-            command,
-            env=environment,
-            cwd=account.pw_dir,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            check=False,
-            user=account.pw_uid if is_other else None,
-            group=account.pw_gid if is_other else None,
-            extra_groups=os.getgrouplist(user, account.pw_gid) if is_other else None,
-        )
-        document: dict[str, Any] = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError) as error:
-        advice = "Run it as root, with a Python that the user may read."
-        raise UsageError(fact=f"it cannot be run as {printable(user)} ({error})", advice=advice) from error
-    except ValueError as error:
-        last = printable(done.stderr.strip().rpartition("\n")[2])
-        raise UsageError(fact=f"as {printable(user)} it failed: {last}", advice="Run it as that user.") from error
-    if "clients" not in document:
-        raise ConfigError(
-            file=user, key="", problem=printable(str(document.get("error"))), remedy="Run the command as this user."
-        )
-    return [
-        ManagedClient(**{**one, "files": tuple(one["files"]), "notes": tuple(one["notes"])})
-        for one in document["clients"]
-    ]

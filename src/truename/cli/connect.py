@@ -28,8 +28,9 @@ from truename.cli._connections import (
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._gateway_names import ask_names, is_running, new_names
-from truename.cli._managed import connect_all, for_user, report_outcomes, undo_all
+from truename.cli._managed import connect_all, report_outcomes, undo_all
 from truename.cli._options import JsonOutput
+from truename.cli._other_user import for_user
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import print_json, show, show_diff, show_hanging, styled

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pwd
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,6 +118,83 @@ def test_a_client_that_nobody_knows_changes_nothing(run: Run, home: Path) -> Non
     before = files(home)
     assert run("connect", "cursor", "nosuch", "--managed", "--url", URL).status == 2
     assert files(home) == before
+
+
+def records(home: Path, client: str) -> list[Path]:
+    return sorted((home / ".local" / "state" / "truename" / "backups").glob(f"*-{client}-*.json"))
+
+
+@pytest.fixture
+def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state directory of the user, in their home."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
+    return home / ".local" / "state" / "truename"
+
+
+@pytest.mark.usefixtures("state")
+def test_a_damaged_record_of_a_change_is_told_until_no_entry_is_left(run: Run, home: Path) -> None:
+    run("connect", "cursor", "codex", "--managed", "--url", URL)
+    (record,) = records(home, "cursor")
+    record.write_text("junk")
+    for words in ([], ["--url", URL], ["--dry-run"]):
+        for clients in ([], ["cursor"]):
+            undone = run("connect", *clients, "--managed", "--undo", "--json", *words)
+            (problem,) = [one["problem"] for one in undone.document["clients"] if one["client"] == "cursor"]
+            assert (undone.status, states(undone.document)["cursor"], str(record) in problem) == (1, "failed", True)
+    (one,) = run("connect", "cursor", "--managed", "--undo", "--url", URL, "--json").document["clients"]
+    assert f"{home / '.cursor' / 'mcp.json'}: tn: it still leads to the gateway" in one["problem"]
+    assert str(record) in run("disconnect", "cursor", "--yes").err
+    assert not (home / ".codex" / "config.toml").exists()
+
+    (home / ".cursor" / "mcp.json").write_text("{}")
+    undone = run("connect", "--managed", "--undo", "--url", URL, "--json")
+    assert (undone.status, states(undone.document)) == (0, {"cursor": "disconnected"})
+    record.unlink()
+    assert run("connect", "--managed", "--undo").status == 0
+
+
+def test_records_that_cannot_be_listed_are_no_proof_that_nothing_was_changed(
+    run: Run, home: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("connect", "cursor", "--managed", "--url", URL)
+    connected = files(home)
+
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("truename.editing.replacement.Path.iterdir", refused)
+    monkeypatch.setattr("truename.editing.replacement._read", lambda _: None)
+    undone = run("connect", "--managed", "--undo")
+    assert (undone.status, str(state / "backups") in undone.err, "Permission denied" in undone.err) == (2, True, True)
+    for words in (["cursor"], ["--url", URL], ["cursor", "--url", URL]):
+        named = run("connect", "--managed", "--undo", "--json", *words)
+        assert (named.status, states(named.document)) == (1, {"cursor": "failed"})
+    assert files(home) == connected
+
+
+@pytest.mark.usefixtures("state")
+def test_an_entry_without_any_record_is_found_by_the_address(run: Run, home: Path) -> None:
+    run("connect", "cursor", "--managed", "--url", URL)
+    (record,) = records(home, "cursor")
+    record.unlink()
+    undone = run("connect", "--managed", "--undo", "--url", URL, "--json")
+    assert (undone.status, states(undone.document)) == (1, {"cursor": "failed"})
+    assert run("connect", "--managed", "--undo", "--url", "https://other.example").status == 0
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize("words", [[], ["--url", URL]])
+def test_a_client_that_was_removed_is_disconnected(run: Run, home: Path, words: list[str]) -> None:
+    run("connect", "cursor", "codex", "--managed", "--url", URL)
+    shutil.rmtree(home / ".cursor")
+    assert run("connect", "--managed", "--undo", "--dry-run", *words).status == 1
+    undone = run("connect", "--managed", "--undo", "--json", *words)
+    assert (undone.status, states(undone.document)) == (0, {"codex": "changed", "cursor": "disconnected"})
+    (note,) = [note for one in undone.document["clients"] for note in one["notes"]]
+    assert (note["kind"], "it no longer exists" in note["fact"]) == ("file", True)
+    for _ in range(2):
+        again = run("connect", "--managed", "--undo", "--json", *words)
+        assert (again.status, states(again.document)) == (0, {"cursor": "disconnected"})
 
 
 @pytest.fixture

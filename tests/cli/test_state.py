@@ -41,6 +41,23 @@ def test_the_path_is_printed_whether_or_not_it_exists(run: Run, source: Path) ->
     assert run("state", "check", source).status == 2
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (
+            "postgresql://ann:pw@db.example/tn?sslmode=verify-full&sslrootcert=/a%20b.pem&scope=x&channel_binding=require",
+            "postgresql://ann@db.example/tn?sslmode=verify-full&sslrootcert=/a%20b.pem&channel_binding=require&scope=x",
+        ),
+        ("postgresql://db.example/tn?pass%77ord=pw&sslpassword=pw&user=ann", "postgresql://db.example/tn?user=ann"),
+        ("postgres://ann:pw@one,two:5433/tn", "postgresql://ann@one,two:5433/tn"),
+    ],
+)
+def test_a_url_is_printed_with_all_but_the_password(run: Run, source: Path, url: str, shown: str) -> None:
+    source.write_text(f'state = "{url}"\n[mcpServers.a]\ncommand = "true"\n')
+    assert run("state", "path", source).out == f"{shown}\n"
+    assert run("state", "path", source, "--json").document["path"] == shown
+
+
 def test_a_whole_database_is_said_to_be_whole(run: Run, source: Path) -> None:
     run("token", "add", "ann", source)
     found = run("state", "check", source, "--json")
@@ -152,7 +169,7 @@ def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, sou
         moved = folder / "moved.toml"
         text = f'state = "{place.address}"\n[audit]\npath = "moved"\n[mcpServers.a]\ncommand = "true"\n'
         moved.write_text(text)
-        assert run("state", "path", moved, "--json").document == {"path": place.name, "exists": True}
+        assert run("state", "path", moved, "--json").document == {"path": place.public_address, "exists": True}
         done = run("state", "import", folder / "state.db", moved)
         assert (done.status, "has all 2 rows of" in " ".join(done.out.split())) == (0, True)
         assert "token: 1 rows" in done.err

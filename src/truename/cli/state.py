@@ -60,9 +60,9 @@ def path(source: Configuration | None = None, /, *, as_json: JsonOutput = False)
     """Print the path, or the URL without its password, of the state database."""
     _, location = _of(source)
     if as_json:
-        print_json({"path": location.name, "exists": location.exists})
+        print_json({"path": location.public_address, "exists": location.exists})
     else:
-        show(location.name)
+        show(location.public_address)
     return 0
 
 

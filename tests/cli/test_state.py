@@ -162,6 +162,14 @@ def test_state_in_memory_has_no_place(run: Run, source: Path) -> None:
     assert run("state", "path", source).status == 2
 
 
+@pytest.mark.parametrize("command", ["export", "import", "verify"])
+def test_memory_is_no_place_of_another_state(run: Run, source: Path, command: str) -> None:
+    run("token", "add", "ann", source)
+    refused = run("state", command, "memory", source)
+    assert (refused.status, "./memory" in refused.err, source.with_name("memory").exists()) == (2, True, False)
+    assert run("state", "export", "./memory", source).status == 0
+
+
 def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, source: Path) -> None:
     folder = source.parent
     run("token", "add", "ann", source)
@@ -241,7 +249,9 @@ def test_keys_are_rotated_by_one_command(run: Run, source: Path, monkeypatch: py
         asked = queue.ask(wanted(call(x=1)), most=1, lasts=60.0)
     monkeypatch.setenv("TRUENAME_VAULT_KEY", f"{keys[1]},{keys[0]}")
     assert run("state", "rotate", source, "--json").document["secrets"] == 2
-    assert "0 secrets of" in run("state", "rotate", source).out
+    again = " ".join(run("state", "rotate", source).out.split())
+    assert again == f"2 secrets of {location.name} are encrypted with the first key. 0 were encrypted anew."
+    assert run("state", "rotate", source, "--json").document["all"] == 2
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
     with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
         assert vault.get("https://idp.example", "ann") == b"token"
@@ -260,7 +270,8 @@ def test_what_a_lost_key_opens_is_deleted_if_that_is_said(
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
     refused = run("state", "rotate", source)
     assert (refused.status != 0, "--forget-lost" in refused.err) == (True, True)
-    assert run("state", "rotate", source, "--forget-lost").status == 0
+    forgot = run("state", "rotate", source, "--forget-lost")
+    assert (forgot.status, "2 were deleted. 0 were encrypted anew." in " ".join(forgot.out.split())) == (0, True)
     with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
         assert (vault.get("https://idp.example", "ann"), queue.all()) == (None, [])
 

@@ -26,6 +26,7 @@ from truename.audit import (
     HeadKeeper,
     HeadStore,
     StoredHead,
+    anchor_file,
     find_old,
     in_order_of_time,
     open_chain,
@@ -216,6 +217,20 @@ def test_a_chain_that_was_cut_with_its_head_file_is_noticed(two: Path, state: St
     file.write_bytes(b"".join(whole[:3]))
     (second(two) / "journal.head").unlink()
     assert "truncated" in kinds(verified(state, two))
+
+
+@pytest.mark.parametrize("keeps_anchor", [True, False])
+def test_a_chain_that_was_cut_is_not_said_to_be_unknown_too(
+    two: Path, state: StateLocation, keeps_anchor: bool
+) -> None:
+    if not keeps_anchor:
+        anchor_file(second(two)).unlink(missing_ok=True)
+    (file,) = second(two).glob("*.jsonl")
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:3]))
+    (second(two) / "journal.head").unlink()
+    found = verified(state, two)
+    assert set(kinds(found)) == {"truncated"}
+    assert any("which the state database records, is missing" in one.problem for one in found.defects)
 
 
 def test_a_chain_that_somebody_else_continues_after_its_end_is_noticed(two: Path, state: StateLocation) -> None:

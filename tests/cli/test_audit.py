@@ -69,6 +69,14 @@ def test_a_change_is_told_with_its_place(journal: Path, run: Run) -> None:
     assert run("audit", "export", "truename.toml").status == 1
 
 
+def test_a_link_in_place_of_a_file_is_told_to_be_one(journal: Path, run: Run) -> None:
+    file = journal / "000001.jsonl"
+    file.rename(journal.with_name("moved.jsonl"))
+    file.symlink_to(journal.with_name("moved.jsonl"))
+    done = run("audit", "verify", "truename.toml")
+    assert (done.status, f"{file}: It is a symbolic link, which is not followed here" in done.err) == (2, True)
+
+
 def anchored(path: Path, tool: str) -> None:
     with AuditLog(path, KEY.encode(), anchor=anchor_file(path)) as open_journal:
         open_journal.append([("call", {"tool": tool})])
@@ -100,6 +108,7 @@ def test_what_is_kept_elsewhere_finds_a_journal_that_was_put_back_with_its_state
 def test_a_journal_whose_directory_is_gone_is_missed(journal: Path, run: Run) -> None:
     anchored(journal, "x")
     shutil.rmtree(journal)
+    assert "Pass the key" not in run("audit", "verify", "truename.toml").err
 
     gone = run("audit", "verify", "truename.toml", "--json")
 

@@ -41,6 +41,23 @@ def test_the_path_is_printed_whether_or_not_it_exists(run: Run, source: Path) ->
     assert run("state", "check", source).status == 2
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (
+            "postgresql://ann:pw@db.example/tn?sslmode=verify-full&sslrootcert=/a%20b.pem&scope=x&channel_binding=require",
+            "postgresql://ann@db.example/tn?sslmode=verify-full&sslrootcert=/a%20b.pem&channel_binding=require&scope=x",
+        ),
+        ("postgresql://db.example/tn?pass%77ord=pw&sslpassword=pw&user=ann", "postgresql://db.example/tn?user=ann"),
+        ("postgres://ann:pw@one,two:5433/tn", "postgresql://ann@one,two:5433/tn"),
+    ],
+)
+def test_a_url_is_printed_with_all_but_the_password(run: Run, source: Path, url: str, shown: str) -> None:
+    source.write_text(f'state = "{url}"\n[mcpServers.a]\ncommand = "true"\n')
+    assert run("state", "path", source).out == f"{shown}\n"
+    assert run("state", "path", source, "--json").document["path"] == shown
+
+
 def test_a_whole_database_is_said_to_be_whole(run: Run, source: Path) -> None:
     run("token", "add", "ann", source)
     found = run("state", "check", source, "--json")
@@ -172,6 +189,14 @@ def test_state_in_memory_has_no_place(run: Run, source: Path) -> None:
     assert run("state", "path", source).status == 2
 
 
+@pytest.mark.parametrize("command", ["export", "import", "verify"])
+def test_memory_is_no_place_of_another_state(run: Run, source: Path, command: str) -> None:
+    run("token", "add", "ann", source)
+    refused = run("state", command, "memory", source)
+    assert (refused.status, "./memory" in refused.err, source.with_name("memory").exists()) == (2, True, False)
+    assert run("state", "export", "./memory", source).status == 0
+
+
 def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, source: Path) -> None:
     folder = source.parent
     run("token", "add", "ann", source)
@@ -179,7 +204,7 @@ def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, sou
         moved = folder / "moved.toml"
         text = f'state = "{place.address}"\n[audit]\npath = "moved"\n[mcpServers.a]\ncommand = "true"\n'
         moved.write_text(text)
-        assert run("state", "path", moved, "--json").document == {"path": place.name, "exists": True}
+        assert run("state", "path", moved, "--json").document == {"path": place.public_address, "exists": True}
         done = run("state", "import", folder / "state.db", moved)
         assert (done.status, "has all 2 rows of" in " ".join(done.out.split())) == (0, True)
         assert "token: 1 rows" in done.err
@@ -251,7 +276,9 @@ def test_keys_are_rotated_by_one_command(run: Run, source: Path, monkeypatch: py
         asked = queue.ask(wanted(call(x=1)), most=1, lasts=60.0)
     monkeypatch.setenv("TRUENAME_VAULT_KEY", f"{keys[1]},{keys[0]}")
     assert run("state", "rotate", source, "--json").document["secrets"] == 2
-    assert "0 secrets of" in run("state", "rotate", source).out
+    again = " ".join(run("state", "rotate", source).out.split())
+    assert again == f"2 secrets of {location.name} are encrypted with the first key. 0 were encrypted anew."
+    assert run("state", "rotate", source, "--json").document["all"] == 2
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
     with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
         assert vault.get("https://idp.example", "ann") == b"token"
@@ -270,7 +297,8 @@ def test_what_a_lost_key_opens_is_deleted_if_that_is_said(
     monkeypatch.setenv("TRUENAME_VAULT_KEY", keys[1])
     refused = run("state", "rotate", source)
     assert (refused.status != 0, "--forget-lost" in refused.err) == (True, True)
-    assert run("state", "rotate", source, "--forget-lost").status == 0
+    forgot = run("state", "rotate", source, "--forget-lost")
+    assert (forgot.status, "2 were deleted. 0 were encrypted anew." in " ".join(forgot.out.split())) == (0, True)
     with open_vault(load(source)) as vault, ApprovalQueue(location) as queue:
         assert (vault.get("https://idp.example", "ann"), queue.all()) == (None, [])
 

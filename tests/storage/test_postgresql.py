@@ -30,7 +30,15 @@ from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.errors import StoreError
 from truename.ledger import open_ledger
 from truename.ledger.sql import check_ledger
-from truename.storage import Schema, StateLocation, accept_state, check_state, known_revision, open_database
+from truename.storage import (
+    Schema,
+    StateLocation,
+    accept_state,
+    check_state,
+    compare_states,
+    known_revision,
+    open_database,
+)
 from truename.storage import postgresql_link as link
 from truename.storage.postgresql_link import unlink
 
@@ -366,6 +374,22 @@ def test_a_role_that_may_create_nothing_works_on_tables_that_another_made(place:
             put(file, "a")
             assert words(file) == ["a"]
         while unlink(plain):
+            pass
+
+
+def test_a_state_that_a_role_may_not_use_is_not_said_to_be_none(place: StateLocation) -> None:
+    role = f"outsider_{place.scope}"
+    assert place.url is not None
+    outside = StateLocation(url=place.url.replace("truename@", f"{role}@"), scope=place.scope)
+    with closing(direct(place)) as operator:
+        operator.execute(f"CREATE ROLE {role} LOGIN".encode())
+        with pytest.raises(StoreError, match="it has no state"):
+            compare_states(outside, outside)
+        open_database(place, SCHEMA).close()
+        for use in (lambda: compare_states(outside, place), lambda: open_database(outside, SCHEMA, readonly=True)):
+            with pytest.raises(StoreError, match=rf"role must not do that: .*truename_{place.scope};"):
+                use()
+        while unlink(outside):
             pass
 
 

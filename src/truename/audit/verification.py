@@ -128,9 +128,12 @@ class _ChainReading:
         self._lost = 0
         self._broken: list[LogDefect] = []
         self._anchor: Anchor | None = None
+        # Whether something outside has a record of this chain: one that is missing here is reported by itself.
+        self._is_known = head is not None and head.number > 0
         with suppress(BrokenChain):
             kept = AnchorFile(place.anchor, key).read()
             self._anchor = kept and Anchor(kept.number, kept.hash)
+            self._is_known |= kept is not None and kept.number > 0 and kept.journal == id
         self._met: Counter[str] = Counter()
 
     def report(self, *, is_database_known: bool) -> ChainReport:
@@ -144,7 +147,7 @@ class _ChainReading:
                 self._see(found)
         proven = max(self._met.values(), default=0)
         self._judge_end(proven)
-        if is_database_known and place.name and not proven and self._count:
+        if is_database_known and place.name and not proven and self._count and not self._is_known:
             self._report("unknown", "neither the state database nor an anchor of this machine knows this chain")
         return ChainReport(
             place=place,

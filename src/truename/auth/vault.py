@@ -191,8 +191,8 @@ class Vault:
         first = self._keys.first
         query = "SELECT issuer, principal, key, sealed FROM secret WHERE key != ? ORDER BY issuer, principal"
         with self._change() as data:
-            rows = data.execute(query, (first,)).fetchall()
-            for issuer, principal, name, sealed in rows:
+            count = 0
+            for issuer, principal, name, sealed in data.execute(query, (first,)).fetchall():
                 if forget_lost and name not in self._keys:
                     data.execute("DELETE FROM secret WHERE issuer = ? AND principal = ?", (issuer, principal))
                     continue
@@ -200,7 +200,12 @@ class Vault:
                 renewed = self._keys.seal(self._opened(issuer, principal, name, sealed), bound)
                 change = "UPDATE secret SET key = ?, sealed = ? WHERE issuer = ? AND principal = ?"
                 data.execute(change, (*renewed, issuer, principal))
-        return len(rows)
+                count += 1
+        return count
+
+    def count(self) -> int:
+        """Return the number of secrets, with whichever key."""
+        return int(self._file.rows("SELECT count(*) FROM secret")[0][0])
 
     def require_key(self) -> None:
         """Raise `StoreError` if the keys that gateways of this state share have a key that is not given."""

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from truename.cli._connections import plain_notes
-from truename.cli._errors import EXIT_FINDINGS, UsageError, leaves
+from truename.cli._errors import EXIT_FINDINGS, leaves
 from truename.cli._rendering import print_json, print_table, printable, show
-from truename.clients import find
+from truename.clients import config_files, find
 from truename.clients.apply import check, plan_disconnection
 from truename.clients.apply import connect as apply
 from truename.clients.apply import disconnect as undo
 from truename.clients.connection import plan_connection
 from truename.clients.installed import installed_clients
-from truename.editing import backups
+from truename.clients.plan import PlanNote
+from truename.clients.selection import OWN_SCOPES
+from truename.editing import backups, unread_backups
 from truename.errors import ConfigError, TruenameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
 
     from truename.clients.connection import ConnectRequest
+    from truename.clients.find import ClientServer, FoundFile
     from truename.clients.gateway_address import GatewayAddress, UpcomingNames
     from truename.clients.machine import Machine
 
-__all__ = ["ManagedClient", "connect_all", "for_user", "report_outcomes", "undo_all"]
+__all__ = ["ManagedClient", "ManagedState", "connect_all", "report_outcomes", "undo_all"]
 
-State = Literal["connected", "changed", "would_change", "disconnected", "failed"]
-_TIMEOUT: Final = 300.0
-# What a process of another user gets of this one's environment.
-_PASSED: Final = ("PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR")
+ManagedState = Literal["connected", "changed", "would_change", "disconnected", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +39,7 @@ class ManagedClient:
     """What became of one client: ``connected`` and ``disconnected`` were so before, ``changed`` are so now."""
 
     client: str
-    state: State
+    state: ManagedState
     files: tuple[str, ...] = ()
     problem: str = ""
     notes: tuple[dict[str, str], ...] = ()
@@ -76,23 +74,81 @@ def connect_all(
     return [_outcome(client, connected) for client in clients or installed_clients(machine)]
 
 
-def undo_all(clients: Sequence[str], *, dry_run: bool) -> list[ManagedClient]:
-    """Disconnect the named clients, or all that `connect` changed."""
+def undo_all(
+    clients: Sequence[str], machine: Machine, address: GatewayAddress | None, *, dry_run: bool
+) -> list[ManagedClient]:
+    """Disconnect the named clients, or all that `connect` changed.
+
+    With the gateway's address, the clients' files tell whether an entry of it is left, also where a record of a change
+    is damaged. Raises `ConfigError` if the records of what was changed cannot be listed.
+    """
 
     def disconnected(client: str) -> ManagedClient:
         undoing = plan_disconnection(client, os.environ)
         if not dry_run:
             undo(undoing)
-        notes = tuple(plain_notes(undoing.notes))
         files = tuple(str(step.path) for step in undoing.steps)
-        if undoing.problems:
-            problem = " ".join(map(str, undoing.problems))
+        # A file that is gone holds no entry: a client that was removed does not fail for ever.
+        gone = [one for one in undoing.problems if _is_gone(one.file)]
+        problems = [one for one in undoing.problems if one not in gone]
+        left = undoing.unread
+        if address is not None:
+            left = _left(client, machine, address, {*(files if dry_run else ()), *(one.file for one in problems)})
+        problems += dict.fromkeys((*left, *(undoing.unread if left else ())))
+        notes = (*plain_notes(undoing.notes), *plain_notes([*map(_gone_note, gone)]))
+        if problems:
+            problem = " ".join(map(str, problems))
             return ManagedClient(client=client, state="failed", files=files, problem=problem, notes=notes)
-        changed: State = "would_change" if dry_run else "changed"
+        changed: ManagedState = "would_change" if dry_run else "changed"
         return ManagedClient(client=client, state=changed if files else "disconnected", files=files, notes=notes)
 
-    known = dict.fromkeys(one.client for one in backups(os.environ) if one.action == "connect")
-    return [_outcome(client, disconnected) for client in clients or sorted(known)]
+    return [_outcome(client, disconnected) for client in clients or _changed_clients(machine, address)]
+
+
+def _changed_clients(machine: Machine, address: GatewayAddress | None) -> list[str]:
+    unread = unread_backups(os.environ)
+    known = {one.client for one in backups(os.environ) if one.action == "connect"} | {one.client for one in unread}
+    if address is not None:
+        known |= {one.client for one in _entries(machine, address)}
+    elif "" in known:
+        raise next(one.problem for one in unread if not one.client)
+    return sorted(known & {file.client for file in config_files()})
+
+
+def _entries(machine: Machine, address: GatewayAddress) -> list[ClientServer]:
+    """Return the entries of all clients that lead to the gateway, but for those in files of projects."""
+    return [one for found in _own_files(machine) for one in found.servers if address.points_here(one.server)]
+
+
+def _own_files(machine: Machine) -> list[FoundFile]:
+    return [one for one in find(machine) if one.file.scope in OWN_SCOPES and one.file.shape]
+
+
+def _left(client: str, machine: Machine, address: GatewayAddress, known: Set[str]) -> tuple[ConfigError, ...]:
+    """Return what of a client's files still leads to the gateway, or cannot be read; but for the ``known`` files."""
+    files = [one for one in _own_files(machine) if one.file.client == client and str(one.path) not in known]
+    remedy = "Remove it by hand."
+    entries = (
+        ConfigError(file=str(found.path), key=one.server.key, problem="it still leads to the gateway", remedy=remedy)
+        for found in files
+        for one in found.servers
+        if address.points_here(one.server)
+    )
+    return (*(one.problem for one in files if one.problem is not None), *entries)
+
+
+def _is_gone(path: str) -> bool:
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _gone_note(error: ConfigError) -> PlanNote:
+    return PlanNote(kind="file", subject=error.file, fact=f"{error.file}: {error.problem}", advice=error.remedy)
 
 
 def _outcome(client: str, act: Callable[[str], ManagedClient]) -> ManagedClient:
@@ -119,58 +175,3 @@ def report_outcomes(outcomes: Sequence[ManagedClient], *, dry_run: bool, as_json
 
 def _is_well(outcomes: Sequence[ManagedClient]) -> bool:
     return not any(one.state in {"failed", "would_change"} for one in outcomes)
-
-
-def for_user(
-    user: str, clients: Sequence[str], options: Sequence[tuple[str, str | None]], *, dry_run: bool
-) -> list[ManagedClient]:
-    """Run the same command as another user, with their home and rights; return what became of each client.
-
-    Everything in that home is then read and written by its owner, so that no link in it leads further than they could
-    go themselves. ``options`` without a value (None) are left out. Raises `UsageError` and `ConfigError`.
-    """
-    given = [
-        word for option, value in options if value is not None for word in ((option, value) if value else (option,))
-    ]
-    arguments = ["--managed", *clients, *given, *(["--dry-run"] if dry_run else [])]
-    if sys.platform == "win32":
-        raise UsageError(fact="--user needs a POSIX system", advice="Run the command as the user.")
-    import pwd  # noqa: PLC0415 - it exists on POSIX systems only
-
-    try:
-        account = pwd.getpwnam(user)
-    except KeyError as error:
-        raise UsageError(fact=f"there is no user {printable(user)}", advice="Check the name.") from error
-    command = [sys.executable, "-m", "truename", "connect", *arguments, "--json"]
-    environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-    environment |= {"HOME": account.pw_dir, "USER": user, "LOGNAME": user}
-    is_other = account.pw_uid != os.geteuid()
-    try:
-        done = subprocess.run(  # noqa: S603 - this program itself
-            command,
-            env=environment,
-            cwd=account.pw_dir,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            check=False,
-            user=account.pw_uid if is_other else None,
-            group=account.pw_gid if is_other else None,
-            extra_groups=os.getgrouplist(user, account.pw_gid) if is_other else None,
-        )
-        document: dict[str, Any] = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError) as error:
-        advice = "Run it as root, with a Python that the user may read."
-        raise UsageError(fact=f"it cannot be run as {printable(user)} ({error})", advice=advice) from error
-    except ValueError as error:
-        last = printable(done.stderr.strip().rpartition("\n")[2])
-        raise UsageError(fact=f"as {printable(user)} it failed: {last}", advice="Run it as that user.") from error
-    if "clients" not in document:
-        raise ConfigError(
-            file=user, key="", problem=printable(str(document.get("error"))), remedy="Run the command as this user."
-        )
-    return [
-        ManagedClient(**{**one, "files": tuple(one["files"]), "notes": tuple(one["notes"])})
-        for one in document["clients"]
-    ]

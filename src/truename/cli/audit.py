@@ -284,7 +284,7 @@ def _tell(place: AuditPlace, report: LogReport, broken: Sequence[LogDefect], *, 
             show(styled(one.kind, "bold red"), f" {one}", error=error)
         errors = "1 error" if len(broken) == 1 else f"{len(broken):,} errors"
         say(f"{errors} in {records:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
-        if not records:
+        if not records and any(one.kind == "changed" and one.line for one in broken):
             say(_UNREAD)
     else:
         several = f" in {len(chains):,} chains" if len(chains) > 1 else ""

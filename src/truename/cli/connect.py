@@ -27,9 +27,10 @@ from truename.cli._connections import (
     show_notes,
 )
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._gateway_names import ask_names, is_running, new_names
-from truename.cli._managed import connect_all, for_user, report_outcomes, undo_all
+from truename.cli._gateway_names import ask_names, checked_url, is_running, new_names
+from truename.cli._managed import connect_all, report_outcomes, undo_all
 from truename.cli._options import JsonOutput
+from truename.cli._other_user import for_user
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import print_json, show, show_diff, show_hanging, styled
@@ -143,8 +144,10 @@ def connect(
         options += [("--stdio", "" if stdio else None), ("--search", "" if search else None)]
         outcomes = for_user(user, named, options, dry_run=dry_run)
         return report_outcomes(outcomes, dry_run=dry_run, as_json=as_json)
+    machine = Machine.here(project)
     if managed and undo:
-        return report_outcomes(undo_all(named, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+        here = None if url is None else gateway_address(Config(), checked_url(url))
+        return report_outcomes(undo_all(named, machine, here, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
     # On a machine with clients only, the gateway is elsewhere, and has its configuration there.
     is_elsewhere = managed and source is None and url is not None
     config = Config() if is_elsewhere else read_gateway_config(source)
@@ -167,7 +170,6 @@ def connect(
         scopes=frozenset(scope) or OWN_SCOPES,
     )
     address = replace(gateway_address(config, url), answers=reached)
-    machine = Machine.here(project)
     if managed:
         names = partial(_names, address, catalog)
         outcomes = connect_all(named, machine, address, request, names, dry_run=dry_run)

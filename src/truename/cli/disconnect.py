@@ -44,7 +44,8 @@ def disconnect(
     done = not dry_run and (not count or confirm(yes=yes, files=count, as_json=as_json))
     if done:
         apply(undoing)
-    if as_json and not undoing.problems:
+    problems = (*undoing.problems, *undoing.unread)
+    if as_json and not problems:
         files = [
             {"path": str(step.path), "exact": step.path in undoing.exact, "removed": step.after is None}
             for step in undoing.steps
@@ -57,9 +58,9 @@ def disconnect(
             styled(f"Disconnected {title}.", "bold green") if done else "Nothing was changed.",
             reload_advice(reload) if done else "",
         )
-    if undoing.problems:
-        message = f"{len(undoing.problems)} files were left unchanged"
-        raise ExceptionGroup(message, undoing.problems)
+    if problems:
+        message = f"{len(problems)} files were left unchanged"
+        raise ExceptionGroup(message, problems)
     return 0
 
 
@@ -70,6 +71,6 @@ def _show(undoing: Disconnection, *, dry_run: bool) -> None:
             continue
         what = "restored" if step.path in undoing.exact else "only the edits of `truename connect` are reverted"
         show(styled(str(step.path), "bold"), f": {'deleted, since it was new' if step.after is None else what}")
-    if not undoing.steps and not undoing.problems:
+    if not undoing.steps and not undoing.problems and not undoing.unread:
         show(f"{config_files(undoing.client)[0].title} is not connected; there is nothing to undo.")
     show_notes(undoing.notes)

@@ -60,9 +60,9 @@ def path(source: Configuration | None = None, /, *, as_json: JsonOutput = False)
     """Print the path, or the URL without its password, of the state database."""
     _, location = _of(source)
     if as_json:
-        print_json({"path": location.name, "exists": location.exists})
+        print_json({"path": location.public_address, "exists": location.exists})
     else:
-        show(location.name)
+        show(location.public_address)
     return 0
 
 
@@ -148,7 +148,7 @@ def export(target: Place, source: Configuration | None = None, /, *, as_json: Js
     The keys of sealed secrets are not in the state: copy them with it.
     """
     _, location = _of(source)
-    return _copied(location, StateLocation.of(target), as_json=as_json)
+    return _copied(location, _other(target), as_json=as_json)
 
 
 @state.command(name="import")
@@ -160,7 +160,7 @@ def import_(origin: Place, source: Configuration | None = None, /, *, as_json: J
     """
     config, location = _of(source)
     with audited(config, "state", "imported") as (record,):
-        origin_location = StateLocation.of(origin)
+        origin_location = _other(origin)
         status = _copied(origin_location, location, as_json=as_json)
         record |= {"from": origin_location.name, **_revision(location)}
     return status
@@ -183,12 +183,16 @@ def rotate(
         from truename.auth.vault import open_vault  # noqa: PLC0415 - packages that other commands do not need
     with audited(config, "state", "rotated") as (record,), open_vault(config, checks=not forget_lost) as vault:
         with closing(approval_queue.ApprovalQueue(location)) as queue:
+            before = vault.count() + queue.count_sealed()
             count = vault.rotate(forget_lost=forget_lost) + queue.rotate(forget_lost=forget_lost)
+            total = vault.count() + queue.count_sealed()
         record |= {"count": count, **_revision(location)}
     if as_json:
-        print_json({"path": location.name, "secrets": count})
+        print_json({"path": location.name, "secrets": count, "all": total})
     else:
-        show(f"{count:,} secrets of {location.name} are encrypted with the first key now.")
+        lost = f"{before - total:,} were deleted. " if before > total else ""
+        are = f"{total:,} secrets of {location.name} are encrypted with the first key."
+        show(f"{are} {lost}{count:,} were encrypted anew.")
     return 0
 
 
@@ -197,13 +201,23 @@ def verify(other: Place, source: Configuration | None = None, /, *, as_json: Jso
     """Compare the state with another one, table by table. Exit status 1: they differ."""
     _, location = _of(source)
     with busy("Comparing the two states"):
-        found = compare_states(location, StateLocation.of(other))
+        found = compare_states(location, _other(other))
     if as_json:
         print_json({"path": location.name, "differences": [*found]})
     else:
         for difference in found or ("The two states are equal.",):
             show(difference)
     return EXIT_FINDINGS if found else 0
+
+
+def _other(place: str) -> StateLocation:
+    """Return the place of another state. Raises `UsageError` for memory, which the setting has for none."""
+    if place == "memory":
+        raise UsageError(
+            fact="a state in memory is that of one process",
+            advice="Give a file (./memory for one of this name) or a URL.",
+        )
+    return StateLocation.of(place)
 
 
 def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> int:

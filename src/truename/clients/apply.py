@@ -26,6 +26,7 @@ from truename.editing import (
     merge,
     remove_file,
     replace_file,
+    unread_backups,
     value_at,
 )
 from truename.errors import ConfigError, excerpt
@@ -49,7 +50,8 @@ class Disconnection:
     """A plan to disconnect a client: a step for each file, and the backups to discard afterwards.
 
     ``exact`` are the files whose original bytes are restored; ``left`` are files that cannot be changed (see
-    ``problems``), whose backups are kept. ``secrets`` are texts to mask in output.
+    ``problems``), whose backups are kept. ``unread`` are the records of changes that cannot be read, and so not undone.
+    ``secrets`` are texts to mask in output.
     """
 
     client: str
@@ -59,6 +61,7 @@ class Disconnection:
     backups: Mapping[Path, tuple[Backup, ...]]
     notes: tuple[PlanNote, ...] = ()
     problems: tuple[ConfigError, ...] = ()
+    unread: tuple[ConfigError, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -97,6 +100,7 @@ def plan_disconnection(client: str, environ: Mapping[str, str] | None = None) ->
         backups=by_path,
         notes=tuple(notes),
         problems=tuple(problems),
+        unread=tuple(one.problem for one in unread_backups(environ) if one.client in {"", client}),
         secrets=frozenset(secret for one in documents for secret in secrets_of(servers_in(client, one.value))),
     )
 

@@ -6,7 +6,15 @@ This package knows formats, not clients. `Document` reads JSON with comments, TO
 
 from truename.editing.document import Document, Quirk, apply_edits, cannot_edit, edit, find_edits
 from truename.editing.merge import ABSENT, is_same_value, merge, value_at
-from truename.editing.replacement import Backup, backups, check_file, digest, remove_file, replace_file
+from truename.editing.replacement import (
+    Backup,
+    backups,
+    check_file,
+    digest,
+    remove_file,
+    replace_file,
+    unread_backups,
+)
 from truename.editing.syntax import KeyPath
 
 __all__ = [
@@ -26,5 +34,6 @@ __all__ = [
     "merge",
     "remove_file",
     "replace_file",
+    "unread_backups",
     "value_at",
 ]

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from truename.editing.document import Document, cannot_edit
 from truename.errors import ConfigError
@@ -21,7 +21,17 @@ from truename.files.private import make_private, read_own, state_directory, sync
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Backup", "backups", "backups_directory", "check_file", "digest", "remove_file", "replace_file"]
+__all__ = [
+    "Backup",
+    "UnreadBackup",
+    "backups",
+    "backups_directory",
+    "check_file",
+    "digest",
+    "remove_file",
+    "replace_file",
+    "unread_backups",
+]
 
 _RECORD: Final = ".json"
 _ORIGINAL: Final = ".original"
@@ -99,6 +109,38 @@ def backups(
         for backup in sorted(found, key=lambda one: (one.time, one.record.name), reverse=True)
         if client in {None, backup.client} and wanted in {None, backup.path}
     )
+
+
+class UnreadBackup(NamedTuple):
+    """A record of a change that cannot be read; of which client only the name of its file tells.
+
+    Without a client it is the whole directory that cannot be read.
+    """
+
+    client: str
+    problem: ConfigError
+
+
+def unread_backups(environ: Mapping[str, str] | None = None) -> tuple[UnreadBackup, ...]:
+    """Return what `backups` skips: records that are damaged, of another version or of another user."""
+    directory = backups_directory(environ)
+    try:
+        # `glob` passes over a directory that it may not list.
+        records = sorted(path for path in directory.iterdir() if path.suffix == _RECORD)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        problem = f"what was changed is recorded there, and it cannot be read ({error.strerror or error})"
+        remedy = "Nothing was changed; make this user its owner."
+        return (UnreadBackup("", ConfigError(file=str(directory), key="", problem=problem, remedy=remedy)),)
+    return tuple(_unread(record) for record in records if _read(record) is None)
+
+
+def _unread(record: Path) -> UnreadBackup:
+    problem = "this record of a change is damaged, or belongs to another user"
+    remedy = "Remove the entry of the gateway from the client's files by hand, then delete the record."
+    client = record.stem.partition("-")[2].rpartition("-")[0]
+    return UnreadBackup(client, ConfigError(file=str(record), key="", problem=problem, remedy=remedy))
 
 
 def save(

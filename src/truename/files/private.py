@@ -106,7 +106,13 @@ def is_own(found: os.stat_result) -> bool:
 
 def open_plain(path: Path) -> BinaryIO:
     """Open a regular file for reading. Raises `OSError` for a link, a pipe (without waiting), a directory, a device."""
-    descriptor = os.open(path, _READ)
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            # The system's words are of a circle of links.
+            raise OSError(errno.ELOOP, "It is a symbolic link, which is not followed here", str(path)) from error
+        raise
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["StateLocation", "is_server_url"]
 
 _SCHEMES: Final = ("postgresql", "postgres")
+# Those of libpq's parameters that are secrets themselves; others only name the files of some.
+_SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _SCOPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _DEFAULT_SCOPE: Final = "default"
 # What a URL may show of its parameters: none of the others is needed to find the server.
@@ -88,6 +90,22 @@ class StateLocation:
             shown.append(("scope", self.scope))
         query = f"?{urlencode(shown, safe='/')}" if shown else ""
         return f"postgresql://{who.partition(':')[0]}{at}{where}{query}"
+
+    @property
+    def public_address(self) -> str:
+        """The address without what is secret in it: with another way to sign in, it leads to the place as it is.
+
+        >>> StateLocation.of("postgresql://ann:secret@db.example/tn?sslmode=verify-full&password=x").public_address
+        'postgresql://ann@db.example/tn?sslmode=verify-full'
+        """
+        if self.url is None:
+            return self.name
+        address, _, query = self.url.partition("?")
+        who, at, where = address.partition("://")[2].rpartition("@")
+        shown = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) not in _SECRETS]
+        if self.scope != _DEFAULT_SCOPE:
+            shown.append(f"scope={self.scope}")
+        return f"postgresql://{who.partition(':')[0]}{at}{where}{'?' if shown else ''}{'&'.join(shown)}"
 
     @property
     def address(self) -> str | None:

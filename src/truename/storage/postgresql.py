@@ -72,7 +72,9 @@ SELECT revision FROM part WHERE name = '{part}' FOR UPDATE;
 SELECT count(*) FROM written WHERE part = '{part}' AND token = '{token}';
 COMMIT
 """
-_UNANSWERED: Final = "Check the server and the network; it is connected again as soon as it answers."
+_UNANSWERED: Final = (
+    "Check the server, the network and how the URL signs in; a running gateway connects again by itself."
+)
 # The class of errors of the server, what happened, the code and the remedy; the first that fits counts.
 _PROBLEMS: Final[tuple[tuple[type[psycopg.Error], str, str, str], ...]] = (
     (errors.LockNotAvailable, "another process is writing", "busy", "Try again."),

@@ -81,6 +81,9 @@ _SURVEY: Final = """
 SELECT state.id, state.base + coalesce(sum(part.revision) OVER (), 0)::bigint, part.name, part.version, part.revision
 FROM state LEFT JOIN part ON true
 """
+# Tables in a schema that a role may not use are not found, as if they did not exist. Not by `to_regnamespace`: the
+# server would remember that there is no such schema, also after another process made it.
+_CLOSED: Final = "SELECT 1 FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
 _NOTE: Final = re.compile(r"([a-z_]{1,63}) ([0-9]{1,18})")
 
 
@@ -289,6 +292,9 @@ class ServerLink:
         try:
             rows = connection.execute(_SURVEY).fetchall()
         except psycopg.errors.UndefinedTable:
+            if connection.execute(_CLOSED, (self.schema,)).fetchall():
+                message = f"permission denied for schema {self.schema}"
+                raise psycopg.errors.InsufficientPrivilege(message) from None
             rows = []
         if not rows:
             self.lost = before

@@ -172,6 +172,10 @@ class ApprovalQueue:
                 self._file.refuse("a pending call is encrypted with an unknown key", "corrupt", "Add the older key.")
         return self._encrypt(_SEALED, query)
 
+    def count_sealed(self) -> int:
+        """Return the number of calls whose arguments are encrypted, with whichever key."""
+        return int(self._file.rows("SELECT count(*) FROM pending_call WHERE sealed != ''")[0][0])
+
     @property
     def _ring(self) -> Keyring:
         if self._keys is None:

@@ -12,6 +12,7 @@ from truename.errors import LedgerError, StoreError
 from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Claim, LedgerSettings, Own, from_plain
 from truename.ledger.journal import is_journal, read_journal
+from truename.ledger.likeness import HELD_KEY, INTEGRATIONS, NAME_KEY, TOOL_KEY
 from truename.ledger.state import (
     LedgerState,
     NameHolders,
@@ -127,6 +128,12 @@ CREATE TABLE ledger_withdrawn (
         ),
         # By this the last identity of a server is found, whatever it had before.
         ("CREATE INDEX ledger_origin_server ON ledger_origin (server, rank)",),
+        # By these a tool is found by a text that may be a name of it (`truename.ledger.likeness`).
+        (
+            f"CREATE INDEX ledger_origin_name ON ledger_origin (({NAME_KEY}))",
+            f"CREATE INDEX ledger_origin_tool ON ledger_origin (({TOOL_KEY[0]})) WHERE {TOOL_KEY[1]}",
+            f"CREATE INDEX ledger_spelling_held ON ledger_spelling (scope, ({HELD_KEY[0]})) WHERE {HELD_KEY[1]}",
+        ),
     ),
 )
 # A table with fewer rows is read whole when the ledger is opened; to read more takes longer than it saves.
@@ -253,6 +260,15 @@ SELECT origin.name, origin.id FROM ledger_origin AS origin
 JOIN ledger_binding AS binding ON binding.server = origin.server AND binding.name = origin.name
 WHERE origin.server = ? AND binding.id = origin.id AND origin.id LIKE ? ORDER BY origin.rank DESC LIMIT ?
 """
+_NAMED: Final = select("ledger_origin", ("id",), then=f"WHERE {NAME_KEY} = ?")
+_IDENTIFIED: Final = select("ledger_origin", ("id",), then=f"WHERE {TOOL_KEY[1]} AND {TOOL_KEY[0]} = ?")
+_HELD_SO: Final = select("ledger_spelling", ("scope", "fold"), ("scope",), f"AND {HELD_KEY[0]} = ? AND {HELD_KEY[1]}")
+# The words of a claim (`_keys`) begin with the id of its tool.
+_HELD: Final = select(
+    "ledger_event",
+    ("once",),
+    then=f"JOIN ({_HELD_SO}) AS held ON ledger_event.scope = held.scope AND ledger_event.fold = held.fold",
+)
 # A query asks for so many rows at most. Few sizes are few statements, which the engines prepare once.
 _AT_ONCE: Final = (1, 8, 64, 512)
 _RANGES_AT_ONCE: Final = _AT_ONCE[:-1]
@@ -513,10 +529,8 @@ class _StoredRows:
         found: dict[ToolId, None] = {}
         with _reporting():
             for part in _parts(list(texts), _RANGES_AT_ONCE):
-                # Of one condition with many ranges PostgreSQL may expect most of the table, and read all of it.
-                query = " UNION ALL ".join([_RANGE] * len(part))
-                bounds = (bound for text in part for bound in (text, _after(text)))
-                found |= {_decoded(self._data, _id, text): None for (text,) in self._data.rows(query, *bounds)}
+                rows = self._united(_RANGE, [(text, _after(text)) for text in part])
+                found |= {_decoded(self._data, _id, text): None for (text,) in rows}
         return list(found)
 
     def servers_with(self, integration: str) -> list[str]:
@@ -524,6 +538,29 @@ class _StoredRows:
         first = f"{integration}@"
         with _reporting():
             return [server for (server,) in self._data.rows(_SERVERS, first, _after(first))]
+
+    def alike(self, scope: str, keys: Collection[str], /) -> list[ToolId]:
+        """Return the tools with a name of one of these keys, and perhaps others."""
+        found: dict[str, None] = {}
+        with _reporting():
+            for part in _parts(list(keys), _RANGES_AT_ONCE):
+                for query in (_NAMED, _IDENTIFIED):
+                    found |= dict.fromkeys(id for (id,) in self._united(query, [(key,) for key in part]))
+                claims = self._united(_HELD, [(scope, key) for key in part])
+                found |= dict.fromkeys(once.partition(" ")[0] for (once,) in claims if "/" in once)
+            return [_decoded(self._data, _id, text) for text in found]
+
+    def _united(self, query: str, values: Sequence[tuple[str, ...]]) -> list[tuple[Any, ...]]:
+        """Return what the query finds for each of these values, in one query."""
+        # Of one condition for many keys PostgreSQL may expect most of the table, and read all of it.
+        return self._data.rows(
+            " UNION ALL ".join([query] * len(values)), *(one for several in values for one in several)
+        )
+
+    def integrations(self) -> list[str]:
+        """Return the integrations of all identities, present and former."""
+        with _reporting():
+            return [integration for (integration,) in self._data.rows(INTEGRATIONS)]
 
     def last_bound(self, server: str, version: int | None, most: int, /) -> Iterator[tuple[str, ToolId]]:
         """Yield the last identities of a server, with their names there, the last first.

@@ -23,12 +23,14 @@ from truename.ledger.state import (
     WithdrawnRow,
 )
 from truename.storage import (
+    AT_ONCE,
     PATIENCE,
     Database,
     Schema,
     StateLocation,
     Transaction,
     import_tables,
+    in_parts,
     insert,
     open_database,
     select,
@@ -269,9 +271,7 @@ _HELD: Final = select(
     ("once",),
     then=f"JOIN ({_HELD_SO}) AS held ON ledger_event.scope = held.scope AND ledger_event.fold = held.fold",
 )
-# A query asks for so many rows at most. Few sizes are few statements, which the engines prepare once.
-_AT_ONCE: Final = (1, 8, 64, 512)
-_RANGES_AT_ONCE: Final = _AT_ONCE[:-1]
+_UNITED_AT_ONCE: Final = AT_ONCE[:-1]
 _EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
 _EVENT: Final = insert(
     "ledger_event", ("number", "scope", "fold", "once", "body"), "ON CONFLICT (scope, fold, once) DO NOTHING"
@@ -510,7 +510,7 @@ class _StoredRows:
             *where, among = about.keys
             texts = [about.stored((*prefix, last))[-1] for last in lasts]
             found: dict[Any, Any] = {}
-            for part in _parts(texts):
+            for part in in_parts(texts):
                 query = select_among(f"ledger_{table}", (*about.keys, *about.columns), where, among, len(part))
                 stored = about.stored(prefix)
                 found |= {key[-1]: value for key, value in self.found(table, query, *stored, *part)}
@@ -518,7 +518,7 @@ class _StoredRows:
 
     def _spelled(self, prefix: RowKey, folds: Collection[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for part in _parts(list(folds)):
+        for part in in_parts(list(folds)):
             query = select_among("ledger_spelling", ("fold", "name"), ("scope",), "fold", len(part))
             for fold_, name in self._data.rows(query, *prefix, *part):
                 found[fold_] = (*found.get(fold_, ()), name)
@@ -528,7 +528,7 @@ class _StoredRows:
         """Return the identities that are one of these texts and a version."""
         found: dict[ToolId, None] = {}
         with _reporting():
-            for part in _parts(list(texts), _RANGES_AT_ONCE):
+            for part in in_parts(list(texts), _UNITED_AT_ONCE):
                 rows = self._united(_RANGE, [(text, _after(text)) for text in part])
                 found |= {_decoded(self._data, _id, text): None for (text,) in rows}
         return list(found)
@@ -543,7 +543,7 @@ class _StoredRows:
         """Return the tools with a name of one of these keys, and perhaps others."""
         found: dict[str, None] = {}
         with _reporting():
-            for part in _parts(list(keys), _RANGES_AT_ONCE):
+            for part in in_parts(list(keys), _UNITED_AT_ONCE):
                 for query in (_NAMED, _IDENTIFIED):
                     found |= dict.fromkeys(id for (id,) in self._united(query, [(key,) for key in part]))
                 claims = self._united(_HELD, [(scope, key) for key in part])
@@ -586,14 +586,6 @@ class _StoredRows:
         for row in self._data.rows(query, *values):
             key, value = _decoded(self._data, about.key, row[:width]), _decoded(self._data, about.value, *row[width:])
             yield key, value
-
-
-def _parts(texts: Sequence[str], sizes: Sequence[int] = _AT_ONCE) -> Iterator[list[str]]:
-    """Yield all texts in parts; the last one is repeated, so that few sizes of parts occur."""
-    for start in range(0, len(texts), sizes[-1]):
-        part = list(texts[start : start + sizes[-1]])
-        size = next(size for size in sizes if size >= len(part))
-        yield part + part[-1:] * (size - len(part))
 
 
 def _after(text: str) -> str:

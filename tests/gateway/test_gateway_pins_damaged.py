@@ -58,7 +58,7 @@ async def test_what_a_damaged_pin_is_about_is_neither_shown_nor_called(
         stage.lists(*TOOLS, says="Be brief.")
         async with Client(in_memory(stage.endpoint), mode="legacy") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == left
-            assert client.instructions == (None if key == "server:fs" else "Be brief.")
+            assert client.instructions == (None if key == "server:fs" else "## fs\n\nBe brief.")
             for name in sorted({"write", "a_write"} - left):
                 answer = await client.call_tool(name, {})
                 assert answer.is_error

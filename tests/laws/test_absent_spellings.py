@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from tests.laws.catalogues import LABELS, NAMES
 from tests.support.state_places import new_place
 from truename import Catalog, Ledger, NameTable, ToolId, project, resolve
 from truename.catalog import label_of
-from truename.errors import LedgerError, ResolutionError
+from truename.errors import LedgerError, ResolutionError, UnknownTool
 from truename.identity import ToolRef
 from truename.ledger.ledger import MAX_CLAIMS, LedgerCore
 from truename.ledger.seen import SeenLedger
@@ -22,6 +23,7 @@ from truename.ledger.sql import SqlLedger
 from truename.naming import spellings
 from truename.naming.spellings import SpellingIndex
 from truename.storage import StateLocation
+from truename.storage.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -183,8 +185,8 @@ def compare(ledger: Ledger, steps: list[Any], dialect: str, scope: str) -> None:
     answers = []
     for kind in (WholeIndex, SpellingIndex):
         part = with_index(names, kind)
-        answers.append([(text, found(names, text), found(part, text)) for text in texts])
-        answers[-1].append([names.spellings.is_absent(id) for id in dict(ledger.origins())])
+        told = [(text, found(names, text), found(part, text)) for text in texts]
+        answers.append((told, [names.spellings.is_absent(id) for id in dict(ledger.origins())]))
     assert answers[0] == answers[1]
 
 
@@ -201,7 +203,7 @@ places = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], d
 
 
 @example(ODD, "universal", "")
-@settings(places, max_examples=60)
+@settings(places, max_examples=15)
 @given(_STEPS, _DIALECTS, st.sampled_from(["", "one"]))
 def test_in_memory(steps: list[Any], dialect: str, scope: str) -> None:
     compare(Ledger.memory(), steps, dialect, scope)
@@ -212,7 +214,7 @@ def asked(place: StateLocation) -> Ledger:
 
 
 @example(ODD, "universal", "")
-@settings(places, max_examples=25)
+@settings(places, max_examples=15)
 @given(_STEPS, _DIALECTS, st.sampled_from(["", "one"]))
 def test_in_a_file_of_which_rows_are_read_when_asked(
     tmp_path: Path, steps: list[Any], dialect: str, scope: str
@@ -222,8 +224,35 @@ def test_in_a_file_of_which_rows_are_read_when_asked(
 
 
 @example(ODD, "universal", "")
-@settings(places, max_examples=10)
+@settings(places, max_examples=6)
 @given(_STEPS, _DIALECTS, st.sampled_from(["", "one"]))
 def test_in_postgresql(steps: list[Any], dialect: str, scope: str) -> None:
     with new_place() as place, closing(asked(place)) as ledger:
         compare(ledger, steps, dialect, scope)
+
+
+def test_a_name_that_nobody_has_reads_no_row_of_absent_tools_and_asks_once_for_all_that_it_can_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = StateLocation(tmp_path / "ledger")
+    with closing(asked(place)) as writer:
+        names = [f"tool_{number}" for number in range(3000)]
+        project(Catalog.from_mcp({"old": names, "other": ["get_it"]}), "universal", style="prefixed", ledger=writer)
+        table = project(Catalog.from_mcp({"new": ["a"]}), "universal", style="prefixed", ledger=writer)
+    read: list[int] = []
+    rows = SqliteDatabase.rows
+
+    def counted(data: SqliteDatabase, query: str, *values: object) -> list[tuple[object, ...]]:
+        found = rows(data, query, *values)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(SqliteDatabase, "rows", counted)
+    with closing(asked(place)) as ledger:
+        table = project(Catalog.from_mcp({"new": ["a"]}), "universal", style="prefixed", ledger=ledger)
+        read.clear()
+        with pytest.raises(UnknownTool):
+            resolve("old_get_" + "_".join(map(str, range(300))), table)
+        assert (sum(read), len(read)) < (20, 40)
+        assert table.spellings.exact("OTHER_get_it") == frozenset()
+        assert table.spellings.exact("other:get_it") == table.spellings.folded("OTHER.GET-IT") != frozenset()

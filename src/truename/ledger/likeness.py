@@ -10,13 +10,13 @@ import re
 import string
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from truename.identity import ToolId
-    from truename.ledger.state import LedgerState
+    from truename.ledger.rows import LedgerRows
 
 __all__ = ["HELD_KEY", "INTEGRATIONS", "NAME_KEY", "ODD", "TOOL_KEY", "LikenessIndex", "MemoryLikeness", "likeness"]
 
@@ -61,10 +61,11 @@ _BEHIND: Final = (
 )
 NAME_KEY: Final = _key_of("name")
 """The key of a tool's own name, in rows of ``ledger_origin``."""
-TOOL_KEY: Final = _without("-_", _TOOL), "length(replace(id, '/' || name || '@', '')) >= length(id)"
+TOOL_KEY: Final = _without("-_", _TOOL), "length(replace(id, '/' || replace(name, '.', '/') || '@', '')) >= length(id)"
 """The key of the tool's name in its id, in rows of ``ledger_origin``, and the condition under which the index has it.
 
-Most ids have the tool's own name; the index is for the others.
+Most ids have the tool's own name; the index is for the others. An id has one ``/``, so none has a name with a dot in
+that form: behind it is a suite.
 """
 HELD_KEY: Final = _key_of(_BEHIND), "prefix <> ''"
 """The key of a name that was shown, without its server's part and its number, in rows of ``ledger_spelling``.
@@ -104,8 +105,8 @@ class LikenessIndex(Protocol):
 class MemoryLikeness:
     """The index of a ledger whose rows are all in memory; it is built when it is asked first."""
 
-    def __init__(self, state: LedgerState) -> None:
-        self._state = state
+    def __init__(self, origins: LedgerRows[Any], shown: LedgerRows[str], spellings: LedgerRows[Any]) -> None:
+        self._origins, self._shown, self._spellings = origins, shown, spellings
         self._lock = threading.Lock()
         self._is_built = False
         # What was recorded since the index was asked last.
@@ -136,15 +137,14 @@ class MemoryLikeness:
 
     def integrations(self) -> Iterable[str]:
         """Return the integrations of all identities, present and former."""
-        return (id.integration for (id,), _ in self._state.origins.under())
+        return (id.integration for (id,), _ in self._origins.under())
 
     def _take_in(self) -> None:
-        state = self._state
         if not self._is_built:
             # What others record meanwhile is taken in twice at most.
             self._is_built = True
-            self._bound += [(id, row.name) for (id,), row in state.origins.under()]
-            self._held += [(key[0], name, key[-1]) for key, name in state.shown.under()]
+            self._bound += [(id, row.name) for (id,), row in self._origins.under()]
+            self._held += [(key[0], name, key[-1]) for key, name in self._shown.under()]
         while self._bound:
             id, name = self._bound.pop()
             for key in {likeness(name), likeness(id.tool)}:
@@ -152,8 +152,8 @@ class MemoryLikeness:
         while self._held:
             scope, name, id = self._held.pop()
             self._holders[scope, name][id] = None
-            prefix, number = state.scope(scope).parts(name)
-            if prefix:
-                behind = name[len(prefix) :]
-                key = likeness(behind if number is None else behind.removesuffix(f"_{number}"))
+            parts = self._spellings.get(scope, name)
+            if parts is not None and parts.prefix:
+                behind = name[len(parts.prefix) :]
+                key = likeness(behind if parts.number is None else behind.removesuffix(f"_{parts.number}"))
                 self._names[scope, key][name] = None

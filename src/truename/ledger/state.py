@@ -153,7 +153,7 @@ class LedgerState:
         self._in_memory = MemoryIdentityIndex(self.bindings)
         self.index: IdentityIndex = self._in_memory if source is None else source
         self._source = source
-        self._likeness = MemoryLikeness(self)
+        self._likeness = MemoryLikeness(self.origins, self.shown, self.spellings)
         self._integrations: dict[str, None] | None = None
         # These are few, and always in memory: (server), (scope), (scope, number), (scope, "name" or "fold", text).
         self.servers: LedgerRows[ServerCounts] = few("server")

@@ -391,15 +391,16 @@ class SpellingIndex:
             return dict.fromkeys(ends, ())
         revision = ledger.revision
         known = {end: self._absent.get((revision, end)) for end in ends}
-        unknown: dict[str, dict[ToolId, None]] = {end: {} for end, ids in known.items() if ids is None}
-        if unknown:
+        found = {end: ids for end, ids in known.items() if ids is not None}
+        if len(found) < len(known):
             odd = self._oddly_ending(revision)
-            for end, id in self._ends_of(ledger.alike(unknown, table.dialect.name)):
-                if end in unknown:
-                    unknown[end][id] = None
-            for end, ids in unknown.items():
-                self._absent[revision, end] = ids.keys() | odd.get(end, _NONE)
-        return {end: self._absent.get((revision, end)) or () if ids is None else ids for end, ids in known.items()}
+            new = {end: set(odd.get(end, ())) for end in known if end not in found}
+            for end, id in self._ends_of(ledger.alike(new, table.dialect.name)):
+                if end in new:
+                    new[end].add(id)
+            for end, ids in new.items():
+                found[end] = self._absent[revision, end] = ids
+        return found
 
     def _oddly_ending(self, revision: int) -> Mapping[str, frozenset[ToolId]]:
         """Return the absent tools with names that the ledger does not find by their ends, by these ends."""

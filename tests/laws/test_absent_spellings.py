@@ -181,7 +181,12 @@ def compare(ledger: Ledger, steps: list[Any], dialect: str, scope: str) -> None:
         # A tool has no legal name here.
         return
     names = life.names
-    texts: Collection[str] = sorted({text for one in texts_about(names) for text in (one, one.upper(), f"{one}_2")})
+    spelled = sorted(set(texts_about(names)))
+    texts: Collection[str] = [
+        *spelled[::2],
+        *(text.upper() for text in spelled[::3]),
+        *(f"{text}_2" for text in spelled[1::3]),
+    ]
     answers = []
     for kind in (WholeIndex, SpellingIndex):
         part = with_index(names, kind)

@@ -14,7 +14,7 @@ from truename.identity import definition_digest
 from truename.storage import StateLocation
 from truename.storage.sqlite import SqliteDatabase
 from truename.trust import PinnedTool, PinStore
-from truename.trust.pins import check_pins, digest_of
+from truename.trust.pins import KeptDefinitions, check_pins, digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,6 +181,17 @@ def test_a_start_reads_no_pin_and_a_list_those_of_its_tools_in_one_query(
         assert sum(book.pins().get(key) is not None for key in keys) == 50
         assert book.seen()[keys[0], pin("Other.").digest].word == "waiting"
         assert read == [100]
+
+
+def test_what_is_written_after_all_was_read_is_there_too(place: StateLocation) -> None:
+    with PinStore(place) as book:
+        assert (len(book.pins()), len(book.seen())) == (0, 0)
+        book.take_changes()
+        book.trust([pin()])
+        book.note([pin("How to use it.", None)])
+        assert ([*book.pins()], [one.key for one in book.seen().values()]) == (["git@1/push@1"], ["server:git"])
+        assert [before for before, _ in book.take_changes()] == [KeptDefinitions()] * 2
+        assert book.pins().get("git@1/pull@1") is None
 
 
 def test_changes_are_told_once_with_what_was_there_before(place: StateLocation) -> None:

@@ -150,7 +150,8 @@ class SeenDefinition(PinnedTool):
 class KeptDefinitions(NamedTuple):
     """What is on record under one key: the pin, and by digest the definitions seen since, oldest first.
 
-    ``damage`` is the error about what is none of that: then nothing of it is used.
+    ``damage`` is the error about a row that is not what was stored: then nothing of that key is used. ``places`` say
+    when each of ``seen`` was seen, and its number.
     """
 
     pin: PinnedTool | None = None
@@ -213,7 +214,7 @@ class PinStore:
         self._now = now
         self._is_current = False
         # Between threads: what one reads is not put in place of what another one read later.
-        self._reading = threading.RLock()
+        self._reading, self._taking = threading.RLock(), threading.Lock()
         # By key, of those that were asked for; of all keys if it is whole.
         self._kept: dict[str, KeptDefinitions] = {}
         self._is_whole = False
@@ -264,7 +265,7 @@ class PinStore:
         """Read at once what is on record about these keys, and return an error for each that is damaged or unread."""
         wanted = dict.fromkeys(keys)
         with self._reading:
-            missing = [key for key in wanted if key not in self._kept and not self._is_whole]
+            missing = [key for key in wanted if not self._is_known(key)]
             unread: dict[str, StoreError] = {}
             try:
                 if missing:
@@ -276,7 +277,8 @@ class PinStore:
 
     def take_changes(self) -> list[tuple[KeptDefinitions, KeptDefinitions]]:
         """Return what was on record, and what is now, of keys that were asked for and changed since the last call."""
-        with self._reading:
+        # The loop asks this, and does not wait for a thread that reads.
+        with self._taking:
             former, self._former = self._former, {}
             return [(before, self._kept[key]) for key, before in (former or {}).items()]
 
@@ -344,11 +346,16 @@ class PinStore:
 
     def _put(self, kept: Mapping[str, KeptDefinitions]) -> None:
         """Take in what is on record, and keep in mind what was before."""
-        for key, now in kept.items():
-            before = self._kept.get(key)
-            if self._former is not None and before is not None and before is not now:
-                self._former.setdefault(key, before)
-        self._kept |= kept
+        with self._taking:
+            for key, now in kept.items():
+                before = self._kept.get(key, _NOTHING if self._is_whole else None)
+                if self._former is not None and before is not None and before is not now:
+                    self._former.setdefault(key, before)
+            self._kept |= kept
+
+    def _is_known(self, key: str) -> bool:
+        """Return whether it was read what is on record about a key, be it nothing."""
+        return self._is_whole or key in self._kept
 
     def _count(self) -> None:
         ((self._waiting,),) = self._file.rows(_WAITING)
@@ -411,8 +418,8 @@ class PinStore:
             if by or not is_current:
                 self._read_again()
                 return
-            made = {key: self._as_pinned(pins[key], row) for key, row in rows.items() if key in self._kept}
-            self._put({key: _trusted(self._kept[key], pin) for key, pin in made.items()})
+            made = {key: self._as_pinned(pins[key], row) for key, row in rows.items() if self._is_known(key)}
+            self._put({key: _trusted(self._kept.get(key, _NOTHING), pin) for key, pin in made.items()})
             self._count()
 
     def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
@@ -431,7 +438,7 @@ class PinStore:
             if not is_current:
                 self._read_again()
                 return
-            self._put(self._read([key for key in dict.fromkeys(row[0] for row in rows) if key in self._kept]))
+            self._put(self._read(list(filter(self._is_known, dict.fromkeys(row[0] for row in rows)))))
             self._count()
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
@@ -483,7 +490,7 @@ class PinStore:
         )
 
     def _is_as_read(self, data: Transaction, key: str, digest: str, *, is_current: bool) -> bool:
-        if key not in self._kept and not self._is_whole and is_current:
+        if is_current and not self._is_known(key):
             return True
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
         word = data.execute("SELECT word FROM pin_seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()

@@ -1,8 +1,11 @@
-"""`python -m bench.ledger_growth [--events N ...] [--names N] [--state URL] [--json]`: what a ledger costs as it grows.
+"""`python -m bench.ledger_growth [--events N ...] [--names N] [--tools N] [--pins] [--state URL] [--json]`: what grows.
 
 It fills ledgers of 0, 1,000, 100,000 and 1,000,000 events, and measures on each: to open it, to record one new name, to
-look up names that are not in memory, to start a gateway before one server (until its 50 tools have names; wall clock,
-processor time, and the most memory of the process), and the size of the file. Then it records 100,000 new names in an
+look up names that are not in memory, to start a gateway before one server (until its 50 tools have names, and one
+unknown name was looked up; wall clock,
+processor time, and the most memory of the process), and the size of the file. ``--tools`` is another number of tools,
+and before the first list of more than 200 all is made ready by which they are called; with ``--pins`` each tool on
+record has a pin. Then it records 100,000 new names in an
 empty ledger, alone and with their identities, by wall clock and in processor time of this process. It fails on no time.
 With the URL of an empty PostgreSQL database, each ledger is a scope of it, and no size is measured.
 """
@@ -22,17 +25,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from truename import ToolId
+from truename import ToolId, resolve
 from truename.catalog import BUILT_IN_ALIASES
 from truename.config import Config, ServerConfig, Settings
+from truename.errors import UnknownTool
 from truename.gateway import Gateway
 from truename.identity import fold
 from truename.ledger import Bind, Claim, Event, LedgerSettings, open_ledger
 from truename.storage import StateLocation
+from truename.trust import PinnedTool, PinStore
+from truename.trust.pins import digest_of
 
 _SIZES: Final = (0, 1_000, 100_000, 1_000_000)
 _NAMES: Final = 100_000
@@ -41,6 +47,8 @@ _TOOLS: Final = 50
 _BATCH: Final = 5_000
 _REPEATS: Final = 21
 _PER_SERVER: Final = 10_000
+# Lists of more tools are made ready before they are shown (`truename.gateway.shown`).
+_MOST_UNREADY: Final = 200
 
 
 def _events(start: int, count: int) -> list[Event]:
@@ -54,7 +62,24 @@ def _events(start: int, count: int) -> list[Event]:
     return found
 
 
-def _fill(place: StateLocation, size: int) -> float:
+def _pins(start: int, count: int) -> list[PinnedTool]:
+    """Return the pins of the tools of `_events`."""
+    found = []
+    for event in _events(start, count)[::2]:
+        assert isinstance(event, Bind)
+        content = {
+            "name": event.name,
+            "description": f"Does what {event.name} is for, as its server says.",
+            "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        }
+        digest = digest_of(content)
+        found.append(
+            PinnedTool(id=event.id, server=event.server, name=event.name, digest=digest, content=content, at="")
+        )
+    return found
+
+
+def _fill(place: StateLocation, size: int, *, has_pins: bool) -> float:
     began = time.perf_counter()
     ledger = open_ledger(place, max_claims=size + _PER_SERVER)
     if size:
@@ -64,6 +89,10 @@ def _fill(place: StateLocation, size: int) -> float:
         ledger.record(_events(start, min(_BATCH, size - start)))
         print(f"\r{size:>9,} events: {start + _BATCH:>9,} recorded", end="", file=sys.stderr, flush=True)
     ledger.close()
+    if has_pins:
+        with PinStore(place) as book:
+            for start in range(0, size, _BATCH):
+                book.trust(_pins(start, min(_BATCH, size - start)), by="bench")
     print(file=sys.stderr)
     return time.perf_counter() - began
 
@@ -84,9 +113,9 @@ def _record(place: StateLocation, count: int, *, has_identities: bool) -> dict[s
     return {"names": count, "identities": count if has_identities else 0, **found}
 
 
-def _started(place: StateLocation) -> dict[str, float]:
+def _started(place: StateLocation, tools: int) -> dict[str, float]:
     """Measure a process that starts a gateway, gives its tools names, and ends: wall clock, processor time, memory."""
-    command = [sys.executable, "-m", "bench.ledger_growth", "--start", str(place.address)]
+    command = [sys.executable, "-m", "bench.ledger_growth", "--tools", str(tools), "--start", str(place.address)]
     taken, spent, memory = [], [], []
     for _ in range(_STARTS):
         began = time.perf_counter()
@@ -98,19 +127,22 @@ def _started(place: StateLocation) -> dict[str, float]:
     return {"start_s": median(taken), "start_cpu_s": median(spent), "start_mib": median(memory)}
 
 
-async def _start(state: str) -> None:
-    server = ServerConfig(
-        key="started", command=sys.executable, args=("-m", "bench.gateway_cost.upstream", str(_TOOLS))
-    )
+async def _start(state: str, tools: int) -> None:
+    server = ServerConfig(key="started", command=sys.executable, args=("-m", "bench.gateway_cost.upstream", str(tools)))
     async with Gateway(Config(servers=(server,), settings=Settings(state=state, style="prefixed"))) as gateway:
         await gateway.settle()
-        if len(gateway.table()) != _TOOLS:
-            raise SystemExit(f"{len(gateway.table())} tools have names")
+        table = gateway.table()
+        if len(table) != tools:
+            raise SystemExit(f"{len(table)} tools have names")
+        if tools > _MOST_UNREADY:
+            table.spellings.prepare()
+        with suppress(UnknownTool):
+            resolve("no_such_tool", table)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     print(json.dumps({"cpu_seconds": time.process_time(), "mib": memory}))
 
 
-def _measure(place: StateLocation, size: int) -> dict[str, float]:
+def _measure(place: StateLocation, size: int, tools: int) -> dict[str, float]:
     opened, recorded, looked = [], [], []
     for repeat in range(_REPEATS):
         began = time.perf_counter()
@@ -131,7 +163,7 @@ def _measure(place: StateLocation, size: int) -> dict[str, float]:
         "open_ms": statistics.median(opened) * 1e3,
         "record_ms": statistics.median(recorded) * 1e3,
         "lookup_us": statistics.median(looked) * 1e6,
-        **_started(place),
+        **_started(place, tools),
         "file_mib": 0.0 if place.path is None else place.path.stat().st_size / 2**20,
     }
 
@@ -148,11 +180,13 @@ def main() -> int:
     parser.add_argument("--events", type=int, nargs="+", default=_SIZES, help="the sizes of the ledgers")
     parser.add_argument("--names", type=int, default=_NAMES, help="how many new names are recorded at last")
     parser.add_argument("--state", help="the URL of an empty PostgreSQL database; default: files")
+    parser.add_argument("--tools", type=int, default=_TOOLS, help="how many tools the server of a start has")
+    parser.add_argument("--pins", action="store_true", help="each tool on record has a pin")
     parser.add_argument("--start", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     words = parser.parse_args()
     if words.start:
-        asyncio.run(_start(words.start))
+        asyncio.run(_start(words.start, words.tools))
         return 0
     with tempfile.TemporaryDirectory() as folder:
 
@@ -165,8 +199,8 @@ def main() -> int:
         ledgers = []
         for size in words.events:
             where = place(str(size))
-            filled = _fill(where, size)
-            ledgers.append({**_measure(where, size), "fill_s": filled})
+            filled = _fill(where, size, has_pins=words.pins)
+            ledgers.append({**_measure(where, size, words.tools), "fill_s": filled})
         recorded = [_record(place(f"new{has}"), words.names, has_identities=bool(has)) for has in (0, 1)]
     if words.json:
         print(json.dumps({"versions": _versions(), "ledgers": ledgers, "recorded": recorded}, indent=1))

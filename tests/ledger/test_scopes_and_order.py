@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.ledger.stories import claim, settings, show
 from truename import Catalog, Ledger, ToolId, project, resolve
 from truename.errors import UnknownTool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AB, AC = ToolId.parse("a/b"), ToolId.parse("a/c")
 
@@ -73,3 +79,13 @@ def test_a_vanished_tool_gets_its_name_back(ledger: Ledger) -> None:
     assert before == after
     with pytest.raises(UnknownTool, match="not available now"):
         resolve("sf_lead", without)
+
+
+def test_identities_are_counted_and_nobody_is_silent_who_needs_nobody(tmp_path: Path) -> None:
+    with closing(Ledger.open(tmp_path / "ledger")) as stored, closing(Ledger.memory()) as memory:
+        for ledger in (stored, memory):
+            for _ in range(2):
+                ledger.remember(None, (), [("a", name, ToolId.parse(f"a/{name}")) for name in ("x", "y")])
+            assert (ledger.identities, ledger.silence) == (2, 0)
+    # Nothing is read of a ledger that does not exist.
+    assert Ledger.open(tmp_path / "none", readonly=True).silence == 0

@@ -11,13 +11,13 @@ import pytest
 from truename import ToolId
 from truename.errors import StoreError
 from truename.identity import definition_digest
+from truename.storage import StateLocation
+from truename.storage.sqlite import SqliteDatabase
 from truename.trust import PinnedTool, PinStore
-from truename.trust.pins import digest_of
+from truename.trust.pins import KeptDefinitions, check_pins, digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from truename.storage import StateLocation
 
 PUSH = ToolId.parse("git@1/push@1")
 
@@ -107,26 +107,105 @@ def test_a_definition_that_is_no_plain_json_is_known_by_its_digest(place: StateL
         assert book.pins()["git@1/push@1"].digest == odd.digest
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE pin SET content = replace(content, 'Push', 'Pull')",
-        "UPDATE pin SET key = 'no id'",
-        "UPDATE pin SET content = '{'",
-    ],
-)
-def test_a_pin_that_is_not_what_was_trusted_is_refused_and_stays(tmp_path: Path, change: str) -> None:
-    path = tmp_path / "pins"
-    with PinStore(path) as book:
-        book.trust([pin()])
+def tampered(path: Path, change: str) -> None:
+    """Change a file as no version of this program does."""
     data = sqlite3.connect(path)
     data.execute(change)
     data.commit()
     data.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError) as refused:
-        PinStore(path)
-    assert (refused.value.code, path.read_bytes()) == ("corrupt", before)
+
+
+@pytest.mark.parametrize("change", ["content = replace(content, 'Push', 'Pull')", "content = '{'"])
+@pytest.mark.parametrize("table", ["pin", "pin_seen"])
+def test_a_pin_that_is_not_what_was_trusted_is_refused_when_it_is_read_and_stays(
+    tmp_path: Path, change: str, table: str
+) -> None:
+    path = tmp_path / "pins"
+    pull = replace(pin("Pull."), id=ToolId.parse("git@1/pull@1"), name="pull")
+    with PinStore(path) as book:
+        book.trust([pin(), pull])
+        book.note([pin("Push, and tell.")])
+    tampered(path, f"UPDATE {table} SET {change} WHERE key = 'git@1/push@1'")
+    with PinStore(path) as book:
+        for read in (
+            lambda: book.pins()["git@1/push@1"],
+            lambda: book.seen().get(("git@1/push@1", "sha256:0")),
+            lambda: list(book.pins()),
+            lambda: len(book.seen()),
+        ):
+            with pytest.raises(StoreError) as refused:
+                read()
+            assert refused.value.code == "corrupt"
+        assert [*book.expect(["git@1/pull@1", "git@1/push@1"])] == ["git@1/push@1"]
+        assert book.pins()["git@1/pull@1"].content == pull.content
+        # Nobody's first sight replaces it.
+        book.trust([pin("Pull.")])
+        assert [*book.expect(["git@1/push@1"])] == ["git@1/push@1"]
+    (problem,) = check_pins(StateLocation(path))
+    assert "git@1/push@1" in problem
+
+
+def test_a_key_that_is_none_is_found_when_all_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "pins"
+    with PinStore(path) as book:
+        book.trust([pin()])
+    tampered(path, "UPDATE pin SET key = 'no id'")
+    (problem,) = check_pins(StateLocation(path))
+    assert "'no id'" in problem
+    with PinStore(path) as book, pytest.raises(StoreError):
+        dict(book.pins())
+
+
+def test_a_start_reads_no_pin_and_a_list_those_of_its_tools_in_one_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [ToolId.parse(f"git@1/push{number}@1") for number in range(300)]
+    with PinStore(tmp_path / "pins") as book:
+        book.trust([pin(id=id) for id in ids])
+        book.note([pin("Other.", id=id) for id in ids])
+    read: list[int] = []
+    rows = SqliteDatabase.rows
+
+    def counted(data: SqliteDatabase, query: str, *values: object) -> list[tuple[object, ...]]:
+        found = rows(data, query, *values)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(SqliteDatabase, "rows", counted)
+    with PinStore(tmp_path / "pins") as book:
+        assert (book.waiting, sum(read)) == (300, 1)
+        read.clear()
+        keys = [*map(str, ids[:50]), "git@1/new@1"]
+        assert book.expect(keys) == {}
+        assert read == [100]
+        assert sum(book.pins().get(key) is not None for key in keys) == 50
+        assert book.seen()[keys[0], pin("Other.").digest].word == "waiting"
+        assert read == [100]
+
+
+def test_what_is_written_after_all_was_read_is_there_too(place: StateLocation) -> None:
+    with PinStore(place) as book:
+        assert (len(book.pins()), len(book.seen())) == (0, 0)
+        book.take_changes()
+        book.trust([pin()])
+        book.note([pin("How to use it.", None)])
+        assert ([*book.pins()], [one.key for one in book.seen().values()]) == (["git@1/push@1"], ["server:git"])
+        assert [before for before, _ in book.take_changes()] == [KeptDefinitions()] * 2
+        assert book.pins().get("git@1/pull@1") is None
+
+
+def test_changes_are_told_once_with_what_was_there_before(place: StateLocation) -> None:
+    with PinStore(place) as book, PinStore(place) as other:
+        assert book.take_changes() == []
+        book.expect(["git@1/push@1", "server:git"])
+        other.trust([pin()], by="ann")
+        assert book.take_changes() == []
+        book.refresh()
+        ((before, now),) = book.take_changes()
+        assert (before.pin, now.pin and now.pin.by, book.take_changes()) == (None, "ann", [])
+        book.note([pin("How to use it.", None)])
+        ((before, now),) = book.take_changes()
+        assert ([*before.seen], [one.word for one in now.seen.values()]) == ([], ["waiting"])
 
 
 def test_pins_and_noes_follow_their_tools_to_new_ids_and_replace_nothing_there(place: StateLocation) -> None:

@@ -99,7 +99,7 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
     if not location.exists:
         raise UsageError(fact=f"no state found at {location.name} yet", advice="`truename serve` creates it.")
     with busy(f"Checking {location.name}"):
-        report = check_state(location, _SCHEMAS, (ledger.check_ledger,))
+        report = check_state(location, _SCHEMAS, (ledger.check_ledger, pins.check_pins))
     if as_json:
         changes = None if report.revision is None else report.revision.number
         print_json(

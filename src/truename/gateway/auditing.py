@@ -28,7 +28,7 @@ from truename.trust.approval_queue import about_definition
 from truename.trust.pins import BY_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from truename.auth.inbound.authentication import AccessEvent
     from truename.config import Config
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from truename.trust import PinStore
     from truename.trust.pins import PinnedTool, SeenDefinition
 
-    Pins = Mapping[str, PinnedTool]
     Withdrawn = Mapping[str, Standing]
 
 __all__ = ["Auditing", "auditing"]
@@ -75,7 +74,7 @@ class Auditing:
     ) -> None:
         self._recorder = recorder
         self._heads = heads
-        self._definitions = None if book is None else Definitions(book)
+        self._definitions = None if book is None or recorder is None else Definitions(book)
         self._withdrawals: Withdrawals | None = None
         self._requests: Requests | None = None
         self._is_asked_for = settings.path is not None
@@ -303,34 +302,34 @@ def _unopened(settings: Audit, error: StoreError) -> tuple[None, None]:
 
 
 class Definitions:
-    """Compares the book of pins with what it held at the last look. What it held at the first is no news."""
+    """Tells what became of definitions of tools that the gateway has. What was there at the first look is no news."""
 
     def __init__(self, book: PinStore) -> None:
         self._book = book
-        self._pins, self._seen = book.pins(), book.seen()
+        book.take_changes()
 
     def news(self) -> Iterator[dict[str, Any]]:
-        """Yield what the gateway did since the last look, as fields of a record."""
-        pins, seen = self._book.pins(), self._book.seen()
-        old_pins, old_seen = self._pins, self._seen
-        if pins is old_pins and seen is old_seen:
-            return
-        self._pins, self._seen = pins, seen
-        # Nearly all are the same objects; to compare two definitions takes much longer.
-        other_pins = [one for key, one in pins.items() if old_pins.get(key) is not one]
-        new_pins = [one for one in other_pins if old_pins.get(one.key) != one and one.by in _BY_ITSELF]
-        new_seen = [one for key, one in seen.items() if _word(old_seen.get(key)) != one.word and one.by in _BY_ITSELF]
-        yield from _definition_records([(_became(one, old_pins), one) for one in new_pins])
-        yield from _definition_records([(_became(one, pins), one) for one in new_seen])
+        """Yield what was decided since the last look, by no person, as fields of a record."""
+        changes = self._book.take_changes()
+        pinned = [(before.pin, now.pin) for before, now in changes if now.pin is not None and before.pin != now.pin]
+        yield from _definition_records(
+            [(_became(pin, is_other=before is not None), pin) for before, pin in pinned if pin.by in _BY_ITSELF]
+        )
+        seen = [
+            (_became(one, is_other=now.pin is not None), one)
+            for before, now in changes
+            for digest, one in now.seen.items()
+            if _word(before.seen.get(digest)) != one.word and one.by in _BY_ITSELF
+        ]
+        yield from _definition_records(seen)
 
 
 def _word(seen: SeenDefinition | None) -> str:
     return "" if seen is None else seen.word
 
 
-def _became(one: PinnedTool, pins: Pins) -> str:
-    """Return what became of a definition, of whose tool another one may have been trusted."""
-    is_other = one.key in pins
+def _became(one: PinnedTool, *, is_other: bool) -> str:
+    """Return what became of a definition; ``is_other`` says whether another one of its tool is, or was, trusted."""
     match getattr(one, "word", ""):
         case "waiting":
             return "quarantined" if is_other else "held"
@@ -340,7 +339,7 @@ def _became(one: PinnedTool, pins: Pins) -> str:
             return "accepted" if one.by else "changed" if is_other else "pinned"
 
 
-def _definition_records(found: list[tuple[str, PinnedTool]]) -> Iterator[dict[str, Any]]:
+def _definition_records(found: Sequence[tuple[str, PinnedTool]]) -> Iterator[dict[str, Any]]:
     if len(found) > _MOST:
         for (what, server), count in Counter((what, one.server) for what, one in found).items():
             yield {"what": what, "server": server, "count": count}

@@ -37,7 +37,7 @@ class RegistryStatus:
             tools=len(registry.catalog),
             tools_hidden=len(vetting.hidden),
             ledger_bindings=registry.ledger.identities,
-            definitions_waiting=sum(one.word == "waiting" for one in vetting.book.seen().values()),
+            definitions_waiting=vetting.book.waiting,
             approvals_waiting=approvals,
             audit_ok=self._audit.is_well,
             audit=None

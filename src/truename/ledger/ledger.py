@@ -14,11 +14,12 @@ from truename.identity import ToolId, fold
 from truename.ledger.checks import as_recorded, check_events, day_of, newly_bound, newly_owned, tool_meant
 from truename.ledger.events import Break, Claim, Event, LedgerSettings, Redirect, Retire
 from truename.ledger.identities import LedgerIdentities
+from truename.ledger.likeness import ODD, likeness
 from truename.ledger.rows import AllRows
 from truename.ledger.store import MemoryLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import date
     from typing import Self
 
@@ -173,7 +174,51 @@ class Ledger:
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return every recorded identity with its origin, as (server id, upstream name)."""
-        return AllRows(self._core.state.origins, show=lambda row: (row.server, row.name))
+        return self._origins()
+
+    def _origins(self, hides: Callable[[ToolId], bool] = lambda _: False) -> Mapping[ToolId, tuple[str, str]]:
+        return AllRows(self._core.state.origins, hides=hides, show=lambda row: (row.server, row.name))
+
+    def alike(self, texts: Collection[str], table: str) -> list[ToolId]:
+        """Return the recorded tools of which one of these texts may be a name, and others with names like it.
+
+        Names are the tool's own, the one in its id, and those that it held behind its server's part, all in the forms
+        of all styles. What is on record of each in a table of names is read at once, and nothing of other tools.
+
+        >>> ledger = Ledger.memory()
+        >>> ledger.remember(None, (), [("fs", "listFiles", ToolId.parse("fs/listfiles"))])
+        True
+        >>> ledger.alike(["list_files"], "universal"), ledger.alike(["files"], "universal")
+        ([ToolId('fs@1/listfiles@1')], [])
+        """
+        return self._with_keys({likeness(text) for text in texts} - {ODD}, table)
+
+    def oddly_named(self, table: str) -> list[ToolId]:
+        """Return the recorded tools that `alike` does not find by all names: those with characters that keys lack.
+
+        >>> ledger = Ledger.memory()
+        >>> ledger.remember(None, (), [("fs", "list+", ToolId.parse("fs/list-e0acd8ff"))])
+        True
+        >>> ledger.alike(["list"], "universal"), ledger.oddly_named("universal")
+        ([], [ToolId('fs@1/list-e0acd8ff@1')])
+        """
+        return self._with_keys({ODD}, table)
+
+    def _with_keys(self, keys: Collection[str], table: str) -> list[ToolId]:
+        state = self._core.state
+        ids = list(state.likeness.alike(self.scope, keys))
+        state.origins.group().read_ahead(ids)
+        self._scope.expect_parts(self.held_by(ids, table).values())
+        # Another process may have recorded some since the state was read.
+        return [id for id in ids if state.origin(id) is not None]
+
+    def servers(self) -> Collection[str]:
+        """Return the ids of the servers on record."""
+        return self._core.state.servers.group().rows.keys()
+
+    def integrations(self) -> Collection[str]:
+        """Return the integrations of all identities on record."""
+        return self._core.state.integrations()
 
     @property
     def owners(self) -> Mapping[str, str]:

@@ -210,23 +210,27 @@ def _as_it_is(value: object) -> Any:
     return value
 
 
+def _nothing(_key: object) -> bool:
+    return False
+
+
 class AllRows(Mapping[Any, V]):
-    """All rows of a table by key, shown in another form; a key of one part is that part.
+    """All rows of a table by key, shown in another form, without those that are hidden; a key of one part is that part.
 
     Iterating reads all of them, looking one up reads one.
     """
 
-    __slots__ = ("_except", "_rows", "_show")
+    __slots__ = ("_hides", "_rows", "_show")
 
     def __init__(
         self,
         rows: LedgerRows[Any],
         *,
-        without: frozenset[object] = frozenset(),
+        hides: Callable[[Any], bool] = _nothing,
         show: Callable[[Any], V] = _as_it_is,
     ) -> None:
         self._rows = rows
-        self._except = without
+        self._hides = hides
         self._show = show
 
     def __getitem__(self, key: object) -> V:
@@ -237,7 +241,7 @@ class AllRows(Mapping[Any, V]):
 
     def get(self, key: object, default: object = None) -> Any:
         """Return the value of a row, ``default`` if there is none."""
-        if key in self._except:
+        if self._hides(key):
             return default
         found = self._rows.get(*(key if type(key) is tuple else (key,)))
         return default if found is None else self._show(found)
@@ -262,7 +266,7 @@ class AllRows(Mapping[Any, V]):
     def _pairs(self) -> Iterator[tuple[object, V]]:
         for key, value in self._rows.under():
             short = key if len(key) > 1 else key[0]
-            if short not in self._except:
+            if not self._hides(short):
                 yield short, self._show(value)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from truename.ledger.checks import tool_meant
 from truename.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from truename.identity import ToolId
     from truename.ledger.state import Standing
@@ -63,7 +63,10 @@ class SeenLedger(Ledger):
 
     def origins(self) -> Mapping[ToolId, tuple[str, str]]:
         """Return the recorded identities of visible tools, with their origins."""
-        return MappingProxyType({id: origin for id, origin in list(super().origins().items()) if self._sees(id)})
+        return self._origins(lambda id: not self._sees(id))
+
+    def _with_keys(self, keys: Collection[str], table: str) -> list[ToolId]:
+        return list(filter(self._sees, super()._with_keys(keys, table)))
 
     def hides(self, name: str, /) -> bool:
         """Return whether exactly this spelling is recorded for a tool that the reader must not see."""

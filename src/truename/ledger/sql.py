@@ -12,6 +12,7 @@ from truename.errors import LedgerError, StoreError
 from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Claim, LedgerSettings, Own, from_plain
 from truename.ledger.journal import is_journal, read_journal
+from truename.ledger.likeness import HELD_KEY, INTEGRATIONS, NAME_KEY, TOOL_KEY
 from truename.ledger.state import (
     LedgerState,
     NameHolders,
@@ -22,12 +23,14 @@ from truename.ledger.state import (
     WithdrawnRow,
 )
 from truename.storage import (
+    AT_ONCE,
     PATIENCE,
     Database,
     Schema,
     StateLocation,
     Transaction,
     import_tables,
+    in_parts,
     insert,
     open_database,
     select,
@@ -127,6 +130,12 @@ CREATE TABLE ledger_withdrawn (
         ),
         # By this the last identity of a server is found, whatever it had before.
         ("CREATE INDEX ledger_origin_server ON ledger_origin (server, rank)",),
+        # By these a tool is found by a text that may be a name of it (`truename.ledger.likeness`).
+        (
+            f"CREATE INDEX ledger_origin_name ON ledger_origin (({NAME_KEY}))",
+            f"CREATE INDEX ledger_origin_tool ON ledger_origin (({TOOL_KEY[0]})) WHERE {TOOL_KEY[1]}",
+            f"CREATE INDEX ledger_spelling_held ON ledger_spelling (scope, ({HELD_KEY[0]})) WHERE {HELD_KEY[1]}",
+        ),
     ),
 )
 # A table with fewer rows is read whole when the ledger is opened; to read more takes longer than it saves.
@@ -253,9 +262,16 @@ SELECT origin.name, origin.id FROM ledger_origin AS origin
 JOIN ledger_binding AS binding ON binding.server = origin.server AND binding.name = origin.name
 WHERE origin.server = ? AND binding.id = origin.id AND origin.id LIKE ? ORDER BY origin.rank DESC LIMIT ?
 """
-# A query asks for so many rows at most. Few sizes are few statements, which the engines prepare once.
-_AT_ONCE: Final = (1, 8, 64, 512)
-_RANGES_AT_ONCE: Final = _AT_ONCE[:-1]
+_NAMED: Final = select("ledger_origin", ("id",), then=f"WHERE {NAME_KEY} = ?")
+_IDENTIFIED: Final = select("ledger_origin", ("id",), then=f"WHERE {TOOL_KEY[1]} AND {TOOL_KEY[0]} = ?")
+_HELD_SO: Final = select("ledger_spelling", ("scope", "fold"), ("scope",), f"AND {HELD_KEY[0]} = ? AND {HELD_KEY[1]}")
+# The words of a claim (`_keys`) begin with the id of its tool.
+_HELD: Final = select(
+    "ledger_event",
+    ("once",),
+    then=f"JOIN ({_HELD_SO}) AS held ON ledger_event.scope = held.scope AND ledger_event.fold = held.fold",
+)
+_UNITED_AT_ONCE: Final = AT_ONCE[:-1]
 _EVENTS: Final = "SELECT number, scope, fold, once, body FROM ledger_event ORDER BY number"
 _EVENT: Final = insert(
     "ledger_event", ("number", "scope", "fold", "once", "body"), "ON CONFLICT (scope, fold, once) DO NOTHING"
@@ -494,7 +510,7 @@ class _StoredRows:
             *where, among = about.keys
             texts = [about.stored((*prefix, last))[-1] for last in lasts]
             found: dict[Any, Any] = {}
-            for part in _parts(texts):
+            for part in in_parts(texts):
                 query = select_among(f"ledger_{table}", (*about.keys, *about.columns), where, among, len(part))
                 stored = about.stored(prefix)
                 found |= {key[-1]: value for key, value in self.found(table, query, *stored, *part)}
@@ -502,7 +518,7 @@ class _StoredRows:
 
     def _spelled(self, prefix: RowKey, folds: Collection[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for part in _parts(list(folds)):
+        for part in in_parts(list(folds)):
             query = select_among("ledger_spelling", ("fold", "name"), ("scope",), "fold", len(part))
             for fold_, name in self._data.rows(query, *prefix, *part):
                 found[fold_] = (*found.get(fold_, ()), name)
@@ -512,11 +528,9 @@ class _StoredRows:
         """Return the identities that are one of these texts and a version."""
         found: dict[ToolId, None] = {}
         with _reporting():
-            for part in _parts(list(texts), _RANGES_AT_ONCE):
-                # Of one condition with many ranges PostgreSQL may expect most of the table, and read all of it.
-                query = " UNION ALL ".join([_RANGE] * len(part))
-                bounds = (bound for text in part for bound in (text, _after(text)))
-                found |= {_decoded(self._data, _id, text): None for (text,) in self._data.rows(query, *bounds)}
+            for part in in_parts(list(texts), _UNITED_AT_ONCE):
+                rows = self._united(_RANGE, [(text, _after(text)) for text in part])
+                found |= {_decoded(self._data, _id, text): None for (text,) in rows}
         return list(found)
 
     def servers_with(self, integration: str) -> list[str]:
@@ -524,6 +538,29 @@ class _StoredRows:
         first = f"{integration}@"
         with _reporting():
             return [server for (server,) in self._data.rows(_SERVERS, first, _after(first))]
+
+    def alike(self, scope: str, keys: Collection[str], /) -> list[ToolId]:
+        """Return the tools with a name of one of these keys, and perhaps others."""
+        found: dict[str, None] = {}
+        with _reporting():
+            for part in in_parts(list(keys), _UNITED_AT_ONCE):
+                for query in (_NAMED, _IDENTIFIED):
+                    found |= dict.fromkeys(id for (id,) in self._united(query, [(key,) for key in part]))
+                claims = self._united(_HELD, [(scope, key) for key in part])
+                found |= dict.fromkeys(once.partition(" ")[0] for (once,) in claims if "/" in once)
+            return [_decoded(self._data, _id, text) for text in found]
+
+    def _united(self, query: str, values: Sequence[tuple[str, ...]]) -> list[tuple[Any, ...]]:
+        """Return what the query finds for each of these values, in one query."""
+        # Of one condition for many keys PostgreSQL may expect most of the table, and read all of it.
+        return self._data.rows(
+            " UNION ALL ".join([query] * len(values)), *(one for several in values for one in several)
+        )
+
+    def integrations(self) -> list[str]:
+        """Return the integrations of all identities, present and former."""
+        with _reporting():
+            return [integration for (integration,) in self._data.rows(INTEGRATIONS)]
 
     def last_bound(self, server: str, version: int | None, most: int, /) -> Iterator[tuple[str, ToolId]]:
         """Yield the last identities of a server, with their names there, the last first.
@@ -549,14 +586,6 @@ class _StoredRows:
         for row in self._data.rows(query, *values):
             key, value = _decoded(self._data, about.key, row[:width]), _decoded(self._data, about.value, *row[width:])
             yield key, value
-
-
-def _parts(texts: Sequence[str], sizes: Sequence[int] = _AT_ONCE) -> Iterator[list[str]]:
-    """Yield all texts in parts; the last one is repeated, so that few sizes of parts occur."""
-    for start in range(0, len(texts), sizes[-1]):
-        part = list(texts[start : start + sizes[-1]])
-        size = next(size for size in sizes if size >= len(part))
-        yield part + part[-1:] * (size - len(part))
 
 
 def _after(text: str) -> str:

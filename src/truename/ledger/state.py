@@ -15,6 +15,7 @@ from truename.errors import InvalidToolId
 from truename.identity import ToolId, fold
 from truename.ledger.events import Bind, Break, Claim, LedgerSettings, Own, Redirect, Retire
 from truename.ledger.identity_index import IdentityIndex, MemoryIdentityIndex
+from truename.ledger.likeness import LikenessIndex, MemoryLikeness
 from truename.ledger.rows import AllRows, LedgerRows, RowGroup, RowKey, RowSource
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 # The tables that grow with the names; the others are always in memory.
 _LARGE: Final = ("holder", "spelling", "shown", "first_version", "origin", "binding", "owner")
+# Those with names of tools.
+_NAMING: Final = ("origin", "shown", "spelling")
 # More redirects in a row than this are a circle.
 _MOST_REDIRECTS: Final = 32
 
@@ -97,7 +100,7 @@ class WithdrawnRow(NamedTuple):
     standing: Standing
 
 
-class LedgerSource(RowSource, IdentityIndex, Protocol):
+class LedgerSource(RowSource, IdentityIndex, LikenessIndex, Protocol):
     """A source of the rows that are not in memory."""
 
 
@@ -108,8 +111,11 @@ class LedgerState:
         "_bound",
         "_empty_scopes",
         "_in_memory",
+        "_integrations",
+        "_likeness",
         "_origins",
         "_ranked",
+        "_source",
         "begun_scopes",
         "bindings",
         "first_versions",
@@ -146,6 +152,9 @@ class LedgerState:
         self.owners: LedgerRows[str] = rows("owner")
         self._in_memory = MemoryIdentityIndex(self.bindings)
         self.index: IdentityIndex = self._in_memory if source is None else source
+        self._source = source
+        self._likeness = MemoryLikeness(self.origins, self.shown, self.spellings)
+        self._integrations: dict[str, None] | None = None
         # These are few, and always in memory: (server), (scope), (scope, number), (scope, "name" or "fold", text).
         self.servers: LedgerRows[ServerCounts] = few("server")
         self._origins, self.server_counts = self.origins.group(), self.servers.group()
@@ -192,6 +201,10 @@ class LedgerState:
             before = self.counts(key[0])
             self._ranked += (value.rank is not None) - (before.rank is not None)
             self._bound += value.bound - before.bound
+        elif table == "origin":
+            self._take_identity(key[0], value.name)
+        elif table == "shown":
+            self._likeness.held(key[0], value, key[-1])
         self.tables[table].absorb(key, value)
 
     def read_spellings(self) -> None:
@@ -247,6 +260,7 @@ class LedgerState:
             origins.add(event.id, OriginRow(event.server, event.name, *place))
             if self.index is self._in_memory:
                 self._in_memory.add(event.id, event.server)
+            self._take_identity(event.id, event.name)
             bound += 1
             self._bound += 1
         self.server_counts.put(event.server, ServerCounts(server_rank, claims, bound, owned))
@@ -255,6 +269,27 @@ class LedgerState:
         """Return the origin of an identity, as (server id, upstream name)."""
         found = self._origins.rows.get(id) or self._origins.get(id)
         return None if found is None else (found.server, found.name)
+
+    @property
+    def likeness(self) -> LikenessIndex:
+        """The index of tools by keys of their names: in memory if all rows are, so that nobody else has to be asked."""
+        source = self._source
+        return self._likeness if source is None or all(self.tables[one].is_whole for one in _NAMING) else source
+
+    def integrations(self) -> Collection[str]:
+        """Return the integrations of all identities, present and former; they are read once."""
+        if self._integrations is None:
+            self._integrations = dict.fromkeys(self.likeness.integrations())
+        return self._integrations.keys()
+
+    def _take_identity(self, id: ToolId, name: str) -> None:
+        self._likeness.bound(id, name)
+        if self._integrations is not None:
+            self._integrations[id.integration] = None
+
+    def held(self, scope: str, name: str, id: ToolId) -> None:
+        """Take in that a tool holds a name."""
+        self._likeness.held(scope, name, id)
 
     def binds(self, server: str, name: str, id: ToolId) -> bool:
         """Return whether to record this id for a tool: it has none yet, or its former id was redirected."""
@@ -276,7 +311,7 @@ class LedgerState:
                 origin = self.origin(ToolId.parse(name)) if "/" in name else None
                 if origin is not None and self._is_given_away(*origin):
                     given_away.add(origin)
-        return AllRows(self.bindings, without=frozenset(given_away))
+        return AllRows(self.bindings, hides=given_away.__contains__)
 
     def read_ahead(self, events: Sequence[Event]) -> None:
         """Read at once what applying these events looks up, which is a row or two of each table for each event."""
@@ -383,6 +418,7 @@ class NamingScope:
             self._holders.put(key, NameHolders(first or id, id))
         self._spell(name, key, event.prefix, event.number)
         self.held(event.table).put(id, name)
+        state.held(self.name, name, id)
         if event.number is None and "/" not in name:
             integration, suite, tool = id.family
             versions = state.first_versions.group(self.name, integration, suite)
@@ -455,6 +491,10 @@ class NamingScope:
             self.held(table).read_ahead(ids)
         for (integration, suite), tools in _grouped(((id.integration, id.suite), id.tool) for id in _ids(claims)):
             state.first_versions.group(self.name, integration, suite).read_ahead(tools)
+
+    def expect_parts(self, names: Iterable[str]) -> None:
+        """Read at once the `parts` of these names."""
+        self._spellings.read_ahead(names)
 
     def expect(self, names: Collection[str]) -> None:
         """Read at once who holds these names, and how they are written."""

@@ -257,7 +257,7 @@ class _Resolver:
         if id in self.whole:
             self._require_visible(id)
             return self._found(step, id, f"read as {id}")
-        if id in self.whole.spellings.absent:
+        if self.whole.spellings.is_absent(id):
             self._require_present(id)
         self.trail.append(f"{step}: {id} does not exist")
         return None
@@ -299,7 +299,7 @@ class _Resolver:
             if exact and not (is_versioned or is_canonical):
                 continue
             id = self._version_of(ref, self.whole)
-            if id in self.whole or id in self.whole.spellings.absent or self._is_withdrawn(str(id)):
+            if id in self.whole or self.whole.spellings.is_absent(id) or self._is_withdrawn(str(id)):
                 ids.add(id)
             elif is_versioned and (not exact or (is_canonical and self.whole.spellings.family(ref))):
                 raise self._unknown()

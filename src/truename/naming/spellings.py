@@ -2,16 +2,19 @@
 
 All spellings of a tool together are thirty texts. The index therefore holds only what its names end with, and what
 names of its server look like; a text proposes tools by these, and the spellings of each proposed tool decide. A name is
-never split to find its meaning.
+never split to find its meaning. Absent tools are proposed by the ledger, which is asked for those that a text can mean:
+of a million others nothing is read.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from weakref import ref
 
+from truename.cache import LRUCache
 from truename.catalog import label_of
 from truename.identity import ToolId, ToolRef
 from truename.naming.words import SNAKE, snake
@@ -29,6 +32,8 @@ Family = tuple[str, str | None, str]
 # Nearly all texts have one tool; a set for each of them would take most of the memory.
 Index = dict[str, ToolId | frozenset[ToolId]]
 _NONE: Final[frozenset[ToolId]] = frozenset()
+# Of absent tools, the ends of names that are asked for again: one text is looked up in several ways.
+_REMEMBERED: Final = 1024
 _ONE_SEPARATOR: Final = str.maketrans("-:. ", "____")
 _RUN: Final = re.compile("__+")
 # No style keeps these characters, the syntax of ids and their encodings, in a name.
@@ -116,13 +121,12 @@ class SpelledTable(Protocol):
 
 
 class SpellingIndex:
-    """An index of the spellings of one table's tools, and of the absent tools in its ledger; built at first use."""
+    """An index of the spellings of one table's tools, built at first use; absent tools are looked up in its ledger."""
 
     def __init__(self, table: SpelledTable) -> None:
         # The table has the index: together they would be let go of only when garbage is collected.
         self._of = ref(table)
-        self._recorded = -1
-        self._absent: frozenset[ToolId] = _NONE
+        self._is_prepared = False
         # By fold: how the tools' own names end, wire names, and wire names that this client shows in an odd way.
         self._ends: Index = {}
         self._wires: Index = {}
@@ -131,6 +135,11 @@ class SpellingIndex:
         # By fold: what may stand in front of a name, with the labels of the servers that it stands for.
         self._heads: dict[str, frozenset[str]] = {}
         self._servers: set[tuple[str, str]] = set()
+        # By revision of the ledger, and how names end, by fold: the absent tools with such a name.
+        self._absent: LRUCache[tuple[int, str], Collection[ToolId]] = LRUCache(_REMEMBERED)
+        # The beginnings of names on record, and how many servers and integrations they were made of.
+        self._odd_absent: tuple[int, Mapping[str, frozenset[ToolId]]] = (-1, {})
+        self._absent_heads: tuple[tuple[int, int], frozenset[str]] = (0, 0), frozenset()
 
     @property
     def _table(self) -> SpelledTable:
@@ -139,32 +148,25 @@ class SpellingIndex:
         return table
 
     def prepare(self) -> None:
-        """Build all indexes now; else the first search builds them (some hundredths of a second for 10,000 tools)."""
-        ledger = self._table.ledger
-        recorded = 0 if ledger is None else ledger.identities
-        if self._recorded != recorded:
-            if self._recorded < 0:
-                self._add(self._table)
-            self._absent = frozenset(_absent(self._table))
-            self._add_own(self._absent)
+        """Build the indexes now; else the first search builds them (some hundredths of a second for 10,000 tools)."""
+        if not self._is_prepared:
+            self._add(self._table)
             # Set last, since another thread may search meanwhile.
-            self._recorded = recorded
+            self._is_prepared = True
 
     def changed(self, table: SpelledTable, gone: Collection[ToolId], new: Collection[ToolId]) -> SpellingIndex:
         """Return the index of a table that was changed in part."""
         other = SpellingIndex(table)
-        if self._recorded < 0 or (table.ledger is not None and table.ledger.scope):
+        if not self._is_prepared:
             return other
         if not gone and not new:
             other.__dict__ |= self.__dict__ | {"_of": other._of}
             return other
-        first_seen = sum(id not in self._absent for id in new)
         other._ends, other._wires = self._ends.copy(), self._wires.copy()
         other._odd, other._odd_texts = self._odd.copy(), self._odd_texts.copy()
         other._heads, other._servers = self._heads.copy(), self._servers.copy()
-        other._absent = self._absent.difference(new).union(gone)
-        other._recorded = self._recorded + first_seen
         other._add(new)
+        other._is_prepared = True
         return other
 
     def _add(self, ids: Iterable[ToolId]) -> None:
@@ -185,11 +187,13 @@ class SpellingIndex:
                 _put(self._ends, _end(text), named.id)
             if (named.server, named.id.integration) not in self._servers:
                 self._servers.add((named.server, named.id.integration))
-                alias = self._table.catalog.aliases.get(named.id.integration)
-                for form in (named.server, *server_forms(named.id, named.server, alias)):
-                    for text in (form, f"mcp_{form}"):
-                        head = folded(text).rstrip("_")
-                        self._heads[head] = self._heads.get(head, frozenset()) | {named.server}
+                for head in self._heads_of(named):
+                    self._heads[head] = self._heads.get(head, frozenset()) | {named.server}
+
+    def _heads_of(self, named: _SpelledTool) -> Iterator[str]:
+        """Yield what may stand in front of a tool's name, folded."""
+        alias = self._table.catalog.aliases.get(named.id.integration)
+        return _heads((named.server, *server_forms(named.id, named.server, alias)))
 
     def _spelled(self, id: ToolId) -> Iterator[_SpelledTool]:
         """Yield a tool with what its spellings are made of: twice where its server's label is not on record."""
@@ -199,7 +203,7 @@ class SpellingIndex:
             one = table.assigned(id)
             yield _SpelledTool(id, tool.origin.server, tool.origin.name, one.name, one.prefix, one.number)
             return
-        # All others in these indexes are absent tools, which the ledger has on record, and which its reader may see.
+        # All others are absent tools, which the ledger has on record, and which its reader may see.
         ledger = table.ledger
         origin = None if ledger is None else ledger.origin_of(id)
         assert ledger is not None and origin is not None  # noqa: S101, PT018 - see above
@@ -245,8 +249,7 @@ class SpellingIndex:
                 yield named.id
 
     def _is_own_name(self, text: str) -> bool:
-        ids = (id for id in _of(self._ends, _end(text)))
-        return any(named.name == text for id in ids for named in self._spelled(id))
+        return any(named.name == text for id in self._ending(_end(text)) for named in self._spelled(id))
 
     def _accepts(self, named: _SpelledTool, text: str, *, is_own_name: bool) -> bool:
         """Return whether a text is an exact spelling of a tool, and no adapted name that is another tool's own name."""
@@ -340,33 +343,105 @@ class SpellingIndex:
 
     def _proposed(self, key: str) -> dict[ToolId, None]:
         """Return the tools that may have a spelling with this fold: the ends of some are theirs, and the beginning."""
-        found: dict[ToolId, None] = {}
+        heads, absent_heads = self._heads, self._heads_of_absent()
+        parts: list[tuple[str | None, str]] = []
         for plain in dict.fromkeys((key, _NUMBER.sub("", key))):
-            found |= dict.fromkeys(_of(self._ends, plain.lstrip("_")))
-            for at in _separators(plain):
-                if labels := self._heads.get(plain[:at]):
-                    ids = _of(self._ends, plain[at + 1 :])
-                    found |= dict.fromkeys(id for id in ids if not labels.isdisjoint(self._labels(id)))
+            parts.append((None, plain.lstrip("_")))
+            parts += ((plain[:at], plain[at + 1 :]) for at in _separators(plain))
+        parts = [(head, end) for head, end in parts if head is None or head in heads or head in absent_heads]
+        absent = self._absent_ending({end for head, end in parts if head is None or head in absent_heads})
+        found: dict[ToolId, None] = {}
+        for head, end in parts:
+            labels = None if head is None else heads.get(head, frozenset())
+            for id in self._present_ending(end):
+                if labels is None or self._table.catalog[id].origin.server in labels:
+                    found[id] = None
+            for id in absent.get(end, ()):
+                if head is None or any(head in self._heads_of(named) for named in self._spelled(id)):
+                    found[id] = None
         return found
 
-    def _labels(self, id: ToolId) -> tuple[str, ...]:
-        tool = self._table.catalog.get(id)
-        return tuple(named.server for named in self._spelled(id)) if tool is None else (tool.origin.server,)
+    def _heads_of_absent(self) -> frozenset[str]:
+        """Return what may stand in front of the names of tools on record, folded."""
+        ledger = self._table.ledger
+        if ledger is None:
+            return frozenset()
+        servers, integrations = tuple(ledger.servers()), tuple(ledger.integrations())
+        known, heads = self._absent_heads
+        if known != (len(servers), len(integrations)):
+            names = (*map(label_of, servers), *integrations)
+            aliases = self._table.catalog.aliases
+            forms = (*names, *map(snake, names), *(aliases.get(one, "") for one in integrations))
+            heads = frozenset(_heads(filter(None, forms)))
+            self._absent_heads = (len(servers), len(integrations)), heads
+        return heads
+
+    def _ending(self, end: str) -> list[ToolId]:
+        """Return the tools, in the table or absent, of which a name ends with this fold."""
+        return [*self._present_ending(end), *self._absent_ending((end,))[end]]
+
+    def _present_ending(self, end: str) -> list[ToolId]:
+        # What is gone since the index was made is found as all that is absent.
+        return [id for id in _of(self._ends, end) if id in self._table]
+
+    def _absent_ending(self, ends: Collection[str]) -> Mapping[str, Collection[ToolId]]:
+        """Return the absent tools of which names end with these folds; the ledger is asked for all of them at once."""
+        table, ledger = self._table, self._table.ledger
+        if ledger is None:
+            return dict.fromkeys(ends, ())
+        revision = ledger.revision
+        known = {end: self._absent.get((revision, end)) for end in ends}
+        found = {end: ids for end, ids in known.items() if ids is not None}
+        if len(found) < len(known):
+            odd = self._oddly_ending(revision)
+            new = {end: set(odd.get(end, ())) for end in known if end not in found}
+            for end, id in self._ends_of(ledger.alike(new, table.dialect.name)):
+                if end in new:
+                    new[end].add(id)
+            for end, ids in new.items():
+                found[end] = self._absent[revision, end] = ids
+        return found
+
+    def _oddly_ending(self, revision: int) -> Mapping[str, frozenset[ToolId]]:
+        """Return the absent tools with names that the ledger does not find by their ends, by these ends."""
+        known, odd = self._odd_absent
+        if known != revision:
+            table = self._table
+            ends: defaultdict[str, set[ToolId]] = defaultdict(set)
+            for end, id in self._ends_of(() if table.ledger is None else table.ledger.oddly_named(table.dialect.name)):
+                ends[end].add(id)
+            odd = {end: frozenset(ids) for end, ids in ends.items()}
+            self._odd_absent = revision, odd
+        return odd
+
+    def _ends_of(self, ids: Iterable[ToolId]) -> Iterator[tuple[str, ToolId]]:
+        """Yield the ends of the names of those of these tools that are absent."""
+        for named in (named for id in ids if self.is_absent(id) for named in self._spelled(id)):
+            for text in _own_forms(named):
+                yield _end(text), named.id
 
     def family(self, tool: ToolId | ToolRef) -> list[ToolId]:
         """Return all versions of a tool, in the table or absent."""
         self.prepare()
         wanted = tool.integration, tool.suite, tool.tool
-        return [id for id in _of(self._ends, _end(tool.tool)) if id.family == wanted and id in self]
+        return [id for id in self._ending(_end(tool.tool)) if id.family == wanted]
 
     def __contains__(self, id: ToolId) -> bool:
-        return id in self._table or id in self._absent
+        return id in self._table or self.is_absent(id)
 
-    @property
-    def absent(self) -> frozenset[ToolId]:
-        """The recorded tools that are not in the table."""
-        self.prepare()
-        return self._absent
+    def is_absent(self, id: ToolId) -> bool:
+        """Return whether a tool is recorded, for the reader of the table's ledger, and not in the table."""
+        table, ledger = self._table, self._table.ledger
+        origin = None if ledger is None or id in table else ledger.origins().get(id)
+        if ledger is None or origin is None:
+            return False
+        # A ledger scope for one server does not contain the others.
+        return not ledger.scope or origin[0] in table.catalog.servers
+
+
+def _heads(forms: Iterable[str]) -> Iterator[str]:
+    """Yield what may stand in front of a name, with these forms of its server, folded."""
+    return (folded(text).rstrip("_") for form in forms for text in (form, f"mcp_{form}"))
 
 
 def _put(index: Index, key: str, id: ToolId) -> None:
@@ -485,14 +560,3 @@ def server_forms(id: ToolId, server: str, alias: str | None) -> Iterator[str]:
     """Yield the forms of a server in names; the label itself only if it is not the integration in other case."""
     parts = (id.integration, snake(server), server if server.lower() != id.integration else "", alias or "")
     yield from (part for part in dict.fromkeys(parts) if part)
-
-
-def _absent(table: SpelledTable) -> Iterator[ToolId]:
-    ledger = table.ledger
-    if ledger is None:
-        return
-    # Copy the items first: another thread may record more meanwhile.
-    for id, (server, _) in tuple(ledger.origins().items()):
-        # A ledger scope for one server does not contain the others.
-        if id not in table and (not ledger.scope or server in table.catalog.servers):
-            yield id

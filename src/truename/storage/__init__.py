@@ -9,10 +9,11 @@ from truename.storage.opening import open_database
 from truename.storage.patience import PATIENCE
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
-from truename.storage.statements import insert, select, select_among, upsert
+from truename.storage.statements import AT_ONCE, in_parts, insert, select, select_among, upsert
 from truename.storage.transfer import CopiedState, compare_states, copy_state
 
 __all__ = [
+    "AT_ONCE",
     "FORMER_REMEDY",
     "PATIENCE",
     "CopiedState",
@@ -27,6 +28,7 @@ __all__ = [
     "compare_states",
     "copy_state",
     "import_tables",
+    "in_parts",
     "insert",
     "is_server_url",
     "known_revision",

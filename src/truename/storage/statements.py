@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["delete_all", "insert", "select", "select_among", "upsert"]
+__all__ = ["AT_ONCE", "delete_all", "in_parts", "insert", "select", "select_among", "upsert"]
 
+AT_ONCE: Final = (1, 8, 64, 512)
+"""How many values a query asks for. Few sizes are few statements, which the engines prepare once."""
 _IDENTIFIER: Final = re.compile(r"[a-z_]+")
 
 
@@ -31,6 +33,18 @@ def select_among(table: str, columns: Sequence[str], where: Sequence[str], among
     """
     condition = f"{'AND' if where else 'WHERE'} {_checked(among)[0]} IN ({', '.join('?' * count)})"
     return select(table, columns, where, condition)
+
+
+def in_parts(values: Sequence[str], sizes: Sequence[int] = AT_ONCE) -> Iterator[list[str]]:
+    """Yield all values in parts of these sizes, the smallest of which comes first; the last value fills a part up.
+
+    >>> list(in_parts(["a", "b", "c", "d"], (1, 3)))
+    [['a', 'b', 'c'], ['d']]
+    """
+    for start in range(0, len(values), sizes[-1]):
+        part = list(values[start : start + sizes[-1]])
+        size = next(size for size in sizes if size >= len(part))
+        yield part + part[-1:] * (size - len(part))
 
 
 def insert(table: str, columns: Sequence[str], then: str = "") -> str:

@@ -1,21 +1,37 @@
-"""Store pins: for each tool the trusted definition, those seen since, and those reviewed in `truename.lock`."""
+"""Store pins: for each tool the trusted definition, those seen since, and those reviewed in `truename.lock`.
+
+What is on record about a tool is read, and proved, when it is asked for: a gateway with thirty tools starts as fast
+with a million pins of former ones.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from truename.config.watch import Watch
-from truename.errors import ConfigError, InvalidToolId
+from truename.errors import ConfigError, InvalidToolId, StoreError
 from truename.identity import ToolId, definition_digest
-from truename.storage import Schema, StateLocation, Transaction, import_tables, insert, open_database, select, upsert
+from truename.storage import (
+    Schema,
+    StateLocation,
+    Transaction,
+    import_tables,
+    in_parts,
+    insert,
+    open_database,
+    select,
+    upsert,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,17 +39,21 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool, Unfolded
 
+K = TypeVar("K")
+V = TypeVar("V")
 Digests = Mapping[tuple[str, str], str]
 
 __all__ = [
     "BY_LOCK",
     "NOTHING_REVIEWED",
     "SCHEMA",
+    "KeptDefinitions",
     "PinRecord",
     "PinStore",
     "PinnedTool",
     "ReviewedDefinitions",
     "SeenDefinition",
+    "check_pins",
     "digest_of",
     "pin_before",
 ]
@@ -55,12 +75,18 @@ CREATE TABLE pin_seen (
     PRIMARY KEY (key, digest)
 )
 """
-SCHEMA: Final = Schema("pin", ((_PINS, _SEEN),))
+# By the index those that wait are counted.
+SCHEMA: Final = Schema("pin", ((_PINS, _SEEN), ("CREATE INDEX pin_seen_word ON pin_seen (word)",)))
 _import_former: Final = partial(import_tables, names={"pin": ("pin",), "pin_seen": ("pin_seen", "seen")})
 _PIN_COLUMNS: Final = ("server", "name", "digest", "content", "at", "by")
 _SEEN_COLUMNS: Final = ("key", "digest", "server", "name", "content", "word", "at", "by")
-_READ_PINS: Final = select("pin", ("key", *_PIN_COLUMNS))
-_READ_SEEN: Final = select("pin_seen", _SEEN_COLUMNS, then="ORDER BY at, number")
+# A pin has no word and no number. Both tables are read in one statement, so that a definition which is accepted
+# meanwhile is seen either before or after that.
+_OF_PINS: Final = "SELECT key, digest, server, name, content, '' AS word, at, by, 0 AS number FROM pin"
+_OF_SEEN: Final = "SELECT key, digest, server, name, content, word, at, by, number FROM pin_seen"
+_ALL: Final = f"{_OF_PINS} UNION ALL {_OF_SEEN}"
+_ANY: Final = select("pin", ("key",), then="LIMIT 1")
+_WAITING: Final = "SELECT count(*) FROM pin_seen WHERE word = 'waiting'"
 _NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pin_seen"
 _NOTED: Final[Mapping[Word, str]] = {
     "waiting": insert("pin_seen", (*_SEEN_COLUMNS, "number"), "ON CONFLICT (key, digest) DO NOTHING"),
@@ -121,6 +147,51 @@ class SeenDefinition(PinnedTool):
     word: Word = "waiting"
 
 
+class KeptDefinitions(NamedTuple):
+    """What is on record under one key: the pin, and by digest the definitions seen since, oldest first.
+
+    ``damage`` is the error about a row that is not what was stored: then nothing of that key is used. ``places`` say
+    when each of ``seen`` was seen, and its number.
+    """
+
+    pin: PinnedTool | None = None
+    seen: Mapping[str, SeenDefinition] = MappingProxyType({})
+    damage: StoreError | None = None
+    places: tuple[tuple[str, int], ...] = ()
+
+
+_NOTHING: Final = KeptDefinitions()
+
+
+class _Kept(Mapping[K, V]):
+    """What a store has of one kind, by key. Looking one up reads the rows of its key; all else reads everything."""
+
+    __slots__ = ("_all", "_any", "_get")
+
+    def __init__(
+        self, get: Callable[[Any], V | None], all_: Callable[[], Mapping[K, V]], any_: Callable[[], bool]
+    ) -> None:
+        self._get, self._all, self._any = get, all_, any_
+
+    def __getitem__(self, key: K) -> V:
+        found = self._get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __bool__(self) -> bool:
+        return self._any()
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -142,8 +213,16 @@ class PinStore:
         self._file = open_database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
         self._is_current = False
-        self._pins: dict[str, PinnedTool] = {}
-        self._seen: dict[tuple[str, str], SeenDefinition] = {}
+        # Between threads: what one reads is not put in place of what another one read later.
+        self._reading, self._taking = threading.RLock(), threading.Lock()
+        # By key, of those that were asked for; of all keys if it is whole.
+        self._kept: dict[str, KeptDefinitions] = {}
+        self._is_whole = False
+        # What was on record of those that changed, from the first time on that somebody asks for it.
+        self._former: dict[str, KeptDefinitions] | None = None
+        self._waiting = 0
+        self._pins: Mapping[str, PinnedTool] = _Kept(self._pin_of, self._all_pins, self._has_pins)
+        self._seen: Mapping[tuple[str, str], SeenDefinition] = _Kept(self._seen_of, self._all_seen, self._has_seen)
         try:
             self.refresh()
         except BaseException:
@@ -159,30 +238,164 @@ class PinStore:
         """Read what other processes wrote, and return whether there was anything. Cheap if there was nothing."""
         if not self._file.is_begun or (not self._file.has_news() and self._is_current):
             return False
-        self._read()
+        self._read_again()
         return True
 
     def has_news(self) -> bool:
         """Return, without reading and without waiting, whether another process wrote something."""
         return self._file.is_behind()
 
-    def _read(self) -> None:
-        self._is_current = False
-        self._pins = {row[0]: self._pin(row) for row in self._file.rows(_READ_PINS)}
-        self._read_seen()
-        self._is_current = True
-
-    def _read_seen(self) -> None:
-        found = map(self._waiting, self._file.rows(_READ_SEEN))
-        self._seen = {(one.key, one.digest): one for one in found}
-
     def pins(self) -> Mapping[str, PinnedTool]:
-        """Return the pins by key."""
+        """Return the pins by key, as they are now. To look one up reads, at most, what is on record about its key.
+
+        Raises `StoreError` (``corrupt``) for a pin that is not what was trusted, when it is looked up.
+        """
         return self._pins
 
     def seen(self) -> Mapping[tuple[str, str], SeenDefinition]:
-        """Return the definitions that were seen and are not pinned, by key and digest, oldest first."""
+        """Return the definitions that were seen and are not pinned, by key and digest, oldest first; see `pins`."""
         return self._seen
+
+    @property
+    def waiting(self) -> int:
+        """The number of definitions that are pending."""
+        return self._waiting
+
+    def expect(self, keys: Iterable[str]) -> Mapping[str, StoreError]:
+        """Read at once what is on record about these keys, and return an error for each that is damaged or unread."""
+        wanted = dict.fromkeys(keys)
+        with self._reading:
+            missing = [key for key in wanted if not self._is_known(key)]
+            unread: dict[str, StoreError] = {}
+            try:
+                if missing:
+                    self._kept |= self._read(missing)
+            except StoreError as error:
+                unread = dict.fromkeys(missing, error)
+            kept = {key: self._kept.get(key, _NOTHING) for key in wanted}
+        return unread | {key: one.damage for key, one in kept.items() if one.damage is not None}
+
+    def take_changes(self) -> list[tuple[KeptDefinitions, KeptDefinitions]]:
+        """Return what was on record, and what is now, of keys that were asked for and changed since the last call."""
+        # The loop asks this, and does not wait for a thread that reads.
+        with self._taking:
+            former, self._former = self._former, {}
+            return [(before, self._kept[key]) for key, before in (former or {}).items()]
+
+    def damages(self) -> tuple[str, ...]:
+        """Prove all that is on record, and return a sentence for each key whose definitions are not what was stored."""
+        with self._reading:
+            self._read_whole()
+            return tuple(str(one.damage) for one in self._kept.values() if one.damage is not None)
+
+    def _of(self, key: str) -> KeptDefinitions:
+        found = self._kept.get(key)
+        if found is None:
+            unread = self.expect((key,)).get(key)
+            found = self._kept.get(key, KeptDefinitions(damage=unread))
+        if found.damage is not None:
+            raise found.damage
+        return found
+
+    def _pin_of(self, key: str) -> PinnedTool | None:
+        return self._of(key).pin
+
+    def _seen_of(self, place: tuple[str, str]) -> SeenDefinition | None:
+        key, digest = place
+        return self._of(key).seen.get(digest)
+
+    def _has_pins(self) -> bool:
+        with self._reading:
+            is_known = any(one.pin is not None for one in self._kept.values())
+            return is_known or (self._file.is_begun and bool(self._file.rows(_ANY)))
+
+    def _has_seen(self) -> bool:
+        return bool(self._all_seen())
+
+    def _all_pins(self) -> dict[str, PinnedTool]:
+        return {key: one.pin for key, one in self._all().items() if one.pin is not None}
+
+    def _all_seen(self) -> dict[tuple[str, str], SeenDefinition]:
+        found = [
+            (place, (key, digest), one)
+            for key, kept in self._all().items()
+            for place, (digest, one) in zip(kept.places, kept.seen.items(), strict=True)
+        ]
+        return {name: one for _, name, one in sorted(found, key=itemgetter(0))}
+
+    def _all(self) -> Mapping[str, KeptDefinitions]:
+        """Return all that is on record. Raises `StoreError` for what is damaged."""
+        with self._reading:
+            self._read_whole()
+            return {key: self._of(key) for key in self._kept}
+
+    def _read_whole(self) -> None:
+        if not self._is_whole:
+            self._kept |= self._read(None)
+            self._is_whole = True
+
+    def _read_again(self) -> None:
+        """Read what is on record now about all keys that were asked for."""
+        with self._reading:
+            self._is_current = False
+            if self._file.is_begun:
+                kept = self._read(None if self._is_whole else list(self._kept))
+                self._put({key: kept.get(key, _NOTHING) for key in self._kept.keys() | kept.keys()})
+                self._count()
+            self._is_current = True
+
+    def _put(self, kept: Mapping[str, KeptDefinitions]) -> None:
+        """Take in what is on record, and keep in mind what was before."""
+        with self._taking:
+            for key, now in kept.items():
+                before = self._kept.get(key, _NOTHING if self._is_whole else None)
+                if self._former is not None and before is not None and before is not now:
+                    self._former.setdefault(key, before)
+            self._kept |= kept
+
+    def _is_known(self, key: str) -> bool:
+        """Return whether it was read what is on record about a key, be it nothing."""
+        return self._is_whole or key in self._kept
+
+    def _count(self) -> None:
+        ((self._waiting,),) = self._file.rows(_WAITING)
+
+    def _read(self, keys: Sequence[str] | None) -> dict[str, KeptDefinitions]:
+        """Return what is on record about these keys, about all that have something without them."""
+        found: dict[str, list[tuple[Any, ...]]] = {key: [] for key in keys or ()}
+        for row in self._rows(keys):
+            found.setdefault(row[0], []).append(row)
+        return {key: self._read_one(key, rows) for key, rows in found.items()}
+
+    def _rows(self, keys: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
+        if not self._file.is_begun:
+            return
+        if keys is None:
+            yield from self._file.rows(_ALL)
+            return
+        for part in in_parts(keys):
+            among = f"WHERE key IN ({', '.join('?' * len(part))})"
+            yield from self._file.rows(f"{_OF_PINS} {among} UNION ALL {_OF_SEEN} {among}", *part, *part)
+
+    def _read_one(self, key: str, rows: list[tuple[Any, ...]]) -> KeptDefinitions:
+        """Prove the rows of one key."""
+        known = self._kept.get(key, _NOTHING)
+        pin: PinnedTool | None = None
+        seen: dict[str, SeenDefinition] = {}
+        places: list[tuple[str, int]] = []
+        try:
+            for row in sorted(rows, key=itemgetter(6, 8)):
+                if not row[5]:
+                    pin = self._pin(row, known.pin)
+                    continue
+                seen[row[1]] = self._seen_definition(row, known.seen.get(row[1]))
+                places.append((row[6], row[8]))
+        except StoreError as error:
+            return KeptDefinitions(damage=error)
+        found = KeptDefinitions(pin, seen, None, tuple(places))
+        # Nearly all are the same objects; to compare two definitions takes much longer.
+        same = pin is known.pin and [*map(id, seen.values())] == [*map(id, known.seen.values())]
+        return known if same and known.damage is None and key in self._kept else found
 
     def trust(self, what: Iterable[PinnedTool], *, by: str = "") -> None:
         """Pin these definitions in place of the pins of the same keys; they are no longer pending.
@@ -194,18 +407,20 @@ class PinStore:
         rows = {key: (key, one.server, one.name, one.digest, self._written(one), at, by) for key, one in pins.items()}
         with self._change() as (data, is_current):
             if not by:
-                rows = {key: row for key, row in rows.items() if self._is_as_read(data, key, row[3])}
+                kept = [key for key, row in rows.items() if self._is_as_read(data, key, row[3], is_current=is_current)]
+                rows = {key: rows[key] for key in kept}
             data.executemany(_PIN, rows.values())
             data.executemany(_UNSEEN, [(key, row[3]) for key, row in rows.items()])
             if by:
                 # Who said a word saw what waited. What is offered still, comes again.
                 data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [(key,) for key in rows])
-        if by or not is_current:
-            self._read()
-            return
-        self._pins = self._pins | {key: self._as_pinned(pins[key], row) for key, row in rows.items()}
-        if any((key, row[3]) in self._seen for key, row in rows.items()):
-            self._read_seen()
+        with self._reading:
+            if by or not is_current:
+                self._read_again()
+                return
+            made = {key: self._as_pinned(pins[key], row) for key, row in rows.items() if self._is_known(key)}
+            self._put({key: _trusted(self._kept.get(key, _NOTHING), pin) for key, pin in made.items()})
+            self._count()
 
     def note(self, what: Iterable[PinnedTool], word: Word = "waiting", *, by: str = "") -> None:
         """Record definitions that are not pinned.
@@ -219,7 +434,12 @@ class PinStore:
             data.executemany(_NOTED[word], [(*row, number + place) for place, row in enumerate(rows)])
             for key in {row[0] for row in rows}:
                 data.execute(_TIDIED, (key, key, _MOST_SEEN))
-        (self._read_seen if is_current else self._read)()
+        with self._reading:
+            if not is_current:
+                self._read_again()
+                return
+            self._put(self._read(list(filter(self._is_known, dict.fromkeys(row[0] for row in rows)))))
+            self._count()
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
         """Copy the pins and observations of tools to their new ids, given as ``(old, new)``.
@@ -230,7 +450,7 @@ class PinStore:
         with self._change() as (data, _):
             for statement in _FOLLOWED:
                 data.executemany(statement, rows)
-        self._read()
+        self._read_again()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete the pins and observations of these keys. The next definition of each is trusted on first use."""
@@ -238,7 +458,7 @@ class PinStore:
         with self._change() as (data, _):
             data.executemany("DELETE FROM pin WHERE key = ?", rows)
             data.executemany("DELETE FROM pin_seen WHERE key = ?", rows)
-        self._read()
+        self._read_again()
 
     def close(self) -> None:
         """Close the file."""
@@ -269,22 +489,27 @@ class PinStore:
             by=by,
         )
 
-    def _is_as_read(self, data: Transaction, key: str, digest: str) -> bool:
+    def _is_as_read(self, data: Transaction, key: str, digest: str, *, is_current: bool) -> bool:
+        if is_current and not self._is_known(key):
+            return True
         pinned = data.execute("SELECT digest FROM pin WHERE key = ?", (key,)).fetchone()
         word = data.execute("SELECT word FROM pin_seen WHERE key = ? AND digest = ?", (key, digest)).fetchone()
-        before, seen = self._pins.get(key), self._seen.get((key, digest))
+        # Of a key that nobody asked for nothing was read.
+        kept = self._kept.get(key, _NOTHING)
+        before, seen = kept.pin, kept.seen.get(digest)
         return (pinned, word) == (before and (before.digest,), seen and (seen.word,))
 
-    def _pin(self, row: tuple[Any, ...]) -> PinnedTool:
-        key, server, name, digest, content, at, by = row
-        # Each is proved once: a book has thousands, and a word changes one.
-        known = self._pins.get(key)
-        if known is not None and row[1:4] + row[5:] == (known.server, known.name, known.digest, known.at, known.by):
+    def _pin(self, row: tuple[Any, ...], known: PinnedTool | None) -> PinnedTool:
+        key, digest, server, name, content, _, at, by, _ = row
+        # Each is proved once: a list has thousands, and a word changes one.
+        if known is not None and (server, name, digest, at, by) == _told(known):
             return known
         return PinnedTool(server=server, name=name, at=at, by=by, **self._checked(key, server, digest, content))
 
-    def _waiting(self, row: tuple[Any, ...]) -> SeenDefinition:
-        key, digest, server, name, content, word, at, by = row
+    def _seen_definition(self, row: tuple[Any, ...], known: SeenDefinition | None) -> SeenDefinition:
+        key, digest, server, name, content, word, at, by, _ = row
+        if known is not None and (server, name, digest, at, by, word) == (*_told(known), known.word):
+            return known
         return SeenDefinition(
             server=server, name=name, at=at, by=by, word=word, **self._checked(key, server, digest, content)
         )
@@ -308,6 +533,24 @@ class PinStore:
             return "null"
         # Without it the digest still tells that something changed, though not what.
         return content if len(content) <= _LONGEST and digest_of(json.loads(content)) == one.digest else "null"
+
+
+def _told(one: PinnedTool) -> tuple[str, ...]:
+    return one.server, one.name, one.digest, one.at, one.by
+
+
+def _trusted(kept: KeptDefinitions, pin: PinnedTool) -> KeptDefinitions:
+    """Return what is on record once a definition is pinned, by nobody: it is pending no longer."""
+    left = [
+        (place, one) for place, one in zip(kept.places, kept.seen.values(), strict=True) if one.digest != pin.digest
+    ]
+    return KeptDefinitions(pin, {one.digest: one for _, one in left}, None, tuple(place for place, _ in left))
+
+
+def check_pins(location: StateLocation) -> tuple[str, ...]:
+    """Prove all pins and seen definitions, and return a sentence for each key of which some are not what was stored."""
+    with PinStore(location, readonly=True) as book:
+        return book.damages()
 
 
 def digest_of(content: object) -> str:

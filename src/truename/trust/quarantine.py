@@ -25,7 +25,7 @@ __all__ = ["Drift", "OfferedTools", "Quarantine", "Screen", "admit", "instructio
 _IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
 _UNKNOWN: Final = "only the digest of the trusted definition is known"
 _OTHER_WORDS: Final = "the text has changed"
-Kind = Literal["new", "drifted", "rejected"]
+Kind = Literal["new", "drifted", "rejected", "unread"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
 """Returns the findings about texts and names of newly seen tools, compared with all present ones."""
 
@@ -44,8 +44,9 @@ def _nothing() -> Mapping[Any, Any]:
 class Drift:
     """An observation about one tool (if ``id`` is None: about a server's instructions), and how it is handled.
 
-    ``kind`` is ``new``, ``drifted`` or ``rejected`` (somebody rejected exactly this definition). ``details`` are the
-    differences from the pinned definition, ``findings`` those of rules about the present one.
+    ``kind`` is ``new``, ``drifted``, ``rejected`` (somebody rejected exactly this definition) or ``unread`` (the pin is
+    damaged, or cannot be read). ``details`` are the differences from the pinned definition, ``findings`` those of rules
+    about the present one.
     """
 
     id: ToolId | None
@@ -239,10 +240,10 @@ def admit(
             _pass(found, case.now)
             if not case.is_kept:
                 (found.reviewed if case.is_reviewed or case.kept is None else found.pins).append(case.now)
+    is_first = bool(open_cases) and not pins and not reviewed
     for case in open_cases:
         now = case.now
         findings = screen_text(now.server, now.content) if now.id is None else said.get(now.id, ())
-        is_first = not pins and not reviewed
         _settle(found, case._replace(findings=tuple(findings), is_first=is_first), trust.of(case.now.server))
     return found
 

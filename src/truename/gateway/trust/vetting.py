@@ -10,11 +10,12 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
 from truename.cache import LRUCache
-from truename.catalog import Catalog
+from truename.catalog import Catalog, unfolded
 from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.trust.answers import AnswerScreening
 from truename.gateway.upstream_errors import printable
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
-    from truename.trust.quarantine import Screen
+    from truename.trust.quarantine import Kind
     from truename.trust.screening import Names
 
     Findings = Mapping[ToolId, Sequence[Finding]]
@@ -53,7 +54,11 @@ _UNKEYED: Final = "{count:,} tools of the lock belong to no server and pin nothi
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename pins list` names them."
+_UNREAD: Final = "Its pin cannot be read: `truename state check` says why."
 _NO: Final = "Its definition was rejected: `truename pins diff {id}` shows it."
+
+_CALLED: Final = {"rejected": _NO, "unread": _UNREAD}
+_SERVER: Final = "server:"
 
 
 class Vetting:
@@ -78,6 +83,8 @@ class Vetting:
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
         self._digests: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._last = Quarantine()
+        # What could not be read of the pins, at the last list.
+        self._unread: Mapping[str, StoreError] = {}
         # What was the pin while it was offered here: other gateways may pin what they are offered.
         self._ours: Mapping[str, str] = {}
         self._look_at = -math.inf
@@ -158,7 +165,7 @@ class Vetting:
         """
         self._peers = self._peers.follow(catalog)
         tools = tuple(catalog.values())
-        found = self._decided(tools, servers, lambda _: self._screen(tools, catalog))
+        found = self._decided(tools, servers, catalog)
         self._digests = {id(tool.definition): (tool.definition, self.digest_of(tool)) for tool in tools}
         self._last, self._store_at = found, math.inf
         self._write(found, self._last)
@@ -176,7 +183,7 @@ class Vetting:
         changed = {tool.id for tool in before} | part.keys()
         self._peers = self._peers.follow(whole, changed)
         tools = tuple(part.values())
-        found = self._decided(tools, servers, lambda _: self._screen(tools, whole))
+        found = self._decided(tools, servers, whole)
         digests = self._digests.copy()
         for tool in before:
             digests.pop(id(tool.current), None)
@@ -184,25 +191,46 @@ class Vetting:
         self._last = self._last.with_part(found, changed, servers)
         self._write(found, self._last)
         others = dict(self._ours)
-        for key in (*map(str, changed), *(f"server:{key}" for key in servers)):
+        for key in (*map(str, changed), *(f"{_SERVER}{key}" for key in servers)):
             others.pop(key, None)
         self._ours = self._ours_of(found, others)
         self._finish(found)
         return self._showing(part)
 
-    def _decided(self, tools: Sequence[Tool], servers: Mapping[str, KnownServer], screen: Screen) -> Quarantine:
+    def _decided(self, tools: Sequence[Tool], servers: Mapping[str, KnownServer], there: Catalog) -> Quarantine:
         # Of one that was never reached nothing is known; that another says nothing is remembered, too.
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
-        return admit(
-            OfferedTools(tools, said, self.digest_of),
+        self._unread = unread = self._read_pins(tools, said)
+        read = [tool for tool in tools if str(tool.id) not in unread] if unread else tools
+        said = {key: text for key, text in said.items() if f"{_SERVER}{key}" not in unread}
+        found = admit(
+            OfferedTools(read, said, self.digest_of),
             self._book.pins(),
             self._book.seen(),
             self._trust,
-            screen,
+            lambda _: self._screen(read, there),
             screen_text=self._screen_text,
             reviewed=self._reviewed.digests,
             ours=self._ours,
         )
+        for tool in tools if unread else ():
+            if str(tool.id) in unread:
+                # Nobody knows whether it is what was trusted. All others are compared with pins of their own.
+                server, name = tool.origin.server_id, tool.origin.name
+                found.hidden[tool.id] = _unshown(tool.id, server, name, self.digest_of(tool), "unread")
+        return found
+
+    def _read_pins(self, tools: Sequence[Tool], servers: Iterable[str]) -> Mapping[str, StoreError]:
+        """Read at once what is on record about tools and instructions, and return an error for each that is unreadable.
+
+        What the book has of a tool under a plain id is on record about it, too (`PinRecord`).
+        """
+        keys = {str(tool.id): [str(one) for one in unfolded(tool.id, tool.origin)] for tool in tools}
+        found = self._book.expect([*keys, *(f"{_SERVER}{key}" for key in servers), *chain.from_iterable(keys.values())])
+        if not found:
+            return found
+        plain = {key: error for key, ones in keys.items() for one in ones if (error := found.get(one)) is not None}
+        return {**found, **plain}
 
     def _finish(self, found: Quarantine) -> None:
         self.answers.know(self._peers)
@@ -217,7 +245,7 @@ class Vetting:
     def check(self, tool: ToolId) -> None:
         """Raise `NotAllowed` (``quarantined``) for a tool that is kept back."""
         if (drift := self.hidden.get(tool)) is not None:
-            text = _NO if drift.kind == "rejected" else _REVIEW
+            text = _CALLED.get(drift.kind, _REVIEW)
             raise NotAllowed(id=tool, rule="trust", decision=text.format(id=tool), code="quarantined")
 
     def keep_back(self, hidden: Mapping[ToolId, Drift], *, soon: bool) -> None:
@@ -232,6 +260,12 @@ class Vetting:
 
     def _write(self, found: Quarantine, shown: Quarantine) -> None:
         """Store what was decided; ``shown`` has it together with all that was decided before."""
+        for key, error in self._unread.items():
+            if error.code == "corrupt":
+                self._log.tell(("pin", key), f"{error} What it is about is neither shown nor called.")
+            else:
+                self._log.tell("pins", f"{error} Definitions are not shown whose pins cannot be read.")
+                self._store_at = time.monotonic() + _STORED_AGAIN
         try:
             for what, write in ((found.pins, self._book.trust), (found.notes, self._book.note)):
                 if what:
@@ -255,7 +289,7 @@ class Vetting:
             if pin.id is None:
                 shown.instructions.pop(pin.server, None)
             else:
-                shown.hidden[pin.id] = _unpinned(pin.id, pin.server, pin.name, pin.digest)
+                shown.hidden[pin.id] = _unshown(pin.id, pin.server, pin.name, pin.digest, "new")
 
     def _ours_of(self, found: Quarantine, others: dict[str, str]) -> Mapping[str, str]:
         """Return what is shown as it is offered, and is the pin or was it in the meantime, together with others."""
@@ -343,5 +377,5 @@ def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
     yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
 
 
-def _unpinned(key: ToolId, server: str, name: str, digest: str) -> Drift:
-    return Drift(id=key, server=server, name=name, kind="new", handling="quarantine", digest=digest)
+def _unshown(key: ToolId, server: str, name: str, digest: str, kind: Kind) -> Drift:
+    return Drift(id=key, server=server, name=name, kind=kind, handling="quarantine", digest=digest)

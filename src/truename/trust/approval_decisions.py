@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -84,7 +85,10 @@ class ApprovalDecisions:
         self._settings = config.settings.approvals
         self._store = SqlApprovalStore(location)
         self._approvals = Approvals(self._store)
-        self._digests = _offered(config)
+        self._pins: PinStore | None = None
+        with suppress(StoreError):
+            # `truename pins` reports it.
+            self._pins = PinStore(pins) if (pins := config.pins_location()).has("pin") else None
         # A command that only reads creates no file.
         self._queue = ApprovalQueue(location if location.has("pending_call") else None)
 
@@ -92,6 +96,8 @@ class ApprovalDecisions:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._pins is not None:
+            self._pins.close()
         self._queue.close()
         self._store.close()
 
@@ -175,10 +181,26 @@ class ApprovalDecisions:
 
     def _changed(self, subject: Subject) -> str:
         """Return why a decision is suspended; "" if it applies to the definition that the server offers."""
-        now, is_trusted = self._digests.get(str(subject.id), (subject.digest, True))
+        now, is_trusted = self._offered(subject)
         if now == subject.digest:
             return ""
         return _CHANGED if is_trusted else _OFFERED.format(id=subject.id)
+
+    def _offered(self, subject: Subject) -> tuple[str, bool]:
+        """Return the digest of the definition that the server offered last, and whether it is trusted."""
+        unknown = subject.digest, True
+        if self._pins is None:
+            return unknown
+        try:
+            kept = self._pins.about(str(subject.id))
+        except StoreError:
+            # `truename pins` reports it.
+            return unknown
+        pending = [one.digest for one in kept.seen.values() if one.word == "waiting"]
+        if pending:
+            # The server offers it now, instead of the pinned one.
+            return pending[-1], False
+        return unknown if kept.pin is None else (kept.pin.digest, True)
 
     def _of_request(self, one: PendingCall) -> ListedApproval:
         reason = self._changed(one.subject)
@@ -196,18 +218,3 @@ class ApprovalDecisions:
             client=one.client,
             scopes=one.scopes,
         )
-
-
-def _offered(config: Config) -> dict[str, tuple[str, bool]]:
-    """Return, by tool, the digest of the last offered definition and whether it is trusted; empty without pins."""
-    location = config.pins_location()
-    if not location.has("pin"):
-        return {}
-    try:
-        with PinStore(location) as pins:
-            found = {key: (pin.digest, True) for key, pin in pins.pins().items()}
-            # A pending definition is the one that the server offers now, instead of the pinned one.
-            return found | {one.key: (one.digest, False) for one in pins.seen().values() if one.word == "waiting"}
-    except StoreError:
-        # Errors in the pins are reported by `truename pins`.
-        return {}

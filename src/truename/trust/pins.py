@@ -256,6 +256,10 @@ class PinStore:
         """Return the definitions that were seen and are not pinned, by key and digest, oldest first; see `pins`."""
         return self._seen
 
+    def about(self, key: str) -> KeptDefinitions:
+        """Return what is on record under a key. Raises `StoreError` for what is damaged."""
+        return self._of(key)
+
     @property
     def waiting(self) -> int:
         """The number of definitions that are pending."""

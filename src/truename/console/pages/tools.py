@@ -85,7 +85,7 @@ def _details(asked: PageRequest, id: ToolId) -> dict[str, Any]:
         "why": str(table.explain(id)) if id in table else "",
         "review": registry.vetting.hidden.get(id),
         "pin": book.pins().get(str(id)),
-        "seen": sorted((one for key, one in book.seen().items() if key[0] == str(id)), key=lambda one: one.at),
+        "seen": list(book.about(str(id)).seen.values()),
         "names": [event.plain() for name in held for event in ledger.history(name)],
         "successors": [str(one) for one in ledger.successors(id)],
         "profiles": _profiles(gateway, table, id),

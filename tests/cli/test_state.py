@@ -11,13 +11,16 @@ import pytest
 
 from tests.support.state_places import new_place
 from tests.support.trust_pending import call, wanted
+from truename import ToolId
 from truename.audit import AuditLog
 from truename.audit.reading import recorded_revision
 from truename.auth.vault import open_vault
 from truename.config import load
 from truename.ledger import Ledger
 from truename.storage import StateLocation, known_revision
+from truename.trust import PinnedTool, PinStore
 from truename.trust.approval_queue import ApprovalQueue
+from truename.trust.pins import digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +59,22 @@ def test_a_url_is_printed_with_all_but_the_password(run: Run, source: Path, url:
     source.write_text(f'state = "{url}"\n[mcpServers.a]\ncommand = "true"\n')
     assert run("state", "path", source).out == f"{shown}\n"
     assert run("state", "path", source, "--json").document["path"] == shown
+
+
+def test_a_check_proves_every_pin(run: Run, source: Path) -> None:
+    location = load(source).pins_location()
+    content = {"name": "push"}
+    with PinStore(location) as book:
+        id = ToolId.parse("git@1/push@1")
+        digest = digest_of(content)
+        book.trust([PinnedTool(id=id, server="git", name="push", digest=digest, content=content, at="")])
+    assert run("state", "check", source).status == 0
+    with closing(sqlite3.connect(source.with_name("state.db"))) as data:
+        data.execute("UPDATE pin SET content = ?", ('{"name": "pull"}',))
+        data.commit()
+    found = run("state", "check", source, "--json")
+    (problem,) = found.document["problems"]
+    assert (found.status, "'git@1/push@1' is not the one that was trusted" in problem) == (1, True)
 
 
 def test_a_whole_database_is_said_to_be_whole(run: Run, source: Path) -> None:
@@ -258,7 +277,7 @@ def test_a_state_that_moves_goes_on_with_the_same_audit_log(run: Run, source: Pa
 
 def test_an_upgrade_makes_the_tables_before_any_gateway_starts(run: Run, source: Path) -> None:
     done = run("state", "upgrade", source, "--json")
-    assert (done.status, set(done.document["versions"].values())) == (0, {1, 2})
+    assert (done.status, set(done.document["versions"].values())) == (0, {1, 2, 3})
     assert run("state", "check", source).status == 0
     with new_place() as place:
         assert "has no state" in " ".join(run("state", "check", place.address).out.split())

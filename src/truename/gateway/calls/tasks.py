@@ -185,12 +185,16 @@ class TaskRequests:
         if name is None or not record.is_kept:
             return tasks.of(owner)
         try:
-            for recorded in await record.of(name):
-                self._adopted(owner, recorded)
+            changes = await record.changes()
+            found = {recorded.shown: self._adopted(owner, recorded) for recorded in await record.of(name)}
         except StoreError as error:
             raise _unread(error) from error
-        found = [await self._found(owner, task.shown) for task in tasks.of(owner)]
-        return tuple(task for task in found if task is not None)
+        for task in found.values():
+            task.seen = changes
+        others = [task.shown for task in tasks.of(owner) if task.shown not in found]
+        beside = [await self._found(owner, shown) for shown in others]
+        known = [*found.values(), *(task for task in beside if task is not None)]
+        return tuple(sorted(known, key=lambda task: task.number))
 
     async def _forget(self, task: Task) -> None:
         self._registry.tasks.forget(task)

@@ -94,7 +94,7 @@ class TaskRecord:
         self._location = None if location is None or location.is_memory else location
         self._most = most
         self._clock = clock
-        self._opening = threading.Lock()
+        self._opening, self._counting = threading.Lock(), threading.Lock()
         self._file: Database | None = None
         self._changes = 0
 
@@ -114,6 +114,12 @@ class TaskRecord:
         now = self._clock()
         until = FOR_EVER if ttl is None else now + ttl / 1000
         shown = f"{wanted.id}-{secrets.token_hex(8)}" if is_taken else wanted.id
+        begun = self._recorded(wanted, shown, now, until)
+        # Whoever reads the former owner's row at this moment must not count on it afterwards.
+        self._count()
+        return begun
+
+    def _recorded(self, wanted: RecordedTask, shown: str, now: float, until: float) -> RecordedTask:
         with self._opened().change() as data:
             # Who gives an id anew has forgotten whose it was.
             data.execute(_AGAIN, _place(wanted))
@@ -141,7 +147,7 @@ class TaskRecord:
         return self._location is not None and self._location.url is None
 
     async def changes(self) -> int:
-        """Return a number that is another one if other gateways changed the record since the last call.
+        """Return a number that is another one if a task began or others changed the record since the last call.
 
         As long as they did not, nothing is read for it. Raises `StoreError`.
         """
@@ -153,6 +159,10 @@ class TaskRecord:
 
     def _look(self) -> None:
         if self._opened().has_news():
+            self._count()
+
+    def _count(self) -> None:
+        with self._counting:
             self._changes += 1
 
     async def is_anothers(self, wanted: RecordedTask) -> bool:

@@ -104,6 +104,7 @@ class Tasks:
         """Note a task that stands in the record, which was read at ``now``; the one that is known, if it is here."""
         known = self._shown.get((owner, recorded.shown))
         if known is not None and known.place == place:
+            known.is_recorded = True
             return known
         self._clear(place)
         if known is not None:

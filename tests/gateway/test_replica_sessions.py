@@ -20,6 +20,7 @@ from tests.support.postgresql_wire import Wire
 from tests.support.state_places import new_place, shared_server
 from truename.config import Config, Settings
 from truename.config.telemetry import Telemetry
+from truename.errors import StoreError
 from truename.gateway import Gateway, listening
 from truename.gateway.http import replica_listener
 from truename.gateway.http.session_forwarding import KIND
@@ -159,20 +160,24 @@ async def test_a_gateway_that_starts_while_the_server_is_away_for_a_moment_takes
             pass
 
 
-async def test_a_gateway_that_starts_while_the_file_is_locked_takes_no_session_and_joins_when_it_can(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_gateway_that_starts_without_the_others_takes_no_session_and_joins_when_it_can(
+    lab: Lab, tmp_path: Path, place: StateLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place(tmp_path, lab.normal("w", "get"), telemetry=Telemetry(metrics=True))
+    monkeypatch.setenv("TRUENAME_VAULT_KEY", base64.b64encode(b"k" * 32).decode())
+    gateway = Place(tmp_path, lab.normal("w", "get"), state=place.address, telemetry=Telemetry(metrics=True))
     async with (
-        place.gateway() as one,
-        Gateway(place.config) as second,
+        gateway.gateway() as one,
+        Gateway(gateway.config) as second,
         httpx2.AsyncClient(timeout=15) as http,
     ):
         early, late = Reader(http, f"{one}/mcp", "2025-06-18"), Reader(http, f"{one}/mcp", "2025-06-18")
         await early.open()
-        with closing(sqlite3.connect(place.record, isolation_level=None, check_same_thread=False)) as other:
+        lock = place.path or tmp_path / "none.db"
+        with closing(sqlite3.connect(lock, isolation_level=None, check_same_thread=False)) as other:
 
             def locked(where: StateLocation, schema: Schema) -> Database:
+                if where.url is not None:
+                    raise StoreError(file=where.name, key="", problem="it is away", remedy="", code="unusable")
                 if not other.in_transaction:
                     other.execute("BEGIN IMMEDIATE")
                 return open_database(where, schema, patience=0.01)
@@ -187,7 +192,8 @@ async def test_a_gateway_that_starts_while_the_file_is_locked_takes_no_session_a
                     await late.open()
                     assert (await _called(late, one, {})).status_code == 404
                     patch.setattr(registry, "open_database", open_database)
-                    other.execute("ROLLBACK")
+                    if other.in_transaction:
+                        other.execute("ROLLBACK")
                     with anyio.fail_after(20):
                         while [at(await scraped(address), "truename_replicas") for address in (one, two)] != [2, 2]:
                             await anyio.sleep(0.02)
@@ -198,6 +204,26 @@ async def test_a_gateway_that_starts_while_the_file_is_locked_takes_no_session_a
                     assert [at(await scraped(address), "truename_sessions") for address in (one, two)] == [1, 1]
                 # What began at it alone ended with it.
                 assert (await _called(late, one, {})).status_code == 404
+
+
+async def test_a_start_waits_for_a_file_that_is_locked_for_a_moment(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, lab.normal("w", "get"))
+    async with place.gateway() as one, Gateway(place.config) as second, httpx2.AsyncClient(timeout=15) as http:
+        client, tries = Reader(http, f"{one}/mcp", "2025-06-18"), list[str]()
+        await client.open()
+
+        def locked(where: StateLocation, schema: Schema) -> Database:
+            tries.append(where.name)
+            if len(tries) < 3:
+                raise StoreError(file=where.name, key="", problem="another process is writing", remedy="", code="busy")
+            return open_database(where, schema)
+
+        monkeypatch.setattr(registry, "open_database", locked)
+        async with listening(second) as two:
+            assert len(tries) == 3
+            assert (await _called(client, two, {})).json()["result"]["content"][0]["text"] == "w:get"
 
 
 async def test_with_state_in_memory_there_are_no_replicas() -> None:

@@ -94,7 +94,7 @@ def undo_all(
         left = undoing.unread
         if address is not None:
             left = _left(client, machine, address, {*(files if dry_run else ()), *(one.file for one in problems)})
-        problems += dict.fromkeys((*left, *(undoing.unread if left else ())))
+        problems += dict.fromkeys((*(undoing.unread if left else ()), *left))
         notes = (*plain_notes(undoing.notes), *plain_notes([*map(_gone_note, gone)]))
         if problems:
             problem = " ".join(map(str, problems))

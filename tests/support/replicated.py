@@ -125,6 +125,11 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
     "It is about the end of the only gateway; a stream ends with the replica that passes it on, and others go on.": (
         "gateway_sessions::a_listener_is_told_at_the_end_to_come_back_when_the_gateway_may_be_there_again",
     ),
+    "It has two gateways with a program each; here all of them share one.": (
+        "replicas_tasks::tasks_of_programs_that_count_alike_are_told_apart_at_every_gateway",
+        "replicas_tasks_model::an_id_leads_to_the_task_that_it_was_given_for_or_to_an_error[postgresql-gateway",
+        "replicas_tasks_model::an_id_leads_to_the_task_that_it_was_given_for_or_to_an_error[sqlite-gateway",
+    ),
     "It counts the replicas that it makes itself.": (
         "list_change_relay::a_change_that_one_replica_is_told_of_is_seen_at_the_others",
         "replica_sessions::gateways_tell_how_many_of_them_are_alive",

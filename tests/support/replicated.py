@@ -70,6 +70,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_entries::what_finds_near_names_is_built_beside_the_loop",
         "gateway_lazy::a_call_waits_for_the_start_as_long_as_a_start_may_take",
         "gateway_lazy::it_is_started_once_to_learn_its_tools_and_then_when_it_is_called[2026-07-28",
+        "gateway_tasks::a_program_that_is_started_anew_has_no_task_of_its_former_run[True",
     ),
     "Metrics and health are those of one process; each replica is asked for its own.": (
         "credentials_audited::who_has_a_login_and_who_needs_one_is_told_once_and_counted",

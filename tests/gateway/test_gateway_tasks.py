@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.conformance.tasks import EXTENSION, RELATED
-from tests.gateway.conftest import raw_client
+from tests.gateway.conftest import PATIENCE, children, raw_client
 from tests.gateway.servers.tasking import Tasking
 from tests.gateway.speakers import speaking_stdio
 from tests.gateway.taskers import V1, V2, WAYS, New, refused_by, speaking, two
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
 
 pytestmark = pytest.mark.anyio
+
+ON_LINUX = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs its table of processes")
 
 
 def _plain(result: Any) -> Any:
@@ -285,6 +290,37 @@ async def test_a_server_that_takes_anothers_place_has_none_of_its_tasks(lab: Lab
             await client.ask("tasks/cancel", taskId=id)
         assert (await client.ask("tasks/list"))["tasks"] == []
         assert new.tasks[id].status == "working"
+
+
+@pytest.mark.parametrize("is_killed", [pytest.param(True, marks=ON_LINUX), False])
+async def test_a_program_that_is_started_anew_has_no_task_of_its_former_run(*, is_killed: bool, lab: Lab) -> None:
+    before = children()
+    far = lab.script("far", "tasking", "far", "handshake")
+    async with (
+        lab.gateway(far, breaker_failures=1_000) as gateway,
+        listening(gateway) as address,
+        speaking(V1, address) as ann,
+        speaking(V1, address) as bob,
+    ):
+        hers = await ann.begin("slow_compute")
+        if is_killed:
+            (program,) = children() - before
+            os.kill(int(program), signal.SIGKILL)
+        else:
+            other = replace(far, env={**far.env, "ANOTHER": "1"})
+            await gateway.reload(replace(gateway.config, servers=(other,)))
+            await gateway.settle()
+        with anyio.fail_after(PATIENCE):
+            while "task" not in (begun := await bob.call("slow_compute")):
+                pass
+        his = begun["task"]["taskId"]
+        for method in ("tasks/get", "tasks/cancel", "tasks/result"):
+            with pytest.raises(MCPError, match="another run of its server's program"):
+                await ann.ask(method, taskId=hers)
+            with pytest.raises(MCPError, match="Task not found"):
+                await ann.ask(method, taskId=his)
+        assert (await ann.ask("tasks/list"))["tasks"] == []
+        assert (await bob.ask("tasks/get", taskId=his))["status"] == "working"
 
 
 @pytest.mark.parametrize("isolation", ["session", "user"])

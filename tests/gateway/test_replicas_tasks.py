@@ -15,6 +15,8 @@ from tests.gateway.servers.tasking import Tasking
 from tests.gateway.taskers import V2, New, refused_by
 from tests.support.gateway_shares import people
 from tests.support.gateway_tasks import OTHER_RUN, YES, begun_anew, persons, refused
+from truename.errors import StoreError
+from truename.gateway.views.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,3 +134,26 @@ async def test_an_id_that_a_server_gives_anew_is_its_last_owners_at_every_gatewa
                 assert "Task not found" in await refused(client, method, hers, **more)
         for client in at.bob:
             assert (await client.ask("tasks/get", taskId=his))["status"] == "working"
+
+
+async def test_a_task_is_asked_for_by_nobody_while_the_record_cannot_be_read(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = Tasking("far", refuses=refused_by(V2))
+    async with upstreams.serve(far.server) as url, persons(lab, raw, place, lab.at("far", url)) as at:
+        hers = await at.ann[0].begin("confirm_delete")
+        await at.ann[0].ask("tasks/get", taskId=hers)
+        asked = len(far.asked)
+        with monkeypatch.context() as broken:
+            broken.setattr(TaskRecord, "_opened", unusable)
+            broken.setattr(TaskRecord, "_look", unusable)
+            await at.bob[1].begin("slow_compute")
+            for client in at.ann:
+                if client is at.ann[1] or place.url is not None:
+                    assert "cannot use its state now" in await refused(client, "tasks/get", hers)
+            assert len(far.asked) == asked + 1
+        assert (await at.ann[1].ask("tasks/get", taskId=hers))["status"] == "input_required"
+
+
+def unusable(_: TaskRecord) -> Any:
+    raise StoreError(file="state", key="", problem="it cannot be reached", remedy="", code="unusable")

@@ -37,7 +37,8 @@ async def persons(
 ) -> AsyncIterator[Persons]:
     """Give two persons at two gateways; ``shared`` has both use one program."""
     access, headers = people("ann", "bob")
-    settings: dict[str, Any] = {"state": place.address, "access": access}
+    # Who waits for a server to be there again calls it again and again.
+    settings: dict[str, Any] = {"state": place.address, "access": access, "breaker_failures": 1_000}
     serve = lab.replica if shared else lab.serving
     async with (
         serve(server, **settings) as here,

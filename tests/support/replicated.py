@@ -70,6 +70,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_entries::what_finds_near_names_is_built_beside_the_loop",
         "gateway_lazy::a_call_waits_for_the_start_as_long_as_a_start_may_take",
         "gateway_lazy::it_is_started_once_to_learn_its_tools_and_then_when_it_is_called[2026-07-28",
+        "gateway_tasks::a_program_that_is_started_anew_has_no_task_of_its_former_run[True",
     ),
     "Metrics and health are those of one process; each replica is asked for its own.": (
         "credentials_audited::who_has_a_login_and_who_needs_one_is_told_once_and_counted",
@@ -124,6 +125,11 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "It is about the end of the only gateway; a stream ends with the replica that passes it on, and others go on.": (
         "gateway_sessions::a_listener_is_told_at_the_end_to_come_back_when_the_gateway_may_be_there_again",
+    ),
+    "It has two gateways with a program each; here all of them share one.": (
+        "replicas_tasks::tasks_of_programs_that_count_alike_are_told_apart_at_every_gateway",
+        "replicas_tasks_model::an_id_leads_to_the_task_that_it_was_given_for_or_to_an_error[postgresql-gateway",
+        "replicas_tasks_model::an_id_leads_to_the_task_that_it_was_given_for_or_to_an_error[sqlite-gateway",
     ),
     "It counts the replicas that it makes itself.": (
         "list_change_relay::a_change_that_one_replica_is_told_of_is_seen_at_the_others",

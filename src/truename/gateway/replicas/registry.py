@@ -159,14 +159,11 @@ class ReplicaRegistry:
             thread.join(_JOIN)
         own, self._own = self._own, self._unregistered()
         if own.fence:
-            self._remove(own)
+            with suppress(StoreError), self._data.change() as data:
+                data.execute("DELETE FROM replica_lease WHERE holder = ?", (own.id,))
+                data.execute("DELETE FROM replica WHERE id = ?", (own.id,))
         with suppress(StoreError):
             self._data.close()
-
-    def _remove(self, own: Replica) -> None:
-        with suppress(StoreError), self._data.change() as data:
-            data.execute("DELETE FROM replica_lease WHERE holder = ?", (own.id,))
-            data.execute("DELETE FROM replica WHERE id = ?", (own.id,))
 
     @property
     def own(self) -> Replica:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import sys
@@ -147,3 +148,20 @@ def test_a_first_worker_that_is_killed_once_it_accepts_is_replaced(
     said = "was killed by SIGKILL. It is started again"
     assert len([line for line in served.err.seen if said in line]) == 2
     assert len([line for line in served.out.seen if "2 workers serve it." in line]) == 1
+
+
+def test_a_worker_that_cannot_be_started_for_now_is_started_later_and_the_others_serve(
+    configure: Callable[..., Path],
+) -> None:
+    with starting(configure({}), "--json") as served:
+        served.out.until('"workers": 2')
+        first = served.workers()[1]
+        before = resource.prlimit(served.supervisor.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(served.supervisor.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        os.kill(served.workers()[2], signal.SIGKILL)
+        served.err.until('"failed": "Too many open files"')
+        assert answers(served)
+        resource.prlimit(served.supervisor.pid, resource.RLIMIT_NOFILE, before)
+        served.err.until('"ready": true')
+        assert served.workers()[1] == first
+        assert served.end() == 0

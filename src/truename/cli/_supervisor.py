@@ -177,8 +177,10 @@ class Supervisor:
             awake.recv(_MOST_READ)
 
     def _start(self, number: int) -> None:
+        """Start a worker. Raises `OSError`."""
         ours, theirs = socket.socketpair()
-        with theirs:
+        with contextlib.ExitStack() as unstarted, theirs:
+            unstarted.callback(ours.close)
             described = {
                 "number": number,
                 "count": self.count,
@@ -196,15 +198,27 @@ class Supervisor:
                 # Ctrl-C in a terminal reaches this process alone, which passes it on.
                 process_group=0,
             )
+            unstarted.pop_all()
         ours.setblocking(False)
         self._running[number] = _RunningWorker(number=number, process=process, link=ours, began=time.monotonic())
+
+    def _start_beside(self, number: int) -> None:
+        """Start a worker; the others serve on where that is not possible now."""
+        try:
+            self._start(number)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            pause, when = self._put_off(number)
+            text = f"Worker {number} cannot be started ({reason}). It is tried again {when}."
+            self._say({"worker": number, "failed": reason, "starts_in": pause}, text)
+            self._settle(number)
 
     def _start_due(self) -> None:
         now = time.monotonic()
         due = [one for one in self._due if one.at <= now]
         self._due = [one for one in self._due if one.at > now]
         for one in due:
-            self._start(one.number)
+            self._start_beside(one.number)
 
     def _listen(self) -> None:
         for worker in list(self._running.values()):
@@ -230,9 +244,11 @@ class Supervisor:
         if worker.number == 1 and self._is_alone and not self._endings:
             self._is_alone = False
             for number in range(2, self.count + 1):
-                self._start(number)
+                self._start_beside(number)
         if self._deaths.get(worker.number):
-            self._say(worker, {"ready": True}, f"Worker {worker.number} serves again (process {worker.process.pid}).")
+            self._tell_of(
+                worker, {"ready": True}, f"Worker {worker.number} serves again (process {worker.process.pid})."
+            )
         self._settle(worker.number)
 
     def _settle(self, number: int) -> None:
@@ -277,36 +293,41 @@ class Supervisor:
             if worker.left:
                 self._reason = worker.reason
             if status and worker.is_ready and not worker.left:
-                self._say(worker, {"ended": _named(status)}, f"Worker {worker.number} {_words(status)}.")
+                self._tell_of(worker, {"ended": _named(status)}, f"Worker {worker.number} {_words(status)}.")
                 self._is_broken = True
             return
         if 1 in self._awaited and not worker.is_ready and not (worker.has_begun and status < 0):
             # It has said why; nobody else was started.
             self._failure = status if status >= 0 else _BY_SIGNAL - status
             if status < 0:
-                self._say(worker, {"ended": _named(status)}, f"Worker 1 {_words(status)} before it served.")
+                self._tell_of(worker, {"ended": _named(status)}, f"Worker 1 {_words(status)} before it served.")
             return
         self._start_again(worker, status)
 
     def _start_again(self, worker: _RunningWorker, status: int) -> None:
-        now, number = time.monotonic(), worker.number
-        has_recovered = worker.is_ready and now - worker.began >= _RECOVERED
-        deaths = 0 if has_recovered else self._deaths.get(number, 0)
-        self._deaths[number] = deaths + 1
-        pause = _BACKOFF[min(deaths, len(_BACKOFF) - 1)]
-        self._due.append(_DueStart(number=number, at=now + pause))
-        when = "now" if not pause else f"in {pause:g} s"
-        self._say(
-            worker,
-            {"ended": _named(status), "starts_in": pause},
-            f"Worker {number} (process {worker.process.pid}) {_words(status)}. It is started again {when}.",
-        )
+        number, pid = worker.number, worker.process.pid
+        if worker.is_ready and time.monotonic() - worker.began >= _RECOVERED:
+            self._deaths[number] = 0
+        pause, when = self._put_off(number)
+        text = f"Worker {number} (process {pid}) {_words(status)}. It is started again {when}."
+        self._tell_of(worker, {"ended": _named(status), "starts_in": pause}, text)
         self._settle(number)
 
-    def _say(self, worker: _RunningWorker, document: dict[str, object], text: str) -> None:
+    def _put_off(self, number: int) -> tuple[float, str]:
+        """Have a worker be started after a pause, which grows with its deaths; return that, also in words."""
+        deaths = self._deaths.get(number, 0)
+        self._deaths[number] = deaths + 1
+        pause = _BACKOFF[min(deaths, len(_BACKOFF) - 1)]
+        self._due.append(_DueStart(number=number, at=time.monotonic() + pause))
+        return pause, "now" if not pause else f"in {pause:g} s"
+
+    def _tell_of(self, worker: _RunningWorker, document: dict[str, object], text: str) -> None:
+        self._say({"worker": worker.number, "pid": worker.process.pid, **document}, text)
+
+    def _say(self, document: dict[str, object], text: str) -> None:
         with contextlib.suppress(OSError):
             if self.as_json:
-                say_json({"worker": worker.number, "pid": worker.process.pid, **document})
+                say_json(document)
             else:
                 say(text)
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.cli.conftest import Run
 
 URL = "https://tools.example"
@@ -159,11 +161,18 @@ def test_records_that_cannot_be_listed_are_no_proof_that_nothing_was_changed(
     run("connect", "cursor", "--managed", "--url", URL)
     connected = files(home)
 
-    def refused(path: Path) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    listed, searched = Path.iterdir, Path.glob
 
-    monkeypatch.setattr("truename.editing.replacement.Path.iterdir", refused)
-    monkeypatch.setattr("truename.editing.replacement._read", lambda _: None)
+    def refused(path: Path) -> Iterator[Path]:
+        if path == state / "backups":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return listed(path)
+
+    # As the system does to a user to whom the directory does not belong; root may list any.
+    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(
+        Path, "glob", lambda path, pattern: iter(()) if path == state / "backups" else searched(path, pattern)
+    )
     undone = run("connect", "--managed", "--undo")
     assert (undone.status, str(state / "backups") in undone.err, "Permission denied" in undone.err) == (2, True, True)
     for words in (["cursor"], ["--url", URL], ["cursor", "--url", URL]):

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,47 +21,19 @@ from mcp import Client
 from tests.gateway.conftest import Raw, alive
 from tests.shared import ROOT
 from tests.support.cli_ending import PATIENCE, until
-from tests.support.cli_running import Lines, serving
+from tests.support.cli_running import serving
+from tests.support.cli_workers import Served
 from truename.cli._supervisor import cores
 from truename.config import Config, ServerConfig, Settings
 from truename.config.division import DIVIDED, of_worker
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
 
     from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 MANY = 24
-
-
-@dataclass
-class Served:
-    """A supervisor with its workers, which serve at ``url``."""
-
-    supervisor: subprocess.Popen[str]
-    url: str
-    out: Lines
-    err: Lines
-
-    def workers(self) -> dict[int, int]:
-        """Return the process of each worker, by its number."""
-        pids = Path(f"/proc/{self.supervisor.pid}/task/{self.supervisor.pid}/children").read_text().split()
-        return {number: pid for pid in map(int, pids) if (number := _number(pid))}
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.supervisor.send_signal(number)
-        status = self.supervisor.wait(PATIENCE)
-        self.err.rest()
-        return status
-
-
-def _number(pid: int) -> int:
-    # Between fork and exec a process has the environment of its parent.
-    environ = Path(f"/proc/{pid}/environ").read_bytes()
-    found = re.search(rb'TRUENAME_WORKER=\{"number": (\d+)', environ)
-    return int(found[1]) if found else 0
 
 
 @contextmanager

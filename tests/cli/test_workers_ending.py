@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from tests.cli.test_workers import Served
 from tests.gateway.conftest import alive
 from tests.shared import ROOT
 from tests.support.cli_ending import PATIENCE, until
 from tests.support.cli_running import serving
+from tests.support.cli_workers import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
-from truename.errors import StoreError
+from truename.errors import StoreError, printable
 from truename.gateway.background import background
 from truename.gateway.protocol.turns import in_thread
 from truename.gateway.replicas.client import PeerFailure
@@ -194,7 +194,9 @@ class ProgramSharing:
                 await replicas.registry.looked()
                 return None, None
             except StoreError as error:
-                what = f"is shared, and the state database does not say which process runs it ({error.problem})"
+                # Clients are told this too, and not where the database is.
+                log.warning("Server %r: it is unknown which process runs its program. %s", printable(server), error)
+                what = "is shared, and the state database cannot be asked which process runs it"
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:
                 return None, lease.holder

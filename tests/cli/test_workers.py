@@ -10,7 +10,6 @@ import socket
 import sys
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,6 +28,7 @@ from truename.config.division import DIVIDED, of_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.cli.conftest import Run
 

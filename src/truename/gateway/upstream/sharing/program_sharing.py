@@ -195,7 +195,7 @@ class ProgramSharing:
                 return None, None
             except StoreError as error:
                 # Clients are told this too, and not where the database is.
-                log.warning("Server %r: it is unknown which process runs its program. %s", printable(server), error)
+                log.warning("Server %r: it is unknown which process runs its program. %s", printable(server.key), error)
                 what = "is shared, and the state database cannot be asked which process runs it"
                 raise _unavailable(server, what, "It is retried automatically.") from error
             if lease.holder.id != replicas.registry.own.id:

@@ -123,6 +123,10 @@ def _listen(listener: socket.socket, reached: list[str]) -> None:
             reached.append(sent.decode("latin-1"))
 
 
+# What a flag has to come with.
+BESIDE = {"--console": ("--http", "127.0.0.1:0")}
+
+
 def leaves(command: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
     if command.default_command is not None and words:
         yield words, command
@@ -140,7 +144,7 @@ def ways(words: tuple[str, ...], command: App) -> Iterator[tuple[str, ...]]:
     yield (*words, *required)
     for one in arguments:
         if one.hint is bool and one.names:
-            yield (*words, *required, one.names[0])
+            yield (*words, *required, *BESIDE.get(one.names[0], ()), one.names[0])
 
 
 ALL = [way for words, command in leaves(app) for way in ways(words, command)] + MORE

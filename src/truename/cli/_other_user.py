@@ -26,6 +26,7 @@ __all__ = ["for_user"]
 
 # Seconds, and bytes of each of its streams.
 _TIMEOUT: Final = 300.0
+_LAST_MOMENT: Final = 2.0
 _MOST: Final = 1 << 20
 _PIECE: Final = 1 << 16
 _SHOWN: Final = 200
@@ -111,12 +112,23 @@ def _run(command: Sequence[str], account: struct_passwd) -> _Told:
     with process:
         try:
             streams, is_late = _read(process)
+            if not is_late:
+                _wait_for_end(process)
         finally:
             # Before it is waited for: its id is its own until then.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         status = process.wait()
     return _Told(status=status, out=bytes(streams[0]), err=bytes(streams[1]), is_late=is_late)
+
+
+def _wait_for_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait a moment for a process that closed its output to end by itself; its id stays its own meanwhile."""
+    deadline = time.monotonic() + _LAST_MOMENT
+    while time.monotonic() < deadline:
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            return
+        time.sleep(0.005)
 
 
 def _read(process: subprocess.Popen[bytes]) -> tuple[tuple[bytearray, bytearray], bool]:

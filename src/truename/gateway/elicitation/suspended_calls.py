@@ -54,7 +54,7 @@ _UNKNOWN: Final = (
 
 def _bound(what: tuple[Any, ...]) -> tuple[str, ...]:
     """Return what a state is sealed for: with other arguments it does not open, so it is not used up by them."""
-    return (*what[:-1], json_digest(what[-1]))
+    return (*what[:-1], json_digest(whole(what[-1])))
 
 
 def _unknown() -> MCPError:
@@ -70,7 +70,8 @@ class _Memory:
 
     def take(self, content: object) -> int | None:
         """Count this, and return its size; None if there is no room for it."""
-        size = len(json.dumps(content))
+        # What passes through as bytes counts as its text.
+        size = len(json.dumps(content, default=lambda raw: bytes(raw).decode("utf-8", "replace")))
         if self._taken + size > self.most:
             return None
         self._taken += size

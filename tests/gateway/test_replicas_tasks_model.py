@@ -38,9 +38,8 @@ pytestmark = [
 STEPS = 30
 MOST_RESTARTS = 2
 ACTIONS = ("begin", "begin", "get", "get", "get", "answer", "cancel", "restart")
-# Who runs a program that counts anew: all gateways together, or somebody else, whom both reach by HTTP. Programs of
-# each gateway are in test_replicas_tasks.py: one that was restarted may be greeted in a version without tasks.
-KINDS = ("single", "http")
+# Who runs a program that counts anew: each gateway, all of them together, or somebody else, whom both reach by HTTP.
+KINDS = ("gateway", "single", "http")
 
 
 @dataclass

@@ -23,12 +23,15 @@ class Negotiation:
     """Agrees on a protocol version with one server, over one connection after the other.
 
     A server that ends, or refuses, at the first way to greet it is greeted the other way from then on, unless
-    ``handshake`` is ``only``.
+    ``handshake`` is ``only``. One that has spoken the stateless era here before may have been killed while it was
+    greeted: it is greeted so once more, and again after each connection.
     """
 
     def __init__(self, handshake: Handshake) -> None:
         self.handshake = handshake
         self._probes = handshake == "last"
+        self._was_modern = False
+        self._has_ended_at_probe = False
 
     async def agree(self, session: ServerSession, transport: Transport) -> None:
         """Negotiate the version of a new connection. Raises `MCPError`, `TransportError` or `InvalidGreeting`."""
@@ -36,7 +39,9 @@ class Negotiation:
 
     def agreed(self, session: ServerSession) -> None:
         """Greet this server in the same way from now on."""
-        self._probes = session.modern
+        self._was_modern |= session.modern
+        self._has_ended_at_probe = False
+        self._probes = session.modern or (self.handshake == "last" and self._was_modern)
 
     def changes(self, error: Exception, transport: Transport, refusal: UpstreamError | None) -> bool:
         """Tell whether the server is greeted the other way from now on, since this way ended with ``error``.
@@ -45,7 +50,10 @@ class Negotiation:
         """
         is_refused = isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION
         if self.handshake == "last" and self._probes:
-            self._probes = not (transport.closed.is_set() or is_refused)
+            has_ended = transport.closed.is_set()
+            is_certain = not self._was_modern or self._has_ended_at_probe
+            self._has_ended_at_probe = has_ended
+            self._probes = not (is_refused or (has_ended and is_certain))
             return not self._probes
         if self.handshake == "first" and not self._probes:
             is_refused |= refusal is not None and refusal.kind in {"protocol", "refused"}

@@ -63,14 +63,18 @@ def problems(site: Path) -> Iterator[str]:
         for url in dict.fromkeys(page.links if name != "404.html" else ()):
             if problem := _dead(site, pages, name, url):
                 yield f"{name}: {problem}"
-    for path in sorted(site.rglob("*.css")):
-        for found in _CSS.finditer(path.read_text("utf-8")):
-            yield f"{path.relative_to(site)}: loads {found['url']} from another host"
+    yield from _foreign_styles(site)
     index = site / "search" / "search_index.json"
     indexed = {urlsplit(entry["location"]).path for entry in json.loads(index.read_text("utf-8"))["docs"]}
     for name in sorted(name for name, page in pages.items() if not page.is_redirect and name != "404.html"):
         if name not in indexed:
             yield f"{name}: the search does not have it"
+
+
+def _foreign_styles(site: Path) -> Iterator[str]:
+    for path in sorted(site.rglob("*.css")):
+        for found in _CSS.finditer(path.read_text("utf-8")):
+            yield f"{path.relative_to(site)}: loads {found['url']} from another host"
 
 
 def _dead(site: Path, pages: dict[str, _Page], name: str, url: str) -> str:

@@ -6,6 +6,7 @@ import doctest
 import json
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,7 @@ def test_a_page_that_the_search_misses_is_found_unless_it_leads_to_another(tmp_p
 
 @needs_mkdocs
 def test_the_hooks_do_what_their_examples_say() -> None:
-    from docsite import hooks
-
-    tested = doctest.testmod(hooks)
+    tested = doctest.testmod(import_module("docsite.hooks"))
 
     assert tested.attempted > 2
     assert tested.failed == 0

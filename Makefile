@@ -165,8 +165,9 @@ else
 	$(BIN)/python -m docsite.check build/docs
 endif
 
-docs-reference: $(VENV)/.dev ## the pages of the reference, from the code
+docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and the index of decisions
 	$(BIN)/python -m docsite.reference
+	$(BIN)/python -m docsite.decisions
 
 readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
 	$(BIN)/python -m tests.docs.readability

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from prometheus_client import Counter, Histogram
+
 from docsite.reference.text import code, head, table
 from truename.telemetry.metrics import Metrics
 from truename.telemetry.status import AuditStatus, GatewayStatus, ServerStatus
@@ -41,7 +43,9 @@ def page() -> str:
     metrics = Metrics(most_tools=1)
     metrics.certificate_expires = float
     metrics.replicas = int
-    labels = {one._name: one._labelnames for one in metrics.registry._collector_to_names if hasattr(one, "_labelnames")}  # noqa: SLF001 - a metric without a sample shows its labels nowhere else
+    # A metric without a sample shows its labels nowhere else.
+    known = [one for one in vars(metrics).values() if isinstance(one, (Counter, Histogram))]
+    labels = {one._name: one._labelnames for one in known}  # noqa: SLF001
     metrics.watch(_Everything())
     rows = []
     for family in sorted(metrics.registry.collect(), key=lambda one: one.name):

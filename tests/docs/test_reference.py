@@ -36,7 +36,7 @@ def test_every_code_has_a_class_on_the_page_of_errors(code: str) -> None:
 
 
 def test_every_class_of_error_is_on_its_page() -> None:
-    def below(kind: type) -> Iterator[str]:
+    def below(kind: type[TruenameError]) -> Iterator[str]:
         for one in kind.__subclasses__():
             if one.__module__.startswith("truename."):
                 yield one.__name__

@@ -26,6 +26,8 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 _PICTURES: Final = frozenset({".svg", ".png", ".jpg", ".gif", ".gz"})
 _HIDDEN: Final = frozenset({"__pycache__", "node_modules"})
+# Pages with a table that needs the place of the table of contents.
+_WIDE: Final = frozenset({"compatibility/index.md", "compatibility/behaviour.md"})
 _LISTED: Final = 80
 _LARGEST: Final = 200_000
 _REDIRECT: Final = (
@@ -106,6 +108,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let each link lead to where the site has the file."""
     place = page.file.src_uri
+    if place in _WIDE:
+        page.meta["hide"] = ["toc"]
     source = _sources.get(place, f"docs/{place}")
 
     def changed(found: re.Match[str]) -> str:

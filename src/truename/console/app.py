@@ -10,6 +10,7 @@ import logging
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Final
 
+import anyio
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -24,6 +25,7 @@ from truename.console.page import Page, PageRequest, PageRoute, RefusedError
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
 from truename.console.rendering import asset, has_htmx, render
+from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions
 from truename.console.tool_rows import ToolRows
 from truename.errors import StoreError, TruenameError
@@ -84,6 +86,8 @@ class Console:
         self._here = front.here
         self._names = NamePreviews(gateway)
         self._tools = ToolRows()
+        self._secrets = gateway.config, SecretTexts(gateway.config)
+        self._deciding = anyio.Lock()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -135,6 +139,8 @@ class Console:
             calls=self._calls,
             names=self._names,
             tools=self._tools,
+            secrets=self._secret_texts(),
+            deciding=self._deciding,
             here=self._here,
             session=session,
             role=role,
@@ -144,6 +150,12 @@ class Console:
         )
         answer = await route.handler(asked)
         return answer if isinstance(answer, Response) else self._rendered(answer, session, role, request.url.path)
+
+    def _secret_texts(self) -> SecretTexts:
+        config = self._gateway.config
+        if self._secrets[0] is not config:
+            self._secrets = config, SecretTexts(config)
+        return self._secrets[1]
 
     def _route(self, request: Request) -> tuple[PageRoute, dict[str, str]]:
         """Return the route of a request, and the parameters in its path. Raises `RefusedError`."""

@@ -11,13 +11,13 @@ from starlette.responses import RedirectResponse
 from truename.console.page import Page, PageRoute, RefusedError
 from truename.console.text_changes import changed_lines, changed_words
 from truename.migration.definitions import compare_definitions
-from truename.trust import PinStore
+from truename.trust import PinnedTool, PinStore
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import ReviewedDefinitions, pin_before
 from truename.trust.screening import screened_pins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from starlette.responses import Response
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from truename.console.text_changes import ChangedPart
     from truename.conventions import Finding
     from truename.gateway import Gateway
-    from truename.trust import PinnedTool, SeenDefinition
+    from truename.trust import SeenDefinition
 
 __all__ = ["ROUTES"]
 
 Found = TypeVar("Found")
 _HERE: Final = "/console/reviews"
 _TEXTS: Final = ("title", "description")
-_MOST_SHOWN: Final = 50
+_MOST_SHOWN: Final = 20
 _TOO_LARGE: Final = "The definition was too large to store; only its digest is known."
 _GONE: Final = "This definition is not pending any more: somebody reviewed it, or the server changed it again. Reload."
 
@@ -64,14 +64,22 @@ async def _show(asked: PageRequest) -> Page:
 
 
 def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
-    seen = sorted((one for one in book.seen().values() if one.word == "waiting"), key=lambda one: one.at)
-    shown, pins = seen[:_MOST_SHOWN], book.pins()
+    shown = book.pending(_MOST_SHOWN)
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
-    findings = screened_pins(shown, pins.values())
+    findings = screened_pins(shown, _trusted(gateway))
     return [
-        _review(one, pin_before(one, pins.get(one.key), reviewed), findings.get((one.key, one.digest), ()))
+        _review(one, pin_before(one, book.about(one.key).pin, reviewed), findings.get((one.key, one.digest), ()))
         for one in shown
-    ], len(seen)
+    ], book.waiting
+
+
+def _trusted(gateway: Gateway) -> Iterator[PinnedTool]:
+    """Yield the definitions that clients are shown now: pending ones are compared with them."""
+    hidden = gateway.registry.vetting.hidden
+    for id, tool in gateway.catalog.items():
+        if id not in hidden:
+            server, name = tool.origin.server_id, tool.origin.name
+            yield PinnedTool(id=id, server=server, name=name, digest="", content=tool.definition, at="")
 
 
 def _review(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> Review:
@@ -105,10 +113,15 @@ def _text(content: Any, key: str) -> str:
 
 async def _decide(asked: PageRequest) -> Response:
     """Accept or reject the definition with a digest: one that came since the page was shown has another."""
-    gateway, key, digest = asked.gateway, asked.path["key"], asked.field("digest")
     is_accepted = {"accept": True, "reject": False}.get(asked.field("answer"))
     if is_accepted is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
+    async with asked.deciding:
+        return await _decide_now(asked, is_accepted=is_accepted)
+
+
+async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
+    gateway, key, digest = asked.gateway, asked.path["key"], asked.field("digest")
     found = await _with_pins(gateway, lambda book: book.seen().get((key, digest)))
     if found is None or found.word != "waiting":
         raise RefusedError(409, _GONE)

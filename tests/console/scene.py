@@ -80,8 +80,8 @@ async def busy(lab: Lab) -> AsyncIterator[World]:
     files = {
         key: tools_file(lab.folder, key, tools) for key, tools in (("github", GITHUB), ("jira", JIRA), ("files", FILES))
     }
-    servers = [lab.script(key, "listing", str(path)) for key, path in files.items()]
-    servers += [lab.normal("runner", "run", "die"), lab.script("broken", "dying_at_start")]
+    servers = [lab.script(key, "answering", str(path)) for key, path in files.items()]
+    servers += [lab.normal("runner", "run", "die"), lab.script("database", "dying_at_start")]
     settings: dict[str, Any] = {
         "policy": read_policy(_POLICY),
         "trust": Trust(drift="quarantine"),
@@ -109,7 +109,7 @@ async def _happen(lab: Lab, world: World) -> None:
         world, "write_file", path="docs/login.md", content="# Login\n\u202eReversed", api_key="hunter2-hunter2"
     )
     tools_file(lab.folder, "jira", [JIRA[0], CHANGED, JIRA[2]])
-    await called(world, "jira_reread")
+    await called(world, "transition_issue", who="app", issue="WEB-7", state="done")
     await lab.saw("ready", "runner", times=2)
     with anyio.fail_after(20):
         while not world.gateway.registry.vetting.book.waiting:

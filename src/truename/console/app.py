@@ -21,6 +21,7 @@ from truename.config.console import ROLES
 from truename.console.forms import own_form
 from truename.console.login import ConsoleLogin
 from truename.console.name_previews import NamePreviews
+from truename.console.near_names import NearNames
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
@@ -86,6 +87,7 @@ class Console:
         self._here = front.here
         self._names = NamePreviews(gateway)
         self._tools = ToolRows()
+        self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
         self._deciding = anyio.Lock()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
@@ -139,6 +141,7 @@ class Console:
             calls=self._calls,
             names=self._names,
             tools=self._tools,
+            near=self._near,
             secrets=self._secret_texts(),
             deciding=self._deciding,
             here=self._here,

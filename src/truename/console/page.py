@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from truename.config.console import Role
     from truename.console.name_previews import NamePreviews
+    from truename.console.near_names import NearNames
     from truename.console.recent_calls import RecentCalls
     from truename.console.secret_texts import SecretTexts
     from truename.console.sessions import BrowserSession
@@ -34,6 +35,7 @@ class PageRequest:
     calls: RecentCalls
     names: NamePreviews
     tools: ToolRows
+    near: NearNames
     secrets: SecretTexts
     deciding: anyio.Lock
     here: str

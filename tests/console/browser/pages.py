@@ -24,7 +24,7 @@ __all__ = ["PAGES", "AtTheConsole", "at_the_console"]
 
 PAGES: Final = tuple(f"/console{route.path}" for route in ROUTES if route.method == "GET" and "{" not in route.path)
 _AXE: Final = ROOT / ".cache" / "axe" / "axe.min.js"
-_RUN: Final = "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+_RUN: Final = "async (more) => (await axe.run(document, {resultTypes: ['violations'], ...more})).violations"
 _SERIOUS: Final = frozenset({"serious", "critical"})
 _FOCUSED: Final = """() => {
   const one = document.activeElement;
@@ -52,10 +52,11 @@ class AtTheConsole:
         """Show a page."""
         await self.page.goto(self.address + path)
 
-    async def serious(self) -> list[str]:
-        """Return what axe finds that is serious: the rule, and the first element that breaks it."""
-        await self.page.evaluate(_axe())
-        found = await self.page.evaluate(_RUN)
+    async def serious(self, *rules: str) -> list[str]:
+        """Return what axe finds that is serious, by these rules or by all: the rule, and what breaks it first."""
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(_axe())
+        found = await self.page.evaluate(_RUN, {"runOnly": list(rules)} if rules else {})
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in _SERIOUS]
 
     async def focus_order(self) -> list[dict[str, Any]]:

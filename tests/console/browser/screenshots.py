@@ -29,7 +29,7 @@ _SHOWN: Final = (
 )
 _MORE: Final = (
     "/console/servers/runner",
-    "/console/servers/broken",
+    "/console/servers/database",
     "/console/tools/jira@1/search@1",
     "/console/tools?client=claude-code&client=gemini-cli",
     "/console/names?name=serch&client=claude-code",

@@ -19,7 +19,7 @@ from starlette.routing import Match, Route
 from truename.auth.sealed_values import SealedValues
 from truename.config.console import ROLES
 from truename.console.forms import own_form
-from truename.console.login import ConsoleLogin
+from truename.console.login import LOGIN_ROUTES, ConsoleLogin
 from truename.console.name_previews import NamePreviews
 from truename.console.near_names import NearNames
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
@@ -34,7 +34,7 @@ from truename.gateway.http.routes import ALL_BELOW
 from truename.gateway.http.routes import Route as GatewayRoute
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from truename.config.console import Role
     from truename.gateway import Gateway
 
-__all__ = ["ROUTES", "Console", "console_routes"]
+__all__ = ["OPEN_ROUTES", "ROUTES", "Console", "console_routes"]
 
 log: Final = logging.getLogger("truename.console")
 
@@ -60,6 +60,12 @@ _PAGES: Final = (
     ("Connect", connect),
 )
 ROUTES: Final[tuple[PageRoute, ...]] = tuple(route for _, page in _PAGES for route in page.ROUTES)
+OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
+    ("GET", ROOT): "nobody",
+    ("GET", f"{_STATIC}{{name}}"): "nobody",
+    **LOGIN_ROUTES,
+}
+"""The routes that are answered without a session, and what guards them; all others are `ROUTES`."""
 # The first route of a module is its page.
 _NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
 
@@ -119,10 +125,10 @@ class Console:
 
     async def _without_session(self, request: Request) -> Response | None:
         """Answer what needs no session: files, the start, and logging in and out; None for all else."""
-        path = request.url.path
-        if path in {ROOT, f"{ROOT}/"}:
+        path, is_read = request.url.path, request.method in {"GET", "HEAD"}
+        if is_read and path in {ROOT, f"{ROOT}/"}:
             return RedirectResponse(_NAVIGATION[0][0], 303)
-        if path.startswith(_STATIC):
+        if is_read and path.startswith(_STATIC):
             found = asset(path.removeprefix(_STATIC))
             if found is None:
                 raise RefusedError(404, "There is no such file.")

@@ -14,6 +14,8 @@ from truename.console.rendering import HEADERS, has_htmx, render
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
     from truename.auth.authentication_setup import HttpAuthentication
@@ -21,12 +23,19 @@ if TYPE_CHECKING:
     from truename.gateway import Gateway
     from truename.policy.principal import Principal
 
-__all__ = ["ConsoleLogin"]
+__all__ = ["LOGIN_ROUTES", "ConsoleLogin"]
 
 _LOGIN: Final = "/console/login"
 _LOGOUT: Final = "/console/logout"
 _START: Final = "/console/servers"
 _SIGN_IN: Final = "/console/sign-in"
+LOGIN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
+    ("GET", _LOGIN): "nobody",
+    ("POST", _LOGIN): "same origin",
+    ("GET", _SIGN_IN): "nobody",
+    ("POST", _LOGOUT): "form of the session",
+}
+"""The routes that need no session, and what guards them."""
 _BROWSER: Final = "truename-console-browser"
 _REFUSED: Final = "This token is not accepted: it is unknown, has expired, or was revoked."
 
@@ -43,6 +52,8 @@ class ConsoleLogin:
         self._browser = f"__Host-{_BROWSER}" if self._is_secure else _BROWSER
         if self._recognizer is not None:
             self._recognizer.attend(self._browser, self._came_back)
+        handlers = (self.ask, self._with_token, self._at_provider, self._out)
+        self._handlers = dict(zip(LOGIN_ROUTES, handlers, strict=True))
 
     @property
     def is_open(self) -> bool:
@@ -51,16 +62,8 @@ class ConsoleLogin:
 
     async def answer(self, request: Request) -> Response | None:
         """Answer a request to log in or out; None for another one."""
-        asked = request.method, request.url.path
-        if asked == ("GET", _LOGIN):
-            return await self.ask(request)
-        if asked == ("POST", _LOGIN):
-            return await self._with_token(request)
-        if asked == ("GET", _SIGN_IN) and self._recognizer is not None:
-            return await self._at_provider()
-        if asked == ("POST", _LOGOUT):
-            return await self._out(request)
-        return None
+        handler = self._handlers.get((request.method, request.url.path))
+        return None if handler is None else await handler(request)
 
     async def ask(self, request: Request) -> Response:
         """Let somebody in whose browser has no session, or show them how to log in."""
@@ -86,8 +89,9 @@ class ConsoleLogin:
         self._sessions.begin_with_token(response, token.strip(), self._seconds)
         return response
 
-    async def _at_provider(self) -> Response:
-        assert self._recognizer is not None  # noqa: S101 - asked before
+    async def _at_provider(self, request: Request) -> Response:
+        if self._recognizer is None:
+            return await self.ask(request)
         browser = secrets.token_urlsafe(32)
         try:
             address = await self._recognizer.address(self._browser, browser, _START)

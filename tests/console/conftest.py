@@ -72,7 +72,7 @@ class Browser:
         """Have these cookies and no others."""
         self._client.cookies.clear()
         for name, value in cookies.items():
-            self._client.cookies.set(name, value)
+            self._client.cookies.set(name, value, domain=str(self._client.base_url.host))
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ __all__ = ["SecretTexts", "hidden_arguments"]
 
 # What is shorter occurs by chance.
 _SHORTEST: Final = 6
+_LEAST_BEGUN: Final = 4
+# Errors and lines that are too long end so.
+_CUT: Final = re.compile(r"(?P<before>[^.]{1,500}|[^ ]{1,500}?)\.\.\.")
 _PATH: Final = re.compile(r"[~.]?/[^\s:@]*")
 _LINE: Final = re.compile(r'(?P<name>"(?:[^"\\]|\\.)*"|[\w.$-]+): (?P<value>.*)')
 
@@ -46,13 +49,19 @@ class SecretTexts:
     def __init__(self, config: Config) -> None:
         found = chain(_marked(config.settings), *map(_of_server, config.servers))
         texts = {text for one in found for text in _spellings(one)}
-        wanted = sorted(filter(_is_distinct, texts), key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, wanted))) if wanted else None
+        self._secrets = sorted(filter(_is_distinct, texts), key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self._secrets))) if self._secrets else None
 
     def hidden(self, text: str) -> str:
         """Return a text without the secrets in it."""
         known = text if self._pattern is None else self._pattern.sub(HIDDEN, text)
-        return redact_text(known)
+        return redact_text(_CUT.sub(self._without_begun, known))
+
+    def _without_begun(self, found: re.Match[str]) -> str:
+        """Return what stands before a cut without the beginning of a secret that was cut off there."""
+        before = found["before"]
+        longest = max((_overlap(before, secret) for secret in self._secrets), default=0)
+        return f"{before[: len(before) - longest]}{HIDDEN}..." if longest else found[0]
 
 
 def hidden_arguments(text: str, keys: Iterable[str]) -> str:
@@ -73,6 +82,12 @@ def _hidden_line(line: str, globs: tuple[str, ...]) -> str:
     if is_secret_name(found["name"].strip('"'), globs) or tells_secret(found["value"]):
         return f"{found['name']}: {HIDDEN}"
     return line
+
+
+def _overlap(text: str, secret: str) -> int:
+    """Return how many characters of the secret's beginning a text ends with; 0 for fewer than four."""
+    most = min(len(text), len(secret) - 1)
+    return next((length for length in range(most, _LEAST_BEGUN - 1, -1) if text.endswith(secret[:length])), 0)
 
 
 def _is_distinct(text: str) -> bool:

@@ -66,6 +66,7 @@ OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
     **LOGIN_ROUTES,
 }
 """The routes that are answered without a session, and what guards them; all others are `ROUTES`."""
+_PROBLEMS: Final = {403: "Not allowed", 404: "Not found", 405: "Not found", 503: "Not available now"}
 # The first route of a module is its page.
 _NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
 
@@ -196,5 +197,6 @@ class Console:
     def _problem(
         self, status: int, text: str, session: BrowserSession | None = None, role: Role | None = None
     ) -> Response:
-        page = Page(template="problem.html", title="Not done", values={"text": text}, status=status)
+        title = _PROBLEMS.get(status, "Not done")
+        page = Page(template="problem.html", title=title, values={"text": text}, status=status)
         return self._rendered(page, session, role, "")

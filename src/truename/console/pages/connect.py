@@ -55,6 +55,7 @@ def _values(asked: PageRequest, file: ConfigFile) -> dict[str, Any]:
         "names": names,
         "count": len(shown),
         "most": _MOST,
+        "has_profiles": bool(settings.profiles),
         "needs_token": settings.access.asks or asks_for_token(asked.gateway.config),
     }
 

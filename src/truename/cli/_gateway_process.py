@@ -276,6 +276,8 @@ class _GatewayRun:
             if worker is None or worker.reports:
                 is_everywhere = ip_address(bound.getsockname()[0]).is_unspecified
                 await _report_listening(gateway, self.path, url, self.report_form, worker, is_everywhere=is_everywhere)
+                if self.has_console and self.report_form != "json":
+                    say(f"The web console is at {self.config.settings.access.public_url or url}/console.")
             spare_collector()
             await anyio.sleep_forever()
 

@@ -25,7 +25,7 @@ from truename.console.near_names import NearNames
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
-from truename.console.rendering import asset, has_htmx, render
+from truename.console.rendering import HEADERS, asset, has_htmx, render
 from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions
 from truename.console.tool_rows import ToolRows
@@ -104,6 +104,8 @@ class Console:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         response = await self._answered(Request(scope, receive))
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
         await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:

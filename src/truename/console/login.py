@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
-from truename.console.rendering import HEADERS, has_htmx, render
+from truename.console.rendering import has_htmx, render
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ConsoleLogin:
         # Nobody needs credentials here. The cookie still tells our own forms from another page's.
         target = request.url.path if request.method == "GET" and request.url.path != _LOGIN else _START
         query = f"?{request.url.query}" if request.url.query and target != _START else ""
-        response = RedirectResponse(target + query, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(target + query, 303)
         self._sessions.begin(response, LOCAL, self._seconds)
         return response
 
@@ -85,7 +85,7 @@ class ConsoleLogin:
         admission = await self._authenticators.admit([f"Bearer {token}"] if isinstance(token, str) else [])
         if not isinstance(admission, Authenticated) or not isinstance(token, str):
             return self._form(_REFUSED, 403)
-        response = RedirectResponse(_START, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(_START, 303)
         self._sessions.begin_with_token(response, token.strip(), self._seconds)
         return response
 
@@ -97,7 +97,7 @@ class ConsoleLogin:
             address = await self._recognizer.address(self._browser, browser, _START)
         except FetchError as problem:
             return self._form(f"The identity provider cannot be reached: {problem}.", 502)
-        response = RedirectResponse(address, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(address, 303)
         response.set_cookie(
             self._browser, browser, max_age=600, path="/", httponly=True, secure=self._is_secure, samesite="lax"
         )
@@ -106,7 +106,7 @@ class ConsoleLogin:
     async def _came_back(self, target: str, _: str, principal: Principal) -> Response:
         if self._authenticators.is_barred(principal):
             return self._form("This account was deprovisioned here.", 403)
-        response = RedirectResponse(target, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(target, 303)
         self._sessions.begin(response, principal, self._seconds)
         return response
 
@@ -131,6 +131,4 @@ class ConsoleLogin:
             "text": text,
             "sign_in": None if self._recognizer is None else _SIGN_IN,
         }
-        answer = render("login.html", values, status)
-        answer.headers.update(HEADERS)
-        return answer
+        return render("login.html", values, status)

@@ -277,7 +277,8 @@ class _GatewayRun:
                 is_everywhere = ip_address(bound.getsockname()[0]).is_unspecified
                 await _report_listening(gateway, self.path, url, self.report_form, worker, is_everywhere=is_everywhere)
                 if self.has_console and self.report_form != "json":
-                    say(f"The web console is at {self.config.settings.access.public_url or url}/console.")
+                    show(f"The web console is at {self.config.settings.access.public_url or url}/console.")
+                    sys.stdout.flush()
             spare_collector()
             await anyio.sleep_forever()
 

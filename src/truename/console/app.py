@@ -61,8 +61,8 @@ _PAGES: Final = (
 )
 ROUTES: Final[tuple[PageRoute, ...]] = tuple(route for _, page in _PAGES for route in page.ROUTES)
 OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
-    ("GET", ROOT): "nobody",
-    ("GET", f"{_STATIC}{{name}}"): "nobody",
+    ("GET", ROOT): "none",
+    ("GET", f"{_STATIC}{{name}}"): "none",
     **LOGIN_ROUTES,
 }
 """The routes that are answered without a session, and what guards them; all others are `ROUTES`."""

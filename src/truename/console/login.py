@@ -30,9 +30,9 @@ _LOGOUT: Final = "/console/logout"
 _START: Final = "/console/servers"
 _SIGN_IN: Final = "/console/sign-in"
 LOGIN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
-    ("GET", _LOGIN): "nobody",
+    ("GET", _LOGIN): "none",
     ("POST", _LOGIN): "same origin",
-    ("GET", _SIGN_IN): "nobody",
+    ("GET", _SIGN_IN): "none",
     ("POST", _LOGOUT): "form of the session",
 }
 """The routes that need no session, and what guards them."""

@@ -18,10 +18,11 @@ from tests.gateway.conftest import Lab
 
 __all__: list[str] = []
 
+_PICTURE: Final = {"width": 1100, "height": 640}
 _WIDE, _NARROW = {"width": 1400, "height": 850}, {"width": 400, "height": 850}
 _SHOWN: Final = (
     ("servers-light", "/console/servers", "light"),
-    ("tools-light", "/console/tools?client=claude-code&client=gemini-cli", "light"),
+    ("tools-light", "/console/tools?client=claude-code", "light"),
     ("approvals-dark", "/console/approvals", "dark"),
     ("reviews-light", "/console/reviews", "light"),
     ("try-a-name-dark", "/console/names?name=serch&client=claude-code", "dark"),
@@ -58,10 +59,10 @@ async def main(folder: Path, *, everything: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         async with busy(Lab(Path(scratch))) as world, at_the_console(world, Path(scratch)) as person:
-            await person.page.set_viewport_size(_WIDE)
             if everything:
                 await _all(person, folder)
                 return
+            await person.page.set_viewport_size(_PICTURE)
             for name, path, scheme in _SHOWN:
                 await _take(person, folder, name, path, scheme)
 

@@ -125,6 +125,18 @@ async def test_calls_appear_while_somebody_types_a_filter(lab: Lab, tmp_path: Pa
         assert await person.page.evaluate("document.activeElement.name") == "tool"
 
 
+async def test_a_link_in_the_list_of_calls_keeps_the_focus_when_more_calls_come(lab: Lab, tmp_path: Path) -> None:
+    async with serving(lab, policy=ALLOW) as world, at_the_console(world, tmp_path) as person:
+        await called(world, "fs_write", text="x")
+        await person.open("/console/calls")
+        await person.page.get_by_role("link", name="fs@1/write@1").focus()
+        await called(world, "fs_read", text="y")
+        await person.page.locator("#calls td", has_text="fs_read").first.wait_for()
+        assert await person.page.evaluate("document.activeElement.innerText") == "fs@1/write@1"
+        await person.page.keyboard.press("Enter")
+        await person.page.get_by_role("heading", name="fs@1/write@1").wait_for()
+
+
 async def test_one_of_ten_thousand_tools_is_found_as_it_is_typed(lab: Lab, tmp_path: Path) -> None:
     servers = [lab.script(f"many{number}", "many", "2000") for number in range(5)]
     async with serving(lab, *servers) as world, at_the_console(world, tmp_path) as person:

@@ -11,13 +11,13 @@ from starlette.responses import RedirectResponse
 from truename.console.page import Page, PageRoute, RefusedError
 from truename.console.text_changes import changed_lines, changed_words
 from truename.migration.definitions import compare_definitions
-from truename.trust import PinnedTool, PinStore
+from truename.trust import PinStore
 from truename.trust.approval_queue import about_definition
 from truename.trust.pins import ReviewedDefinitions, pin_before
 from truename.trust.screening import screened_pins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.responses import Response
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename.console.text_changes import ChangedPart
     from truename.conventions import Finding
     from truename.gateway import Gateway
-    from truename.trust import SeenDefinition
+    from truename.trust import PinnedTool, SeenDefinition
 
 __all__ = ["ROUTES"]
 
@@ -66,20 +66,15 @@ async def _show(asked: PageRequest) -> Page:
 def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
     shown = book.pending(_MOST_SHOWN)
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
-    findings = screened_pins(shown, _trusted(gateway))
     return [
-        _review(one, pin_before(one, book.about(one.key).pin, reviewed), findings.get((one.key, one.digest), ()))
-        for one in shown
+        _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one)) for one in shown
     ], book.waiting
 
 
-def _trusted(gateway: Gateway) -> Iterator[PinnedTool]:
-    """Yield the definitions that clients are shown now: pending ones are compared with them."""
-    hidden = gateway.registry.vetting.hidden
-    for id, tool in gateway.catalog.items():
-        if id not in hidden:
-            server, name = tool.origin.server_id, tool.origin.name
-            yield PinnedTool(id=id, server=server, name=name, digest="", content=tool.definition, at="")
+def _findings(gateway: Gateway, one: SeenDefinition) -> Sequence[Finding]:
+    """Return the findings about a definition: as it was admitted, beside all tools; else about its own texts."""
+    known = None if one.id is None else gateway.registry.vetting.findings(one.id, one.digest)
+    return screened_pins([one], ()).get((one.key, one.digest), ()) if known is None else known
 
 
 def _review(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> Review:

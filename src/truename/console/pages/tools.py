@@ -132,7 +132,7 @@ class RuleRow:
 def _rules(policy: Policy | None, tool: Tool) -> Iterator[RuleRow]:
     """Yield the rules about a tool, whoever calls it."""
     for rule in () if policy is None else policy.rules:
-        whoever = replace(rule, **dict.fromkeys(_OF_CALLERS, ()))
+        whoever = replace(rule, principals=(), agents=(), clients=(), platforms=(), apps=())
         if any(whoever.applies(tool.id, tool.origin, claims, Caller()) for claims in claims_of(tool)):
             given = [f"{word} {', '.join(getattr(rule, word))}" for word in _OF_CALLERS if getattr(rule, word)]
             yield RuleRow(name=rule.name, outcome=rule.outcome, callers="; ".join(given), reason=rule.reason)

@@ -25,6 +25,9 @@ class Ring(KeyringBackend):
 
     def get_password(self, service, username):
         return "{TOKEN}" if (service, username) == ("truename", "gateway") else None
+
+    def set_password(self, service, username, password):
+        raise NotImplementedError
 """
 
 

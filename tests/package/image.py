@@ -2,7 +2,7 @@
 
 No registry of images is needed: the base is a Debian that mmdebstrap makes. What runs is the root file system, user,
 environment, command and health check that the image names, read-only, without capabilities, in namespaces of its own
-but for the network. Needs root, and Debian's buildah, crun and mmdebstrap.
+but for the network. Needs root, and Debian's buildah, runc and mmdebstrap.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _USER: Final = 10001
 # Where a machine says how its package index is reached and trusted: pip in the build stage needs it, the image not.
 _INDEX: Final = ("/etc/pip.conf", "/etc/ssl/certs")
 _CONFIG: Final = """
-token = "${TRUENAME_GATEWAYTOKEN}"
+token = "${TRUENAME_GATEWAY_TOKEN}"
 
 [audit]
 path = "/state/audit"
@@ -104,7 +104,7 @@ def build(base: str) -> None:
 
 def _bundle(folder: Path, root: Path, docker: dict[str, Any], port: int) -> None:
     """What an engine makes of an image's configuration, with a read-only root and nothing that is not needed."""
-    run("crun", "spec", cwd=folder)
+    run("runc", "spec", cwd=folder)
     spec = json.loads((folder / "config.json").read_text("utf-8"))
     command = [*docker["Entrypoint"], "--http", f"127.0.0.1:{port}", *docker["Cmd"][2:]]
     for kind in ("bounding", "effective", "permitted", "inheritable", "ambient"):
@@ -140,7 +140,7 @@ def _mounted() -> Iterator[Path]:
 
 
 def _inside(name: str, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["crun", "exec", name, *command], capture_output=True, text=True, check=False)
+    return subprocess.run(["runc", "exec", name, *command], capture_output=True, text=True, check=False)
 
 
 def try_image() -> None:
@@ -161,7 +161,7 @@ def try_image() -> None:
         _bundle(folder, root, docker, port)
         name = f"truename-{os.getpid()}"
         process = subprocess.Popen(
-            ["crun", "--cgroup-manager=disabled", "run", "--bundle", str(folder), name],
+            ["runc", "run", "--bundle", str(folder), name],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -179,7 +179,7 @@ def try_image() -> None:
             wrong = [part.replace(f":{port}", ":1") for part in health]
             expect(1, _inside(name, *wrong).returncode, "the health check where nothing answers")
             say("ok: the health check")
-            run("crun", "kill", name, "TERM")
+            run("runc", "kill", name, "TERM")
             process.communicate(timeout=60)
             expect(0, process.returncode, "the exit status after SIGTERM")
             kept = sorted(path.name for path in (folder / "state").iterdir())
@@ -187,14 +187,14 @@ def try_image() -> None:
             say("ok: it ends in order, and its state is kept")
         finally:
             if process.poll() is None:
-                subprocess.run(["crun", "delete", "--force", name], check=False, capture_output=True)
+                subprocess.run(["runc", "delete", "--force", name], check=False, capture_output=True)
                 process.communicate(timeout=60)
 
 
 def main() -> None:
-    missing = [tool for tool in ("buildah", "crun", "mmdebstrap") if shutil.which(tool) is None]
+    missing = [tool for tool in ("buildah", "runc", "mmdebstrap") if shutil.which(tool) is None]
     if missing or os.geteuid() != 0:
-        fail(f"This needs root and Debian's {', '.join(missing) or 'buildah, crun and mmdebstrap'}.")
+        fail(f"This needs root and Debian's {', '.join(missing) or 'buildah, runc and mmdebstrap'}.")
     _CACHE.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     _base()

@@ -19,11 +19,6 @@ _FORMAT: Final = "1.6"
 _HTMX: Final = re.compile(r'_PACKAGE: Final = "htmx\.org@([\d.]+)"')
 
 
-def _component(bill: dict[str, Any], name: str) -> dict[str, Any]:
-    (found,) = [one for one in bill["components"] if one["name"] == name]
-    return dict(found)
-
-
 def make_bill(place: Path, wheel: Path, extras: set[str]) -> Path:
     """Install the wheel with all its extras, and write beside it which packages that took; it is valid."""
     package = f"truename[{','.join(sorted(extras))}] @ {wheel.as_uri()}"
@@ -32,57 +27,42 @@ def make_bill(place: Path, wheel: Path, extras: set[str]) -> Path:
     tool = [BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", _FORMAT, "--of", "JSON"]
     env = surroundings(place, SOURCE_DATE_EPOCH=epoch())
     bill = json.loads(run(*tool, "--pyproject", ROOT / "pyproject.toml", python, env=env))
-    subject = {
-        **_component(bill, "truename"),
-        "type": "application",
-        "bom-ref": bill["metadata"]["component"]["bom-ref"],
+    bill["metadata"]["component"] |= {
+        "version": wheel.name.split("-")[1],
         "purl": f"pkg:pypi/truename@{wheel.name.split('-')[1]}",
         "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}],
     }
-    # Where on this machine it was installed from is nobody's concern.
-    subject.pop("externalReferences", None)
-    replaced = _component(bill, "truename")["bom-ref"]
-    bill["components"] = [one for one in bill["components"] if one["name"] != "truename"]
-    bill["metadata"]["component"] = subject
-    _add_htmx(bill, wheel)
-    edges: dict[str, set[str]] = {}
-    for edge in bill["dependencies"]:
-        ref = subject["bom-ref"] if edge["ref"] == replaced else edge["ref"]
-        edges.setdefault(ref, set()).update(edge.get("dependsOn", ()))
-    edges.setdefault(subject["bom-ref"], set()).discard(replaced)
-    bill["dependencies"] = [
-        {"ref": ref, **({"dependsOn": sorted(needs)} if needs else {})} for ref, needs in sorted(edges.items())
-    ]
+    htmx = _htmx()
+    bill["components"].append(htmx)
+    (root,) = [edge for edge in bill["dependencies"] if edge["ref"] == bill["metadata"]["component"]["bom-ref"]]
+    root["dependsOn"] = sorted([*root["dependsOn"], htmx["bom-ref"]])
+    bill["dependencies"].append({"ref": htmx["bom-ref"]})
     text = json.dumps(bill, indent=2, ensure_ascii=False) + "\n"
     _validate(text)
     if "file:" in text or str(place) in text:
         fail("the bill of materials names files of this machine")
     out.write_text(text, "utf-8")
-    say(f"ok: {out.name}, CycloneDX {_FORMAT}: {len(bill['components'])} components, {len(edges)} in its graph")
+    say(
+        f"ok: {out.name}, CycloneDX {_FORMAT}: {len(bill['components'])} components, {len(bill['dependencies'])} in its graph"
+    )
     return out
 
 
-def _add_htmx(bill: dict[str, Any], wheel: Path) -> None:
+def _htmx() -> dict[str, Any]:
     """The one file of others that is in the wheel itself."""
     found = _HTMX.search((ROOT / "requirements" / "htmx.py").read_text("utf-8"))
+    if found is None:
+        fail("the version of htmx is not known")
     script = ROOT / "src/truename/console/static/htmx.min.js"
-    if found is None or not script.exists():
-        fail(f"the version of htmx in {wheel.name} is not known")
-    bill["components"].append(
-        {
-            "bom-ref": f"htmx.org=={found[1]}",
-            "type": "library",
-            "name": "htmx.org",
-            "version": found[1],
-            "purl": f"pkg:npm/htmx.org@{found[1]}",
-            "licenses": [{"license": {"id": "0BSD"}}],
-            "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(script.read_bytes()).hexdigest()}],
-        }
-    )
-    bill["dependencies"].append(
-        {"ref": bill["metadata"]["component"]["bom-ref"], "dependsOn": [f"htmx.org=={found[1]}"]}
-    )
-    bill["dependencies"].append({"ref": f"htmx.org=={found[1]}"})
+    return {
+        "bom-ref": f"htmx.org=={found[1]}",
+        "type": "library",
+        "name": "htmx.org",
+        "version": found[1],
+        "purl": f"pkg:npm/htmx.org@{found[1]}",
+        "licenses": [{"license": {"id": "0BSD"}}],
+        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(script.read_bytes()).hexdigest()}],
+    }
 
 
 def _validate(text: str) -> None:

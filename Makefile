@@ -128,7 +128,7 @@ bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
 
-bench-gateways: $(VENV)/.dev ## MCP gateways side by side in one run (SHORT=1: three of them; REPORT=1: writes docs/benchmarks.md; GATEWAY=, SETUP=, ROUNDS=, SECONDS=)
+bench-gateways: $(VENV)/.dev ## MCP gateways side by side in one run (SHORT=1: three of them; REPORT=1: writes docs/measurements/benchmarks.md; GATEWAY=, SETUP=, ROUNDS=, SECONDS=)
 	@$(BIN)/python -m bench.gateways $(if $(SHORT),--short) $(if $(REPORT),--report) $(addprefix --gateway ,$(GATEWAY)) \
 		$(addprefix --setup ,$(SETUP)) $(addprefix --rounds ,$(ROUNDS)) $(addprefix --seconds ,$(SECONDS))
 

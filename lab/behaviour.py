@@ -25,7 +25,7 @@ def behaviour(runs: Sequence[Run], made: str) -> str:
     """Return the page's text."""
     parts = [made, "# Wrong names, renames, errors, handshakes"]
     parts += [
-        "Measured together with [the names](results.md); without Truename unless said.",
+        "Measured together with [the names](index.md); without Truename unless said.",
         "## A name that does not exist",
     ]
     parts += [*_wrong(runs), "## A tool that is renamed while the client runs", *_renames(runs)]
@@ -119,8 +119,8 @@ def _old(trial: Trial) -> str:
 def _searched(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "Of 200 tools Truename lists one that is pinned, and three of its own by which the others are found "
-        "([large catalogues](../large-catalogues.md)). `=` the call reached the tool that was meant, `+` Truename "
-        "answered, `-` the client refused the name, `X` the run ended."
+        "([large catalogues](../gateway/large-catalogues.md)). `=` the call reached the tool that was meant, `+` "
+        "Truename answered, `-` the client refused the name, `X` the run ended."
     )
     rows = []
     for run in runs:

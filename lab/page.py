@@ -1,4 +1,4 @@
-"""The public pages, made from the results: `docs/lab/results.md` and `docs/lab/behaviour.md`."""
+"""The public pages, made from the results: `docs/compatibility/index.md` and `docs/compatibility/behaviour.md`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDER", "main", "pages", "remaining"]
 
-FOLDER: Final = places.ROOT / "docs" / "lab"
+FOLDER: Final = places.ROOT / "docs" / "compatibility"
 _MADE: Final = "<!-- made by `python -m lab page` from lab/results; do not edit -->"
 _MODES: Final = {
     "bare": "without Truename",
@@ -31,7 +31,7 @@ _NAMED: Final = 2
 def pages() -> Mapping[str, str]:
     """Return file name -> text of all pages."""
     runs = sorted(results.load_all(), key=lambda run: run.title.lower())
-    return {"results.md": _results(runs), "behaviour.md": behaviour(runs, _MADE)}
+    return {"index.md": _results(runs), "behaviour.md": behaviour(runs, _MADE)}
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-        sys.stdout.write(f"docs/lab/{name}: {len(text.encode()):,} bytes\n")
+        sys.stdout.write(f"docs/compatibility/{name}: {len(text.encode()):,} bytes\n")
     return 0
 
 
@@ -61,7 +61,7 @@ def _introduction(runs: Sequence[Run]) -> Iterator[str]:
         f"Measured, not read: {len(runs)} configurations of clients and frameworks were run without a network against "
         f"a scripted model and servers with awkward names ({span}; {sum(len(run.trials) for run in runs):,} trials, "
         f"{calls:,} tools shown to the model and called). One version of each, in the form that needs no screen. "
-        "[How the lab works, and how to add a client](README.md). "
+        "[How the lab works, and how to add a client](../measurements/lab.md). "
         "[What clients do with wrong names, renames and errors](behaviour.md)."
     )
     yield "Each answer is the worst that happens to any name of the question:"
@@ -137,7 +137,7 @@ def _drawn() -> Iterator[str]:
         "Clients were also shown real catalogues, drawn anew from a collection of 815 servers: each draw has up to "
         "seven of them with up to 15 tools each, and a name that two have, one with an odd character and a long one. "
         "Each tool was called, and what happened was compared with what `truename doctor` predicts "
-        "([how to do it again](README.md#predictions))."
+        "([how to do it again](../measurements/lab.md#predictions))."
     )
     head = ("seed", "servers", "configurations of clients", "tools compared", "predicted otherwise")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]

@@ -42,7 +42,7 @@ def main() -> int:
     """Install what is compared, measure, and print a table or one JSON document."""
     parser = argparse.ArgumentParser(prog="python -m bench.gateways", description="MCP gateways side by side.")
     parser.add_argument("--short", action="store_true", help="direct, Truename and Envoy; one round of short cases")
-    parser.add_argument("--report", action="store_true", help="write the figures into docs/benchmarks.md")
+    parser.add_argument("--report", action="store_true", help="write the figures into docs/measurements/benchmarks.md")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--rounds", type=int, help="how often everything is measured, in turns (3; short: 1)")
     parser.add_argument("--seconds", type=float, help="how long one case is measured (2; short: 1)")
@@ -66,7 +66,7 @@ def main() -> int:
         end_children()
     print(json.dumps(records) if options.json else report.table(records))
     if options.report:
-        report.write_page(records, _ROOT / "docs")
+        report.write_page(records, _ROOT / "docs" / "measurements")
     for failure in failures:
         sys.stderr.write(f"wrong: {failure}\n")
     return 1 if failures else 0

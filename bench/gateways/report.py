@@ -1,4 +1,4 @@
-"""The figures of a run for a terminal, and as the generated part of docs/benchmarks.md with its plots.
+"""The figures of a run for a terminal, and as the generated part of docs/measurements/benchmarks.md with its plots.
 
 `python -m bench.gateways.report [RESULTS]` makes the page anew from the newest results, or from those that are named.
 """
@@ -149,7 +149,7 @@ def _plots(figures: Figures) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def write_page(records: Iterable[Mapping[str, Any]], docs: Path) -> None:
-    """Replace the generated part of docs/benchmarks.md, and the plots beside it."""
+    """Replace the generated part of docs/measurements/benchmarks.md, and the plots beside it."""
     generated, drawings = markdown(records)
     page, folder = docs / "benchmarks.md", docs / "benchmarks"
     before, _, rest = page.read_text("utf-8").partition(_BEGIN)
@@ -166,7 +166,7 @@ def main() -> None:
     results = Path(__file__).with_name("results")
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else max(results.glob("*.jsonl"))
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    write_page(records, _ROOT / "docs")
+    write_page(records, _ROOT / "docs" / "measurements")
     print(table(records))
 
 

@@ -281,7 +281,8 @@ def test_a_page_that_is_absent_empty_or_has_a_dead_link_is_noticed(
 ) -> None:
     monkeypatch.setattr("tests.acceptance.ops_servers.DOCS", tmp_path)
     if text is not None:
-        (tmp_path / "tools-reference.md").write_text(text, "utf-8")
+        (tmp_path / "reference").mkdir()
+        (tmp_path / "reference" / "tools-reference.md").write_text(text, "utf-8")
 
     assert execute(row({"op": "doc", "item": "tools-reference"}, {"present": True})).status == status
 

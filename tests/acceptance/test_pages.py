@@ -18,9 +18,9 @@ from truename.cli.app import app
 from truename.gateway.views.view import read_path
 from truename.naming import STYLES
 
-REFERENCE = (DOCS / "tools-reference.md").read_text("utf-8")
-NAMES = (DOCS / "names.md").read_text("utf-8")
-CONNECTING = (DOCS / "authentication.md").read_text("utf-8")
+REFERENCE = (DOCS / "reference" / "tools-reference.md").read_text("utf-8")
+NAMES = (DOCS / "concepts" / "names.md").read_text("utf-8")
+CONNECTING = (DOCS / "start" / "connect-by-hand.md").read_text("utf-8")
 COMMANDS = [command for command in app if not command.startswith("-") and command != "install-completion"]
 
 

@@ -105,9 +105,9 @@ CONVENTION: Final = "trailblaze"
 
 # Documentation: the item -> its page under docs/.
 PAGES: Final = {
-    "tools-reference": "tools-reference.md",
-    "authentication / how to connect your client": "authentication.md",
-    "naming convention in a config file": "conventions.md",
+    "tools-reference": "reference/tools-reference.md",
+    "authentication / how to connect your client": "start/connect-by-hand.md",
+    "naming convention in a config file": "teams/conventions.md",
 }
 
 # Kinds of migration -> what enters a rename in the ledger.

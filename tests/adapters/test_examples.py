@@ -16,7 +16,7 @@ from truename.lint import read_declared
 from truename.policy import Approvals, Policy
 
 EXAMPLE = ROOT / "examples" / "own_loop.py"
-PAGE = (ROOT / "docs" / "adapters.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "frameworks" / "adapters.md").read_text("utf-8")
 
 
 def test_the_example_says_what_the_page_shows() -> None:
@@ -45,7 +45,7 @@ def test_a_payload_that_is_wrong_is_answered_in_words(wrong: dict[str, object]) 
 
 
 def test_declared_tools_are_shown_run_recorded_replayed_and_served() -> None:
-    page = (ROOT / "docs" / "metadata.md").read_text("utf-8")
+    page = (ROOT / "docs" / "gateway" / "metadata.md").read_text("utf-8")
     example = ROOT / "examples" / "declared_tools.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True)
 

@@ -8,7 +8,9 @@ from tests.shared import ROOT
 
 
 def test_the_code_on_the_page_runs_and_tells_the_model_the_right_name() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "model-apis.md").read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "frameworks" / "model-apis.md").read_text("utf-8"), re.DOTALL
+    )
     room: dict[str, object] = {}
 
     for block in blocks:

@@ -12,12 +12,12 @@ def test_the_page_has_every_attack() -> None:
     here = Path(__file__).parent
     sources = "".join(one.read_text() for one in here.glob("test_*.py"))
     tests = re.findall(r"^async def (test_\w+)", sources, re.MULTILINE)
-    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    page = (ROOT / "docs" / "security" / "threat-model.md").read_text("utf-8")
     assert sorted(re.findall(r"`(test_\w+)` \|$", page, re.MULTILINE)) == sorted(tests)
 
 
 def test_each_claim_of_the_threat_model_names_tests_that_exist() -> None:
-    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    page = (ROOT / "docs" / "security" / "threat-model.md").read_text("utf-8")
     claims = re.findall(
         r"^\| (.+) \| ([\d, ]+) \| (.+) \|$", page.partition("### Claims")[2].partition("\n### ")[0], re.MULTILINE
     )
@@ -35,7 +35,7 @@ def test_each_claim_of_the_threat_model_names_tests_that_exist() -> None:
 
 
 def test_what_the_page_says_of_tests_elsewhere_is_there() -> None:
-    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    page = (ROOT / "docs" / "security" / "threat-model.md").read_text("utf-8")
     named = re.findall(r"`(tests/\w+/\w+\.py)::(test_\w+)`", page)
 
     assert named

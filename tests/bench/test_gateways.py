@@ -318,7 +318,7 @@ def test_the_table_names_every_gateway_that_was_not_measured_with_the_reason() -
 
 def test_the_report_replaces_its_part_of_the_page_and_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
-    page.write_text((ROOT / "docs" / "benchmarks.md").read_text("utf-8") + "\nThe end.\n", "utf-8")
+    page.write_text((ROOT / "docs" / "measurements" / "benchmarks.md").read_text("utf-8") + "\nThe end.\n", "utf-8")
     before = page.read_text("utf-8").partition("## Figures")[0]
     call = Workload()
     records = [HEADER, record("truename", 0, call, cpu_us=123.0), record("envoy", 0, call, cpu_us=61.5)]

@@ -14,7 +14,7 @@ from truename.lint.pages import main, pages
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-DOCS = Path(__file__).parents[2] / "docs" / "rules"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "rules"
 
 
 @pytest.mark.parametrize("word", ["TN104", "tn104", "illegal_for_client", "illegal-for-client"])

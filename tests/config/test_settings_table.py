@@ -51,7 +51,9 @@ ALL: Final = (
 def test_the_page_of_settings_is_made_from_the_table(tmp_path: Path) -> None:
     assert main([str(tmp_path / "settings.md")]) == 0
     assert (tmp_path / "settings.md").read_text("utf-8") == page()
-    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == page(), "python -m truename.config.reference FILE"
+    assert (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8") == page(), (
+        "python -m truename.config.reference FILE"
+    )
     assert main([]) == 2
 
 

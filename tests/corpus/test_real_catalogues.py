@@ -52,11 +52,13 @@ def _chosen() -> list[tuple[Dialect, int]]:
 
 
 NAMED = ("universal", "openai", "anthropic", "claude-code", "vscode-copilot", "gemini-cli", "codex", "cursor")
-# What docs/names.md says of a dialect: the share of names that are shortened, and the longest.
+# What docs/concepts/names.md says of a dialect: the share of names that are shortened, and the longest.
 PUBLISHED = {
     dialect: (f"{share}%", int(longest))
     for dialect, share, longest in re.findall(
-        r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|", (ROOT / "docs" / "names.md").read_text("utf-8"), re.MULTILINE
+        r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|",
+        (ROOT / "docs" / "concepts" / "names.md").read_text("utf-8"),
+        re.MULTILINE,
     )
 }
 ALL = _groups()

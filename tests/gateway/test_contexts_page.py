@@ -1,4 +1,4 @@
-"""What docs/contexts.md says is so: its configuration is read, its addresses lead somewhere, its code answers."""
+"""The page docs/gateway/contexts.md is right: its configuration is read, its addresses work, its code answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from truename.gateway.views.contexts import ContextRefused, Contexts
 from truename.gateway.views.view import read_path
 from truename.policy import Context
 
-PAGE = (ROOT / "docs" / "contexts.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "gateway" / "contexts.md").read_text("utf-8")
 (TOML,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 SETTINGS = parse(TOML, Path("/etc/truename.toml"), {}).settings
 

@@ -359,7 +359,7 @@ def test_settings_are_read(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_defaults_and_the_limits() -> None:
-    page = (ROOT / "docs" / "large-catalogues.md").read_text("utf-8")
+    page = (ROOT / "docs" / "gateway" / "large-catalogues.md").read_text("utf-8")
     said = dict(re.findall(r"^\| `(\w+)` \| `?([\w]+)`? \|", page, re.MULTILINE))
     default = Settings()
     for name in ("tool_search", "max_listed", "list_budget"):

@@ -25,13 +25,13 @@ def made_up(*tools: SeenTool, scenario: str = "awkward", mode: str = "bare", api
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["results.md", "behaviour.md"])
+@pytest.mark.parametrize("name", ["index.md", "behaviour.md"])
 def test_a_page_is_what_the_results_make(name: str) -> None:
     assert (page.FOLDER / name).read_text("utf-8") == page.pages()[name], "run `python -m lab page`"
 
 
 def test_every_client_and_every_question_is_on_the_page() -> None:
-    text = page.pages()["results.md"]
+    text = page.pages()["index.md"]
 
     for run in results.load_all():
         assert f"| {run.title} | {run.version} |" in text

@@ -8,7 +8,7 @@ from tests.shared import ROOT
 from truename.identity import definition_digest
 from truename.migration import ChangeKind, Lock
 
-PAGE = (ROOT / "docs" / "diff-and-lock.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "teams" / "diff-and-lock.md").read_text("utf-8")
 
 
 def test_the_example_runs() -> None:

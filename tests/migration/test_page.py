@@ -11,7 +11,7 @@ from tests.shared import ROOT
 from truename.cli.app import app
 from truename.migration import HISTORY, read_migration
 
-PAGE = (ROOT / "docs" / "renaming.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "teams" / "renaming.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -21,7 +21,7 @@ def blocks(language: str) -> list[str]:
 def test_its_program_runs() -> None:
     (program,) = blocks("python")
 
-    exec(compile(program, "docs/renaming.md", "exec"), {})
+    exec(compile(program, "docs/teams/renaming.md", "exec"), {})
 
 
 def test_its_settings_are_read() -> None:

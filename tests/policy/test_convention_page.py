@@ -14,7 +14,7 @@ from truename.conventions.clauses import CLAUSES, ENDINGS
 from truename.conventions.convention import PRESETS
 from truename.conventions.rules import CHECKS
 
-PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "teams" / "conventions.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -32,7 +32,7 @@ def test_the_page_s_file_is_read() -> None:
 
 def test_the_page_s_example_runs() -> None:
     (example,) = blocks("python")
-    exec(compile(example, "docs/conventions.md", "exec"), {})
+    exec(compile(example, "docs/teams/conventions.md", "exec"), {})
 
 
 @pytest.mark.parametrize("key", ["preset", *CLAUSES])

@@ -55,7 +55,9 @@ def test_what_is_said_holds(default: str) -> None:
 
 
 def test_the_example_of_the_page_about_approvals_asks_about_its_tools_alone() -> None:
-    example = re.search(r"```toml\n(.*?)```", (ROOT / "docs" / "approvals.md").read_text("utf-8"), re.DOTALL)
+    example = re.search(
+        r"```toml\n(.*?)```", (ROOT / "docs" / "gateway" / "approvals.md").read_text("utf-8"), re.DOTALL
+    )
     assert example is not None
     policy = read_policy(tomllib.loads(example[1])["policy"])
     catalog = project(Catalog.of("git/push", "git/log", "db/delete_all", "db/read"), "openai")

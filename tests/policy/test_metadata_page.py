@@ -11,7 +11,7 @@ from truename.conventions.metadata import FIELDS
 from truename.policy import read_metadata
 from truename.policy.call import ORIGINS
 
-PAGE = (ROOT / "docs" / "metadata.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "gateway" / "metadata.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_page_s_example_runs() -> None:
     (example,) = blocks("python")
-    exec(compile(example, "docs/metadata.md", "exec"), {"__name__": "page"})
+    exec(compile(example, "docs/gateway/metadata.md", "exec"), {"__name__": "page"})
 
 
 def test_the_page_s_settings_are_read() -> None:

@@ -9,7 +9,7 @@ from tests.shared import ROOT
 from truename.policy import read_policy
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
-PAGE = (ROOT / "docs" / "policy.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "gateway" / "policy.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_page_s_example_runs() -> None:
     (example,) = blocks("python")
-    exec(compile(example, "docs/policy.md", "exec"), {})
+    exec(compile(example, "docs/gateway/policy.md", "exec"), {})
 
 
 def test_the_page_s_rules_are_read() -> None:

@@ -1,7 +1,7 @@
 """Give an agent framework the tools of several servers under unique names, and gate their calls.
 
 The adapters for frameworks differ in how a tool is registered, and how a run pauses and resumes. This module has
-everything else. An agent framework without an adapter can use it directly (`docs/adapters.md`).
+everything else. An agent framework without an adapter can use it directly (`docs/frameworks/adapters.md`).
 """
 
 from __future__ import annotations

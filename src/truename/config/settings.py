@@ -1,7 +1,7 @@
 """The settings of the gateway: each is declared once, with its type, default, unit, meaning and reload rule.
 
 To add a setting, add a field to `Settings` (or to the dataclass of its table: `access`, `approvals`, `audit`,
-`console`, `telemetry`, `trust`), and run ``python -m truename.config.reference docs/settings.md``.
+`console`, `telemetry`, `trust`), and run ``python -m truename.config.reference docs/reference/settings.md``.
 """
 
 from __future__ import annotations

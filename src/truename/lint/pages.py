@@ -1,4 +1,4 @@
-"""Generate the pages of the rules: ``python -m truename.lint.pages docs/rules``."""
+"""Generate the pages of the rules: ``python -m truename.lint.pages docs/reference/rules``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "pages"]
 
-_INDEX: Final = "README.md"
+_INDEX: Final = "index.md"
 _POLICY: Final = (NAMES_NOTHING, UNGUARDED)
 _FAMILIES: Final = (
     ("TN10", "Policies and legality"),
@@ -84,7 +84,7 @@ def _page(rule: Rule) -> str:
             "`truename lint --write-baseline`."
         )
         parts += ["", "## Suppress it", "", text]
-    return "\n".join([*parts, "", "[All rules](README.md)", ""])
+    return "\n".join([*parts, "", "[All rules](index.md)", ""])
 
 
 if __name__ == "__main__":

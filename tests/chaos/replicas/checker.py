@@ -33,9 +33,9 @@ __all__ = [
 RESUMED: Final = 2.0
 """The seconds after the death of a replica within which another one answers calls of HTTP servers."""
 SILENT: Final = 1.4
-"""The seconds for which an owner is silent before its sessions are another replica's (docs/replicas.md)."""
+"""The seconds for which an owner is silent before its sessions are another replica's (docs/operate/replicas.md)."""
 STALE: Final = 6.0
-"""The seconds after which every replica has seen a decision: docs/state.md says five, and a look takes a moment."""
+"""The seconds until every replica has seen a decision: docs/operate/state.md says five, and a look takes some time."""
 # Answers that leave an approval as it is.
 _UNTOUCHED: Final = frozenset({"approval_required", "unsupported", "unreachable", "http 401"})
 _SEPARATORS: Final = re.compile(r"[-_:. ]+")
@@ -276,7 +276,7 @@ def sessions_have_one_owner(evidence: Evidence) -> Iterator[str]:
     A replica takes a session over when its owner was silent for `SILENT` seconds. So of two calls, one after the other,
     of which two replicas had a tool run sooner than that, the second one was run by who had lost the session, unless
     the first replica died, stopped or was cut off from the database meanwhile. A replica for which only the database is
-    away goes on with its sessions until it can ask whether it still has them (docs/replicas.md).
+    away goes on with its sessions until it can ask whether it still has them (docs/operate/replicas.md).
     """
     ran = {one.nonce: one for one in evidence.ran}
     down, silent = _downtimes(evidence), _downtimes(evidence, "silence")

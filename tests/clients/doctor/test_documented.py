@@ -13,7 +13,7 @@ from truename.clients.doctor import RULES
 if TYPE_CHECKING:
     from truename.conventions import Rule
 
-PAGE = (ROOT / "docs" / "doctor.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "doctor.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^### (TN\d{3} [a-z_]+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
@@ -30,6 +30,6 @@ def test_a_section_says_what_why_an_example_and_a_remedy(rule: Rule) -> None:
     assert re.search(r"^- Remedy: .+\.$", section, re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start/quickstart.md"])
 def test_the_page_is_linked_where_people_begin(page: str) -> None:
     assert "doctor.md)" in (ROOT / page).read_text("utf-8")

@@ -18,6 +18,7 @@ from tests.package.commands import BIN, CONSTRAINTS, ROOT, expect, run, say
 from tests.package.environments import install, install_with_pip, pythons, surroundings
 from tests.package.extras import check_extras
 from tests.package.hooks import check_hooks
+from tests.support.github_action import run_action
 
 _CORE = "import truename; n = truename.project(truename.Catalog.of('a/b'), 'universal'); print(n['a@1/b@1'])"
 _TYPED = "from importlib.resources import files; print(files('truename').joinpath('py.typed').is_file())"
@@ -42,6 +43,15 @@ def _check_uvx(place: Path, wheel: Path) -> None:
     run(*uvx, "--from", f"{wheel}[gateway]", "truename", "serve", "--help", env=env)
 
 
+def _check_action(place: Path) -> None:
+    """The action of this checkout, with nothing prepared: it installs itself and finds a name that no client takes."""
+    (place / "runner").mkdir(parents=True)
+    (place / "tools.json").write_text('{"tools": [{"name": "fs list", "inputSchema": {"type": "object"}}]}', "utf-8")
+    ran = run_action(place, place / "runner", {"sources": "tools.json", "sarif-file": "found.sarif"}, install=True)
+    expect((1, True), (ran.status, (place / "found.sarif").exists()), f"the action\n{ran.printed}\n")
+    say("ok: the action installs itself and finds a name that no client takes")
+
+
 def main() -> None:
     extras = {*tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]}
     with tempfile.TemporaryDirectory(prefix="truename-package-") as folder:
@@ -64,6 +74,7 @@ def main() -> None:
             say(f"ok: {run(here, '--version')} with all extras")
         _check_uvx(place / "uvx", wheel)
         check_hooks(place / "hooks")
+        _check_action(place / "action")
         bill = make_bill(place / "bill", wheel, extras)
         dist = ROOT / "dist"
         dist.mkdir(exist_ok=True)

@@ -43,9 +43,9 @@ def workspace(tmp_path: Path) -> Path:
     place = tmp_path / "repository"
     (place / "src").mkdir(parents=True)
     (place / "src" / "shop.py").write_text(HEAD + GOOD, "utf-8")
-    bin = tmp_path / "runner" / "truename" / "bin"
-    bin.mkdir(parents=True)
-    (bin / "truename").symlink_to(Path(sys.executable).with_name("truename"))
+    programs = tmp_path / "runner" / "truename" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "truename").symlink_to(Path(sys.executable).with_name("truename"))
     return place
 
 

@@ -7,13 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from tests.package.commands import ROOT, expect, fail, run, say
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What a wheel needs beside the code: without these its pages, its types or somebody's licence would be missing.
 _NEEDED: Final = (
@@ -74,6 +73,17 @@ def _same(what: str, first: Path, second: Path) -> None:
     say(f"ok: {what}: {first.name} {_digest(first)}")
 
 
+def main() -> None:
+    """Build both from the checkout into dist."""
+    dist = ROOT / "dist"
+    for old in dist.glob("truename-*"):
+        old.unlink()
+    with tempfile.TemporaryDirectory(prefix="truename-dist-") as folder:
+        source = copy_checkout(Path(folder) / "truename")
+        for what in ("wheel", "sdist"):
+            say(_build(source, dist, what).name)
+
+
 def build(place: Path) -> tuple[Path, Path]:
     """Build twice in different surroundings; return the wheel and the sdist."""
     here = copy_checkout(place / "here")
@@ -99,3 +109,7 @@ def build(place: Path) -> tuple[Path, Path]:
     if missing:
         fail(f"the wheel lacks {', '.join(missing)}; is npm here, which brings htmx?")
     return wheel, sdist
+
+
+if __name__ == "__main__":
+    main()

@@ -13,16 +13,19 @@ import tomllib
 from pathlib import Path
 
 from tests.package.bill import make_bill
-from tests.package.building import build
-from tests.package.commands import BIN, CONSTRAINTS, ROOT, expect, run, say
+from tests.package.building import build, copy_checkout
+from tests.package.commands import BIN, CONSTRAINTS, ROOT, expect, fail, run, say
 from tests.package.environments import install, install_with_pip, pythons, surroundings
 from tests.package.extras import check_extras
-from tests.package.hooks import check_hooks
+from tests.package.hooks import check_hooks, make_repository
+from tests.package.pages import run_page
 from tests.support.github_action import run_action
 
 _CORE = "import truename; n = truename.project(truename.Catalog.of('a/b'), 'universal'); print(n['a@1/b@1'])"
 _TYPED = "from importlib.resources import files; print(files('truename').joinpath('py.typed').is_file())"
 _PLUGIN = "from importlib.util import find_spec; print(find_spec('pytest_truename') is not None)"
+# Pages whose commands are run, and the heading of the part that is meant.
+_PAGES = {"docs/start/installation.md": "", "README.md": "\n## Install\n"}
 _GATEWAY = "import truename.gateway; print('gateway')"
 
 
@@ -52,6 +55,15 @@ def _check_action(place: Path) -> None:
     say("ok: the action installs itself and finds a name that no client takes")
 
 
+def _check_pages(place: Path) -> None:
+    checkout = copy_checkout(place / "checkout")
+    make_repository(checkout)
+    for number, (page, heading) in enumerate(_PAGES.items()):
+        if not run_page(place / f"{number}", checkout, page, heading):
+            fail(f"{page} has no block that can be run")
+        say(f"ok: {page}")
+
+
 def main() -> None:
     extras = {*tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]}
     with tempfile.TemporaryDirectory(prefix="truename-package-") as folder:
@@ -74,6 +86,7 @@ def main() -> None:
             say(f"ok: {run(here, '--version')} with all extras")
         _check_uvx(place / "uvx", wheel)
         check_hooks(place / "hooks")
+        _check_pages(place / "pages")
         _check_action(place / "action")
         bill = make_bill(place / "bill", wheel, extras)
         dist = ROOT / "dist"

@@ -32,7 +32,7 @@ def _git(folder: Path, *words: str) -> str:
     return run("git", *options, *words, cwd=folder)
 
 
-def _repository(folder: Path) -> str:
+def make_repository(folder: Path) -> str:
     _git(folder, "init", "--quiet", "--initial-branch=main")
     _git(folder, "add", "--all")
     _git(folder, "commit", "--quiet", "--message", "first")
@@ -42,7 +42,7 @@ def _repository(folder: Path) -> str:
 def check_hooks(place: Path) -> None:
     """Run the hooks over a repository of tools: they pass, they fail for a bad name, and for a lock out of date."""
     published = copy_checkout(place / "truename")
-    revision = _repository(published)
+    revision = make_repository(published)
     user = place / "user"
     (user / "src").mkdir(parents=True)
     (user / "src" / "shop.py").write_text(_SOURCE + _GOOD, "utf-8")
@@ -52,7 +52,7 @@ def check_hooks(place: Path) -> None:
     env = surroundings(place, PRE_COMMIT_HOME=str(place / "cache"), PIP_CONSTRAINT=str(CONSTRAINTS))
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     run(BIN / "truename", "lock", "src", cwd=user, env=env)
-    _repository(user)
+    make_repository(user)
 
     def hooks() -> tuple[int, str]:
         command = [str(BIN / "pre-commit"), "run", "--all-files", "--color", "never"]

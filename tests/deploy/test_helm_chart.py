@@ -153,6 +153,8 @@ def test_every_switch_shows_and_nothing_less_is_secured(tmp_path: Path) -> None:
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert chart["Ingress truename"]["spec"]["rules"][0]["host"] == "mcp.example.com"
     assert chart["NetworkPolicy truename"]["spec"]["ingress"][1]["ports"] == [{"port": "replicas"}]
+    own = rendered(tmp_path, {"stateUrl": {"secretName": ""}})["StatefulSet truename"]["spec"]["template"]["spec"]
+    assert [one["name"] for one in own["containers"][0]["env"]] == ["XDG_STATE_HOME", "REPLICA_HOST"]
     off = rendered(tmp_path, {"networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False},
                               "existingConfigMap": "mine"})  # fmt: skip
     assert {name.partition(" ")[0] for name in off} == {"Service", "StatefulSet"}

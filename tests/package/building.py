@@ -87,9 +87,9 @@ def main() -> None:
 def build(place: Path) -> tuple[Path, Path]:
     """Build twice in different surroundings; return the wheel and the sdist."""
     here = copy_checkout(place / "here")
+    there = Path(shutil.copytree(here, place / "another place" / "there"))
     wheel = _build(here, place / "dist", "wheel")
     sdist = _build(here, place / "dist", "sdist")
-    there = copy_checkout(place / "another place" / "there")
     _age(there)
     before = os.umask(0o077)
     try:

@@ -24,7 +24,15 @@ def make_bill(place: Path, wheel: Path, extras: set[str]) -> Path:
     package = f"truename[{','.join(sorted(extras))}] @ {wheel.as_uri()}"
     python = install(place / "env", package)
     out = wheel.parent / f"{wheel.name.removesuffix('.whl')}.cdx.json"
-    tool = [BIN / "cyclonedx-py", "environment", "--output-reproducible", "--spec-version", _FORMAT, "--of", "JSON"]
+    tool: list[str | Path] = [
+        BIN / "cyclonedx-py",
+        "environment",
+        "--output-reproducible",
+        "--spec-version",
+        _FORMAT,
+        "--of",
+        "JSON",
+    ]
     env = surroundings(place, SOURCE_DATE_EPOCH=epoch())
     bill = json.loads(run(*tool, "--pyproject", ROOT / "pyproject.toml", python, env=env))
     bill["metadata"]["component"] |= {

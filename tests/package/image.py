@@ -99,6 +99,8 @@ def build(base: str) -> None:
         *(f"--label=org.opencontainers.image.{key}={value}" for key, value in labels.items()),
         *("--build-arg", f"BASE={base}", "--tag", _IMAGE, "--file", ROOT / "deploy" / "Containerfile", ROOT),
     )
+    # The one that had this name before.
+    run(*_STORE, "rmi", "--prune")
 
 
 def _bundle(folder: Path, root: Path, docker: dict[str, Any], port: int) -> None:

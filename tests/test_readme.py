@@ -79,9 +79,9 @@ def test_the_code_runs_and_every_value_is_the_one_told(tmp_path: Path, monkeypat
 
 
 def test_the_error_is_told_as_it_is() -> None:
-    names = project(Catalog.of("salesforce@1/create_lead@1", "data-grout@1/prism.refract@1"), "openai")
+    names = project(Catalog.from_mcp({"weather": ["get_data"], "database": ["get_data"]}), "openai")
     with pytest.raises(UnknownTool) as caught:
-        resolve("dg_prism_refrakt", names)
+        resolve("weather_data", names)
 
     assert f"`{caught.value}`" in README
 
@@ -127,7 +127,7 @@ def test_what_a_team_types_prints_what_is_told(
         main(command.split())
         assert capsys.readouterr().out.strip() == output.strip(), command
 
-    assert len(sessions) == 4
+    assert len(sessions) == 3
 
 
 def test_the_hook_calls_a_command_that_there_is() -> None:

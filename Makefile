@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants dist package image deploy pythons clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -150,8 +150,44 @@ $(VENV)/.mutants: $(VENV)/.dev requirements/mutants.txt
 mutants: $(VENV)/.mutants ## change the code that decides, and see the tests notice it (SHORT=1: two modules; MODULE=truename.policy.policy)
 	$(BIN)/python -m tests.mutants $(if $(SHORT),--short) $(addprefix --module ,$(MODULE))
 
-package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
-	$(BIN)/python tests/package/check.py
+dist: $(VENV)/.dev ## build wheel and sdist into dist, the same bytes on every machine
+	$(BIN)/python -m tests.package.building
+
+$(VENV)/.package: $(VENV)/.dev requirements/package.txt
+	$(PIP) -r requirements/package.txt
+	@touch $@
+
+package: $(VENV)/.package ## wheel, sdist and bill of materials: built twice and compared; extras, uvx, hooks and action tried
+	$(BIN)/python -m tests.package
+
+$(VENV)/.deploy: $(VENV)/.dev requirements/deploy.txt requirements/helm.py
+	$(PIP) -r requirements/deploy.txt
+	$(BIN)/python requirements/helm.py
+	@touch $@
+
+deploy: $(VENV)/.deploy ## the chart, the manifests, the action and the workflows, each checked by the tool that is made for it
+	$(PYTEST) -q tests/deploy
+
+# With buildah, or another one: BUILDER=podman. A base by its digest: BASE=docker.io/library/python@sha256:...
+BUILDER ?= buildah
+ifdef SHORT
+image: dist ## the container image, of the checkout's wheel (SHORT=1: on a Debian base that is made here, and tried; needs root)
+	$(BIN)/python -m tests.package.image
+else
+image: dist
+	$(BUILDER) build --format docker $(addprefix --build-arg BASE=,$(BASE)) --label org.opencontainers.image.version=$$($(BIN)/truename --version) \
+		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag truename:$$($(BIN)/truename --version) --file deploy/Containerfile .
+endif
+
+PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python)
+pythons: $(VENV)/.dev ## the core's tests on other Pythons: PYTHONS="python3.12 python3.13"
+	@for python in $(PYTHONS); do \
+		place=.cache/pythons/$$($$python -c 'import platform; print(platform.python_version())') && \
+		$(BIN)/uv venv --quiet --clear --python $$python $$place && \
+		$(BIN)/uv pip install --quiet --python $$place/bin/python -c requirements/constraints.txt -r requirements/dev.txt \
+			-r requirements/run.txt -e '.[gateway]' && \
+		$$place/bin/python -m pytest -q -n 2 -p no:cacheprovider $(CORE) || exit; \
+	done
 
 clean: ## remove what was built
 	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -133,7 +133,7 @@ def test_what_a_team_types_prints_what_is_told(
 def test_the_hook_calls_a_command_that_there_is() -> None:
     (block,) = blocks(TEAM, "yaml")
     (hook,) = yaml.safe_load(block)["repos"][0]["hooks"]
-    (published,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    published, _ = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
     shared = ("id", "name", "entry", "pass_filenames")
     assert [hook[key] for key in shared] == [published[key] for key in shared]

@@ -20,7 +20,6 @@ from truename.naming import STYLES
 
 REFERENCE = (DOCS / "reference" / "tools-reference.md").read_text("utf-8")
 NAMES = (DOCS / "concepts" / "names.md").read_text("utf-8")
-RESOLUTION = (DOCS / "concepts" / "resolution.md").read_text("utf-8")
 CONNECTING = (DOCS / "start" / "connect-by-hand.md").read_text("utf-8")
 COMMANDS = [command for command in app if not command.startswith("-") and command != "install-completion"]
 
@@ -48,7 +47,7 @@ def test_the_reference_has_every_option_of_a_command(command: str) -> None:
     assert options_of(app[command]) - set(re.findall(r"`(--[a-z-]+)`", line)) <= {"--json"}
 
 
-@pytest.mark.parametrize("page", [REFERENCE, NAMES, RESOLUTION], ids=["tools-reference", "names", "resolution"])
+@pytest.mark.parametrize("page", [REFERENCE, NAMES], ids=["tools-reference", "names"])
 def test_the_page_is_executed(page: str) -> None:
     test = doctest.DocTestParser().get_doctest(page, {}, "page", None, 0)
 

@@ -1,6 +1,6 @@
 """Declare tools in their source: the `Declaration`, and the decorator ``@tool``.
 
-The metadata of a declaration is explained in docs/gateway/metadata.md.
+The metadata of a declaration is explained in docs/gateway/contexts.md.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def tool(
 
     Several decorators on one function declare several tools with one implementation. ``description`` is by default the
     function's docstring. The other arguments are fields of `Metadata`. Raises `ConfigError` with the field
-    (docs/gateway/metadata.md).
+    (docs/gateway/contexts.md).
 
     >>> @tool("myapp_ios_open", platforms=["IOS"])
     ... @tool("myapp_android_open", platforms=["ANDROID"])

@@ -1,6 +1,6 @@
 """Read the metadata that authors and operators give a tool: who may use it, and where it works.
 
-The fields, and who may say each, are in docs/gateway/metadata.md.
+The fields, and who may say each, are in docs/gateway/contexts.md.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def metadata_of(definition: Mapping[str, object]) -> Metadata:
     `Metadata`, and ``trailblaze/isForLlm``, ``isRecordable`` and ``supportedPlatforms``. It is also read from the
     annotations, where ``isForLlm``, ``isRecordable`` and ``platforms`` may have no prefix. If two values differ, the
     stricter one counts. Invalid metadata hides the tool and never raises; `patch_in` returns the errors
-    (docs/gateway/metadata.md).
+    (docs/gateway/contexts.md).
 
     >>> metadata_of({"name": "tap", "_meta": {"trailblaze/supportedPlatforms": ["IOS"]}}).platforms
     ('ios',)

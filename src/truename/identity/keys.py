@@ -81,7 +81,7 @@ class LookupKey(tuple[str, ...]):
     """The key by which a call is dispatched; unique within a set of tools.
 
     It is the tagged tuple of the OpenAI Agents SDK (kind, namespace if any, name) with named parts: it equals that
-    tuple and can be used in its place (docs/frameworks/openai-agents.md).
+    tuple and can be used in its place.
 
     >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm") == ("namespaced", "crm", "lookup")
     True

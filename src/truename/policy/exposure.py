@@ -1,6 +1,6 @@
 """Decide in which contexts a tool is listed and may be called, by the same rules for both.
 
-The rules are those of docs/gateway/metadata.md.
+The rules are those of docs/gateway/contexts.md.
 """
 
 from __future__ import annotations

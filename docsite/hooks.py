@@ -26,6 +26,8 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 _PICTURES: Final = frozenset({".svg", ".png", ".jpg", ".gif", ".gz"})
 _HIDDEN: Final = frozenset({"__pycache__", "node_modules"})
+# It tells of pages as they were.
+_HISTORY: Final = frozenset({"CHANGELOG.md"})
 # Pages with a table that needs the place of the table of contents.
 _WIDE: Final = frozenset({"compatibility/index.md", "compatibility/behaviour.md"})
 _LISTED: Final = 80
@@ -113,10 +115,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     source = _sources.get(place, f"docs/{place}")
 
     def changed(found: re.Match[str]) -> str:
-        target = _resolved(source, found["path"])
+        target, rest = _resolved(source, found["path"]), found["rest"] or ""
+        if source in _HISTORY:
+            # A page of now need not have the parts that it had then.
+            target, rest = target or _moved(source, found["path"]), ""
         if target is None:
             return found[0]
-        return posixpath.relpath(site_path(target), posixpath.dirname(place) or ".") + (found["rest"] or "")
+        return posixpath.relpath(site_path(target), posixpath.dirname(place) or ".") + rest
 
     parts = _CODE.split(with_deep_lists(markdown))
     # A part, then the code after it, then the fence of that code.
@@ -127,10 +132,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """Write a page for each old path that leads to the new one."""
-    table = Path(config.docs_dir) / "redirects.toml"
-    if not table.is_file():
-        return
-    for old, new in tomllib.loads(table.read_text("utf-8")).items():
+    for old, new in _redirects().items():
         page, mark, anchor = new.partition("#")
         path = Path(config.site_dir) / old.replace(".md", ".html")
         if path.exists():
@@ -145,6 +147,18 @@ def linked_files(source: str, text: str) -> set[str]:
     parts = _CODE.split(text)
     words = (found["path"] for part in parts[::3] for found in _LINK.finditer(part))
     return {target for word in words if (target := _resolved(source, word)) is not None}
+
+
+def _moved(source: str, link: str) -> str | None:
+    """Return where a page is now that `docs/redirects.toml` has as an old path."""
+    old = posixpath.normpath(posixpath.join(posixpath.dirname(source), link)).removeprefix("docs/")
+    new = _redirects().get(old, "").partition("#")[0]
+    return f"docs/{new}" if new else None
+
+
+def _redirects() -> dict[str, str]:
+    table = ROOT / "docs" / "redirects.toml"
+    return tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
 
 
 def _resolved(source: str, link: str) -> str | None:

@@ -152,8 +152,11 @@ def linked_files(source: str, text: str) -> set[str]:
 def _moved(source: str, link: str) -> str | None:
     """Return where a page is now that `docs/redirects.toml` has as an old path."""
     old = posixpath.normpath(posixpath.join(posixpath.dirname(source), link)).removeprefix("docs/")
-    new = _redirects().get(old, "").partition("#")[0]
-    return f"docs/{new}" if new else None
+    table = {before: after.partition("#")[0] for before, after in _redirects().items()}
+    # A page may have moved more than once.
+    for _ in table:
+        old = table.get(old, old)
+    return f"docs/{old}" if (ROOT / "docs" / old).is_file() else None
 
 
 def _redirects() -> dict[str, str]:

@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "frameworks" / "openai-agents-compat.md"
 
 
 def deviating() -> set[str]:
-    """Return the rows that the documentation says are done in another way: the first column of its table of differences."""
+    """Return the rows that the documentation says are done in another way: its table of differences."""
     lines = PAGE.read_text("utf-8").partition("## Differences")[2].partition("\n## ")[0].splitlines()
     return {id for line in lines if line.startswith("| `") for id in re.findall(r"`([^`]+)`", line.split("|")[1])}
 

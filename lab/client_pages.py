@@ -86,8 +86,9 @@ def _texts(row: Dialect, files: list[ConfigFile]) -> dict[str, str]:
 
 def _results(row: Dialect) -> str:
     """Return links to the results of the client's own runs, if there are any, and to those of all."""
-    there = (page for page in (row.name, f"{row.name}-cli") if (_RESULTS / f"{page}.md").is_file())
-    own = "".join(f"[Its runs](../compatibility/clients/{page}.md), " for page in there)
+    pages = (row.name, row.name.removesuffix("-cli"), f"{row.name}-cli")
+    page = next((page for page in pages if (_RESULTS / f"{page}.md").is_file()), None)
+    own = f"[Its runs](../compatibility/clients/{page}.md), " if page else ""
     return f"{own}{'all' if own else 'All'} results: [Can I use this tool name?](../compatibility/index.md)."
 
 

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants docs docs-reference readability package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants docs docs-reference readability screenshots package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,9 +22,10 @@ $(VENV)/.run: pyproject.toml requirements/constraints.txt requirements/run.txt |
 	$(PIP) -r requirements/run.txt -e '.[gateway]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/htmx.py
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/browser.txt requirements/htmx.py requirements/axe.py
 	$(PIP) -r requirements/dev.txt
 	$(BIN)/python requirements/htmx.py
+	$(BIN)/python requirements/axe.py
 	@touch $@
 
 run: $(VENV)/.run ## install, and start the gateway in front of real servers (examples/mcp.json)
@@ -171,6 +172,9 @@ docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and t
 
 readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
 	$(BIN)/python -m tests.docs.readability
+
+screenshots: $(VENV)/.dev ## take the pictures of the web console in docs/images/console (needs Chromium)
+	$(BIN)/python -m tests.console.browser.screenshots docs/images/console
 
 package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
 	$(BIN)/python tests/package/check.py

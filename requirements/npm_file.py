@@ -1,4 +1,4 @@
-"""Take one file out of an npm package, if npm is there and the file is the one that is expected."""
+"""Fetch one file of an npm package whose digest is known."""
 
 from __future__ import annotations
 
@@ -8,34 +8,51 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-__all__ = ["fetch"]
+__all__ = ["ROOT", "NpmFile"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
 
 
-def fetch(package: str, file: str, sha256: str, target: Path, without: str) -> int:
-    """Write a file of a package to its target, unless it is there; return the exit status.
+@dataclass(frozen=True, kw_only=True)
+class NpmFile:
+    """A file of a package, and where it belongs; ``without`` says what is missing where it cannot be fetched."""
 
-    Without npm or a registry nothing is written and a message tells the effect (``without``): that is no error.
-    """
-    if target.is_file() and hashlib.sha256(target.read_bytes()).hexdigest() == sha256:
-        return 0
-    npm = shutil.which("npm")
-    if npm is None:
-        sys.stderr.write(f"There is no npm, so {without}. Install Node.js for it.\n")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([npm, "pack", "--silent", package], cwd=folder, check=False, stdout=subprocess.DEVNULL)  # noqa: S603 - a constant
-        archives = [*Path(folder).glob("*.tgz")]
-        if done.returncode or not archives:
-            sys.stderr.write(f"npm cannot fetch {package}, so {without}.\n")
+    package: str
+    file: str
+    sha256: str
+    target: Path
+    without: str
+
+    def fetch(self) -> int:
+        """Fetch the file unless it is there; return the exit status, which is 1 only for a file that is another one."""
+        if self.target.is_file() and hashlib.sha256(self.target.read_bytes()).hexdigest() == self.sha256:
             return 0
-        with tarfile.open(archives[0]) as opened:
-            found = opened.extractfile(file)
-            raw = b"" if found is None else found.read()
-    if hashlib.sha256(raw).hexdigest() != sha256:
-        sys.stderr.write(f"{file} of {package} is not the file that was expected; nothing was written.\n")
-        return 1
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(raw)
-    return 0
+        npm = shutil.which("npm")
+        if npm is None:
+            sys.stderr.write(f"There is no npm, so {self.without}. Install Node.js for it.\n")
+            return 0
+        raw = self._packed(npm)
+        if raw is None:
+            sys.stderr.write(f"npm cannot fetch {self.package}, so {self.without}.\n")
+            return 0
+        if hashlib.sha256(raw).hexdigest() != self.sha256:
+            sys.stderr.write(f"{self.file} of {self.package} is not the file that was expected; nothing was written.\n")
+            return 1
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self.target.write_bytes(raw)
+        return 0
+
+    def _packed(self, npm: str) -> bytes | None:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [npm, "pack", "--silent", self.package]
+            done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)  # noqa: S603 - constants
+            archives = [*Path(folder).glob("*.tgz")]
+            if done.returncode or not archives:
+                return None
+            with tarfile.open(archives[0]) as package:
+                found = package.extractfile(self.file)
+                return b"" if found is None else found.read()

@@ -7,28 +7,27 @@ without the other one the search of a site that is opened as a file stays empty.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Final
 
-from npm_file import fetch
+from npm_file import ROOT, NpmFile
 
-_FOLDER: Final = Path(__file__).resolve().parent.parent / ".cache" / "docsite"
+_FOLDER: Final = ROOT / ".cache" / "docsite"
 _SCRIPTS: Final = (
-    (
-        "mermaid@11.17.2",
-        "package/dist/mermaid.min.js",
-        "581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8",
-        "mermaid.js",
-        "diagrams are shown as text",
+    NpmFile(
+        package="mermaid@11.17.2",
+        file="package/dist/mermaid.min.js",
+        sha256="581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8",
+        target=_FOLDER / "mermaid.js",
+        without="diagrams are shown as text",
     ),
-    (
-        "iframe-worker@1.0.4",
-        "package/shim/index.js",
-        "e8e412dbcfea9b7e31b5ffa288d7b6035915e714c542f4176a0cdbe262fc9609",
-        "iframe-worker.js",
-        "a site that is opened as a file has no search",
+    NpmFile(
+        package="iframe-worker@1.0.4",
+        file="package/shim/index.js",
+        sha256="e8e412dbcfea9b7e31b5ffa288d7b6035915e714c542f4176a0cdbe262fc9609",
+        target=_FOLDER / "iframe-worker.js",
+        without="a site that is opened as a file has no search",
     ),
 )
 
 if __name__ == "__main__":
-    sys.exit(max(fetch(package, file, sha, _FOLDER / name, without) for package, file, sha, name, without in _SCRIPTS))
+    sys.exit(max(one.fetch() for one in _SCRIPTS))

@@ -8,13 +8,17 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from npm_file import ROOT, NpmFile
+from npm_package import ROOT, NpmFile, NpmPackage
 
-AXE: Final = NpmFile(
-    package="axe-core@4.14.1",
-    file="package/axe.min.js",
-    sha256="29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
-    target=ROOT / ".cache/axe/axe.min.js",
+AXE: Final = NpmPackage(
+    name="axe-core@4.14.1",
+    files=(
+        NpmFile(
+            member="package/axe.min.js",
+            sha256="29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
+            target=ROOT / ".cache/axe/axe.min.js",
+        ),
+    ),
     without="no test checks that the console's pages are accessible",
 )
 

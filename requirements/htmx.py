@@ -9,13 +9,23 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from npm_file import ROOT, NpmFile
+from npm_package import ROOT, NpmFile, NpmPackage
 
-HTMX: Final = NpmFile(
-    package="htmx.org@2.0.11",
-    file="package/dist/htmx.min.js",
-    sha256="d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
-    target=ROOT / "src/truename/console/static/htmx.min.js",
+_FOLDER: Final = ROOT / "src/truename/console/static"
+HTMX: Final = NpmPackage(
+    name="htmx.org@2.0.11",
+    files=(
+        NpmFile(
+            member="package/dist/htmx.min.js",
+            sha256="d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
+            target=_FOLDER / "htmx.min.js",
+        ),
+        NpmFile(
+            member="package/LICENSE",
+            sha256="d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
+            target=_FOLDER / "htmx.LICENSE.txt",
+        ),
+    ),
     without="the console's pages do not update themselves",
 )
 

@@ -26,6 +26,8 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 _PICTURES: Final = frozenset({".svg", ".png", ".jpg", ".gif", ".gz"})
 _HIDDEN: Final = frozenset({"__pycache__", "node_modules"})
+# Pages with a table that needs the place of the table of contents.
+_WIDE: Final = frozenset({"compatibility/index.md", "compatibility/behaviour.md"})
 _LISTED: Final = 80
 _LARGEST: Final = 200_000
 _REDIRECT: Final = (
@@ -106,6 +108,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let each link lead to where the site has the file."""
     place = page.file.src_uri
+    if place in _WIDE:
+        page.meta["hide"] = ["toc"]
     source = _sources.get(place, f"docs/{place}")
 
     def changed(found: re.Match[str]) -> str:
@@ -151,8 +155,8 @@ def _resolved(source: str, link: str) -> str | None:
 def site_path(path: str) -> str:
     """Return where the site has a file or folder of the repository.
 
-    >>> site_path("docs/faq.md"), site_path("SECURITY.md"), site_path("examples/mcp.json")
-    ('faq.md', 'project/SECURITY.md', 'source/examples/mcp.json.md')
+    >>> site_path("docs/index.md"), site_path("CHANGELOG.md"), site_path("examples/mcp.json"), site_path(".ci/run")
+    ('index.md', 'project/CHANGELOG.md', 'source/examples/mcp.json.md', 'source/dot.ci/run.md')
     """
     if path.startswith("docs/"):
         return path.removeprefix("docs/") + ("/index.md" if (ROOT / path).is_dir() else "")
@@ -160,10 +164,12 @@ def site_path(path: str) -> str:
         return f"compatibility/data/{posixpath.basename(path)}"
     if path.endswith(".md"):
         return f"project/{path}"
+    # MkDocs leaves out whatever begins with a dot.
+    place = re.sub(r"(^|/)\.", r"\1dot.", path)
     if (ROOT / path).is_dir():
-        return f"source/{path}/index.md"
+        return f"source/{place}/index.md"
     is_shown = Path(path).suffix not in _PICTURES and (ROOT / path).stat().st_size < _LARGEST
-    return f"source/{path}.md" if is_shown else f"source/{path}"
+    return f"source/{place}.md" if is_shown else f"source/{place}"
 
 
 def _content(path: str) -> str:

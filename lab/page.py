@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _results(runs: Sequence[Run]) -> str:
-    parts = [_MADE, "# Can I use this tool name?", *_introduction(runs), "## All at a glance", *_matrix(runs)]
+    parts = ["# Can I use this tool name?", _MADE, *_introduction(runs), "## All at a glance", *_matrix(runs)]
     parts += ["## Names", _questions()]
     parts += ["## What goes wrong through Truename", *_rest(runs)]
     parts += ["## Real catalogues", *_drawn()]
@@ -90,7 +90,7 @@ def _matrix(runs: Sequence[Run]) -> Iterator[str]:
     labels = [f"[`{question.label}`](constructs/{question.name}.md)" for question in QUESTIONS]
     lines = [
         f"| client | version | date | {' | '.join(labels)} | through Truename |",
-        "|---|---|---|" + ":-:|" * len(QUESTIONS) + "---|",
+        "|---|" + ":-:|" * (len(QUESTIONS) + 2) + "---|",
     ]
     for run in runs:
         found = [verdict(run, question, "bare") for question in QUESTIONS]
@@ -175,7 +175,7 @@ def _drawn() -> Iterator[str]:
 
 
 def _construct(runs: Sequence[Run], question: Question) -> str:
-    parts = [_MADE, f"# {question.title[0].upper()}{question.title[1:]}"]
+    parts = [f"# {question.title[0].upper()}{question.title[1:]}", _MADE]
     parts.append("[All names and clients](../index.md). The signs:")
     parts.append(_legend())
     if question.names:
@@ -192,7 +192,7 @@ def _construct(runs: Sequence[Run], question: Question) -> str:
 
 
 def _versions(runs: Sequence[Run], question: Question) -> str:
-    lines = ["| client | version | date | without | through |", "|---|---|---|:-:|:-:|"]
+    lines = ["| client | version | date | without | through |", "|---|:-:|:-:|:-:|:-:|"]
     for run in runs:
         found = [verdict(run, question, mode) for mode in ("bare", "through")]
         if any(found):
@@ -203,7 +203,7 @@ def _versions(runs: Sequence[Run], question: Question) -> str:
 
 def _client(runs: Sequence[Run]) -> str:
     """Return the page of one client, a section for each version that was run."""
-    parts = [_MADE, f"# {runs[0].title}", "[All clients and names](../index.md). The signs:", _legend()]
+    parts = [f"# {runs[0].title}", _MADE, "[All clients and names](../index.md). The signs:", _legend()]
     for run in runs:
         parts += [f"## Version {run.version}", *_facts(run), *_answers(run)]
     return "\n\n".join(parts) + "\n"
@@ -285,7 +285,7 @@ _FIELDS: Final = {
 
 
 def _data(runs: Sequence[Run]) -> str:
-    parts = [_MADE, "# Open data"]
+    parts = ["# Open data", _MADE]
     parts.append(
         "Every answer of the [table](index.md) comes from these files, one JSON file for each configuration of a "
         "client. They are free to use under the licence of the project, Apache 2.0. `python -m lab run CLIENT` makes "

@@ -52,7 +52,9 @@ class NpmPackage:
             return 0
         for one in self.files:
             if not one.fits(contents[one.member]):
-                sys.stderr.write(f"{one.member} of {self.name} is not the file that was expected; nothing was written.\n")
+                sys.stderr.write(
+                    f"{one.member} of {self.name} is not the file that was expected; nothing was written.\n"
+                )
                 return 1
         for one in self.files:
             one.target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,25 +9,33 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from npm_file import ROOT, NpmFile
+from npm_package import ROOT, NpmFile, NpmPackage
 
 _FOLDER: Final = ROOT / ".cache" / "docsite"
 _SCRIPTS: Final = (
-    NpmFile(
-        package="mermaid@11.17.2",
-        file="package/dist/mermaid.min.js",
-        sha256="581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8",
-        target=_FOLDER / "mermaid.js",
+    NpmPackage(
+        name="mermaid@11.17.2",
+        files=(
+            NpmFile(
+                member="package/dist/mermaid.min.js",
+                sha256="581ed7d74bd9048d0e3a91363927d72ef22942d7722546b27f7cc29e35390eb8",
+                target=_FOLDER / "mermaid.js",
+            ),
+        ),
         without="diagrams are shown as text",
     ),
-    NpmFile(
-        package="iframe-worker@1.0.4",
-        file="package/shim/index.js",
-        sha256="e8e412dbcfea9b7e31b5ffa288d7b6035915e714c542f4176a0cdbe262fc9609",
-        target=_FOLDER / "iframe-worker.js",
+    NpmPackage(
+        name="iframe-worker@1.0.4",
+        files=(
+            NpmFile(
+                member="package/shim/index.js",
+                sha256="e8e412dbcfea9b7e31b5ffa288d7b6035915e714c542f4176a0cdbe262fc9609",
+                target=_FOLDER / "iframe-worker.js",
+            ),
+        ),
         without="a site that is opened as a file has no search",
     ),
 )
 
 if __name__ == "__main__":
-    sys.exit(max(one.fetch() for one in _SCRIPTS))
+    sys.exit(max(package.fetch() for package in _SCRIPTS))

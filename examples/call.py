@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--token", help="the bearer token")
     parser.add_argument("--choose", help="the choice in a form; `decline` declines it")
     return parser.parse_args()
+
+
+# The client reports each call of a tool that it did not list.
+logging.disable(logging.WARNING)
 
 
 async def run(asked: argparse.Namespace) -> int:

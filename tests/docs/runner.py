@@ -33,6 +33,7 @@ _SECONDS: Final = 120
 _READY: Final = 60
 _HOME: Final = "/home/you"
 _PORT: Final = re.compile(r"(?<![\w.])(87\d\d)(?![\w.])")
+_SERVER: Final = '[mcpServers.any]\ncommand = "any"\n'
 _TABLES: Final = frozenset(SETTINGS) | {"mcpServers", "truename"}
 
 
@@ -57,8 +58,10 @@ class _EveryVariable(dict[str, str]):
 
 
 def _parse_toml(text: str, path: Path) -> None:
-    if _TABLES & tomllib.loads(text).keys():
-        parse(text, path, _EveryVariable())
+    keys = tomllib.loads(text).keys()
+    if _TABLES & keys:
+        # Settings that are shown without servers are read as part of a configuration that has one.
+        parse(text if "mcpServers" in keys else f"{text}\n{_SERVER}", path, _EveryVariable())
 
 
 def _parse_json(text: str, path: Path) -> None:

@@ -56,7 +56,7 @@ def test_what_is_said_holds(default: str) -> None:
 
 def test_the_example_of_the_page_about_approvals_asks_about_its_tools_alone() -> None:
     example = re.search(
-        r"```toml\n(.*?)```", (ROOT / "docs" / "gateway" / "approvals.md").read_text("utf-8"), re.DOTALL
+        r"```toml[^\n]*\n(.*?)```", (ROOT / "docs" / "gateway" / "approvals.md").read_text("utf-8"), re.DOTALL
     )
     assert example is not None
     policy = read_policy(tomllib.loads(example[1])["policy"])

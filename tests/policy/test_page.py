@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "gateway" / "policy.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_page_s_example_runs() -> None:
@@ -22,10 +22,9 @@ def test_the_page_s_example_runs() -> None:
 
 
 def test_the_page_s_rules_are_read() -> None:
-    (rules,) = blocks("toml")
-    policy = read_policy(tomllib.loads(rules)["policy"])
+    policies = [read_policy(tomllib.loads(rules)["policy"]) for rules in blocks("toml")]
 
-    assert [rule.outcome for rule in policy.rules] == ["allow", "deny"]
+    assert [[rule.outcome for rule in policy.rules] for policy in policies] == [["deny", "ask"], ["allow"], ["deny"]]
 
 
 def test_the_page_explains_each_code() -> None:

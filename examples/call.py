@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult, TextContent
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.types import ElicitRequestParams
 
 
-def arguments() -> argparse.Namespace:
+def read_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="List or call the tools of an MCP server over HTTP.")
     parser.add_argument("url")
@@ -35,46 +35,37 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-# The client reports each call of a tool that it did not list.
-logging.disable(logging.WARNING)
-
-
-async def run(asked: argparse.Namespace) -> int:
+async def run(options: argparse.Namespace) -> int:
     """List the tools, or call one, and print the answer."""
 
-    async def form(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        print(params.message, end="\n\n")
-        if asked.choose == "decline":
+    async def answer_form(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        sys.stdout.write(f"{params.message}\n\n")
+        if options.choose == "decline":
             return ElicitResult(action="decline")
         schema: Any = getattr(params, "requested_schema", {})
-        return ElicitResult(action="accept", content=dict.fromkeys(schema.get("properties", {}), asked.choose))
+        return ElicitResult(action="accept", content=dict.fromkeys(schema.get("properties", {}), options.choose))
 
-    headers = {"Authorization": f"Bearer {asked.token}"} if asked.token else {}
+    headers = {"Authorization": f"Bearer {options.token}"} if options.token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(
-            streamable_http_client(asked.url, http_client=http), elicitation_callback=form if asked.choose else None
+            streamable_http_client(options.url, http_client=http),
+            elicitation_callback=answer_form if options.choose else None,
         ) as client,
     ):
-        if asked.tool is None:
-            for tool in (await client.list_tools()).tools:
-                print(tool.name)
+        if options.tool is None:
+            sys.stdout.writelines(f"{tool.name}\n" for tool in (await client.list_tools()).tools)
             return 0
-        result = await client.call_tool(asked.tool, json.loads(asked.arguments))
-        for part in result.content:
-            print(part.text if isinstance(part, TextContent) else part)
+        result = await client.call_tool(options.tool, json.loads(options.arguments))
+        sys.stdout.writelines(f"{part.text if isinstance(part, TextContent) else part}\n" for part in result.content)
         return int(result.is_error or False)
 
 
-def causes(error: BaseException) -> list[str]:
-    """Return the messages of an error, or of all errors in a group."""
-    if isinstance(error, BaseExceptionGroup):
-        return [text for one in error.exceptions for text in causes(one)]
-    return [str(error)]
-
-
+# The client reports each call of a tool that it did not list.
+logging.disable(logging.WARNING)
 try:
-    sys.exit(asyncio.run(run(arguments())))
-except Exception as error:
-    print(*causes(error), sep="\n", file=sys.stderr)
+    sys.exit(asyncio.run(run(read_arguments())))
+except* (MCPError, httpx2.HTTPError) as group:
+    errors = [error for one in group.exceptions for error in getattr(one, "exceptions", [one])]
+    sys.stderr.writelines(f"{error}\n" for error in errors)
     sys.exit(1)

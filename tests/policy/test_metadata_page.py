@@ -1,4 +1,4 @@
-"""The page about contexts runs as far as it is about metadata: its Python, and every field and every answer is named."""
+"""The page about contexts is right about metadata: its Python runs, and it names every field and every answer."""
 
 from __future__ import annotations
 

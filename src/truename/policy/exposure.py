@@ -174,7 +174,9 @@ class Exposure:
         if effective.doubt:
             return _refused("metadata", f"its metadata cannot be read ({effective.doubt})")
         if context.platform not in found.platforms and self._counts("platform", context) and found.platforms:
-            return _refused("platform", f"it works on {' and '.join(found.platforms)}, {_but('platform', context.platform, 'on')}")
+            return _refused(
+                "platform", f"it works on {' and '.join(found.platforms)}, {_but('platform', context.platform, 'on')}"
+            )
         if context.app != found.app and self._counts("app", context) and found.app:
             return _refused("app", f"it is for the app {found.app}, {_but('app', context.app, 'for')}")
         if not found.is_for_llm and context.origin == "llm":

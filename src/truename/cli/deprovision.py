@@ -247,9 +247,8 @@ def _readmit(config: Config, stores: _Stores, principal: str, *, dry_run: bool, 
     elif not was_barred:
         show(f"{printable(principal)} is not barred.")
     else:
-        show(
-            f"{printable(principal)} {'would no longer be' if dry_run else 'is no longer'} barred; new credentials are needed."
-        )
+        again = "would no longer be" if dry_run else "is no longer"
+        show(f"{printable(principal)} {again} barred; new credentials are needed.")
     return 0
 
 

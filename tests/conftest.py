@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from functools import partial
@@ -15,11 +16,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shared import ROOT
-from tests.support.state_places import DIRECTORY, new_directory, new_place, remove_shared_server
+from tests.support.state_places import DIRECTORY, new_directory, new_place, remove_shared_server, shared_server
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+
+    from tests.support.postgresql_wire import Wire
 
 settings.register_profile("truename", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truename")
@@ -53,6 +56,26 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateLocat
         return
     with new_place() as location:
         yield location
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """Return a wire to the PostgreSQL server, to be cut or silenced."""
+    from tests.support.postgresql_wire import Wire  # noqa: PLC0415 - psycopg takes 100 ms to load
+
+    with Wire(shared_server()) as made:
+        yield made
+
+
+@pytest.fixture
+def over_wire(wire: Wire) -> Iterator[StateLocation]:
+    """Return a new place for state in the PostgreSQL server, over the wire."""
+    from truename.storage.postgresql_link import unlink  # noqa: PLC0415 - as above
+
+    location = StateLocation.of(wire.url(f"t{secrets.token_hex(8)}"))
+    yield location
+    while unlink(location):
+        pass
 
 
 @pytest.hookimpl(wrapper=True)

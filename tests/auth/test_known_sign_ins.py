@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,39 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.cli_ending import until
-from tests.support.postgresql_wire import Wire
-from tests.support.state_places import shared_server
 from truename.auth.authorization_server import sessions as module
 from truename.auth.authorization_server.sessions import SignInSession, SignInSessions
 from truename.auth.vault import Vault
 from truename.errors import StoreError
-from truename.storage import StateLocation
-from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from tests.support.postgresql_wire import Wire
+    from truename.storage import StateLocation
 
 ANN = SignInSession(id="a", name="ann", issuer="https://idp.example", client="c", made=1, until=200)
 BOB = replace(ANN, id="b", name="bob")
-
-
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    with Wire(shared_server()) as made:
-        yield made
-
-
-@pytest.fixture
-def over_wire(wire: Wire) -> Iterator[StateLocation]:
-    location = StateLocation.of(wire.url(f"t{secrets.token_hex(8)}"))
-    yield location
-    while unlink(location):
-        pass
-
-
-def cut(wire: Wire) -> None:
-    wire.server = None
-    wire.cut_all()
 
 
 def test_a_session_that_nobody_changed_is_asked_for_once(place: StateLocation) -> None:
@@ -86,7 +65,7 @@ def test_while_the_database_is_away_who_is_signed_in_stays_so_for_a_while(
         sessions.begin(ANN)
         assert sessions.good("a") == ANN
         sessions.begin(BOB)
-        cut(wire)
+        wire.cut()
         assert (sessions.good("a"), sessions.asks("a"), sessions.stands("b")) == (ANN, False, True)
         with pytest.raises(StoreError, match="it cannot be used"):
             sessions.good("nobody")
@@ -113,7 +92,7 @@ def test_a_known_secret_is_there_while_the_database_is_away(wire: Wire, over_wir
     with Vault(over_wire, [bytes(32)]) as vault:
         vault.put("idp", "ann", b"1")
         assert vault.recent("idp", "ann") == b"1"
-        cut(wire)
+        wire.cut()
         assert vault.recent("idp", "ann") == b"1"
         failing: Callable[[], object] = lambda: vault.recent("idp", "bob")  # noqa: E731
         with pytest.raises(StoreError, match="it cannot be used"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
+import msgspec
 import pytest
 from mcp.shared.exceptions import MCPError
 
@@ -213,8 +214,11 @@ async def test_questions_that_wait_are_bounded_in_bytes(
         await http.result("tools/call", {**ASK, "arguments": {"text": "y" * 1_000}})
 
 
+@pytest.mark.parametrize("content", ["x" * 5_000, msgspec.Raw(b'"%s"' % (b"x" * 5_000))], ids=["read", "bytes"])
 @pytest.mark.parametrize(("most", "is_kept"), [(10_000, True), (1_000, False)])
-async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: int, is_kept: bool) -> None:
+async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(
+    *, most: int, is_kept: bool, content: str | msgspec.Raw
+) -> None:
     asker: Any = SimpleNamespace(request=SimpleNamespace(http=None), by_result=None)
     gate, target = anyio.Event(), ("far", "tools/call")
 
@@ -223,7 +227,7 @@ async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: 
             asking.start_soon(asker.by_result, "elicitation/create", {})
             await gate.wait()
             asking.cancel_scope.cancel()
-        return {"content": "x" * 5_000}
+        return {"content": content}
 
     async with anyio.create_task_group() as tasks:
         holding = SuspendedCalls(tasks, Settings(max_held_bytes=most))
@@ -233,9 +237,8 @@ async def test_an_answer_that_waits_for_its_client_is_bounded_in_bytes(*, most: 
             gate.set()
             await anyio.wait_all_tasks_blocked()
             if is_kept:
-                assert await holding.call(asker, target, {"requestState": asked["requestState"]}, send) == {
-                    "content": "x" * 5_000
-                }
+                answer = await holding.call(asker, target, {"requestState": asked["requestState"]}, send)
+                assert answer == {"content": content}
             else:
                 with pytest.raises(UpstreamError, match="max_held_bytes is reached"):
                     await holding.call(asker, target, {"requestState": asked["requestState"]}, send)

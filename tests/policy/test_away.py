@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.policy.calls import search_of
 from tests.support.cli_ending import until
-from tests.support.postgresql_wire import Wire
 from tests.support.state_places import new_place, shared_server
 from truename.errors import StoreError
 from truename.policy import Approvals, SqlApprovalStore
@@ -17,26 +15,7 @@ from truename.storage import StateLocation
 from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    with Wire(shared_server()) as made:
-        yield made
-
-
-@pytest.fixture
-def over_wire(wire: Wire) -> Iterator[StateLocation]:
-    location = StateLocation.of(wire.url(f"t{secrets.token_hex(8)}"))
-    yield location
-    while unlink(location):
-        pass
-
-
-def cut(wire: Wire) -> None:
-    wire.server = None
-    wire.cut_all()
+    from tests.support.postgresql_wire import Wire
 
 
 def states(approvals: Approvals, *servers: str) -> list[str]:
@@ -55,7 +34,7 @@ def test_what_was_decided_just_before_the_database_went_away_counts_and_changes_
     approvals = Approvals.open(over_wire)
     approvals.reject(search_of("mail", "c1"), "always")
     approvals.approve(search_of("docs", "c2"), "always")
-    cut(wire)
+    wire.cut()
 
     assert states(approvals, "mail", "docs", "wiki") == ["rejected", "approved", "undecided"]
 
@@ -63,7 +42,7 @@ def test_what_was_decided_just_before_the_database_went_away_counts_and_changes_
 def test_a_decision_that_cannot_be_stored_takes_nothing_that_is_known(wire: Wire, over_wire: StateLocation) -> None:
     approvals = Approvals.open(over_wire)
     approvals.reject(search_of("mail", "c1"), "always")
-    cut(wire)
+    wire.cut()
     with pytest.raises(StoreError, match="it cannot be used"):
         approvals.approve(search_of("docs", "c2"), "always")
 
@@ -93,13 +72,13 @@ def test_news_of_another_process_that_were_not_read_are_not_passed_over(wire: Wi
     Approvals.open(there).reject(search_of("mail", "c1"), "always")
     until(store.has_news)
     server = wire.server
-    cut(wire)
+    wire.cut()
     assert states(approvals, "mail", "wiki") == ["unusable", "unusable"]
     assert states(approvals, "mail", "wiki") == ["unusable", "unusable"]
 
     wire.server = server
     until(lambda: states(approvals, "mail", "wiki") == ["rejected", "undecided"])
-    cut(wire)
+    wire.cut()
     assert states(approvals, "mail", "wiki") == ["rejected", "undecided"]
     assert not approvals.reads(search_of("mail", "c3"))
     unlink(there)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import signal
 import subprocess
 import sys
@@ -53,20 +52,6 @@ if TYPE_CHECKING:
 def place() -> Iterator[StateLocation]:
     with new_place() as location:
         yield location
-
-
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    with Wire(shared_server()) as made:
-        yield made
-
-
-@pytest.fixture
-def over_wire(wire: Wire) -> Iterator[StateLocation]:
-    location = StateLocation.of(wire.url(f"t{secrets.token_hex(8)}"))
-    yield location
-    while unlink(location):
-        pass
 
 
 @pytest.fixture

@@ -88,6 +88,11 @@ class Wire:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
+    def cut(self) -> None:
+        """Cut all connections, and connect nobody from now on."""
+        self.server = None
+        self.cut_all()
+
     def __enter__(self) -> Self:
         return self
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from truename.cli._errors import UsageError
+from truename.cli._progress import busy
 from truename.cli._rendering import say, styled
 from truename.cli._sources import find_sources, find_unnamed, require_addresses
 from truename.cli._workspace import ask_each_server
@@ -172,7 +173,8 @@ def read_sources(
         require_addresses(tuple(addresses), named_by)
     configs = {source: _configuration(source, is_named=named_by is None) for source in sources}
     # All files in one call: the keys of servers that they create depend on how many there are.
-    parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
+    with busy("Reading the tools"):
+        parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
     failed: list[str] = []
     for source, config in configs.items():
         if config is not None:
@@ -256,7 +258,8 @@ def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[P
         raise UsageError(
             fact=f"could not list the tools of {failed}", advice="Start it by hand to see why.", code=_UPSTREAM
         )
-    return pins_of(taken.declared.declarations)
+    with busy("Computing the digests of the tools"):
+        return pins_of(taken.declared.declarations)
 
 
 def _is_lock(path: Path) -> bool:

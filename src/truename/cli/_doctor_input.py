@@ -14,6 +14,7 @@ from truename import dialects
 from truename.catalog.read import read_listings
 from truename.cli._declared_tools import is_address, server_at
 from truename.cli._errors import UsageError, leaves, split, warn
+from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import say, shortened, show_hanging, styled
 from truename.cli._sources import names_servers, read_configuration
@@ -396,7 +397,8 @@ def run_doctor(
     `UnknownDialect`, and `ConfigError` for an invalid configuration of Truename.
     """
     wanted = _ClientFilter(clients)
-    intake = wanted.only(read_input(sources, project))
+    with busy("Reading the files"):
+        intake = wanted.only(read_input(sources, project))
     answers, left = _dumped_answers(intake)
     plan = {key: one for key, one in find_startable(intake.files).items() if key not in answers}
     held = {key: one for key, one in plan.items() if intake.searched and one.of_project}
@@ -414,9 +416,11 @@ def run_doctor(
     meant = wanted.dialects or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
     cases += _general(intake, left, answers, meant)
     of_nobody = [found for found in intake.files if not found.file.client]
+    with busy("Checking the tools of each client"):
+        report = examine(cases, [*failures, *check_files(of_nobody, dialects.get("universal"))])
     return DoctorResult(
         intake=intake,
-        report=examine(cases, [*failures, *check_files(of_nobody, dialects.get("universal"))]),
+        report=report,
         unasked=tuple(one for key, one in own.items() if key not in agreed),
         of_project=tuple(held.values()),
         asked=len(agreed),

@@ -12,6 +12,7 @@ from truename import dialects
 from truename.catalog import BUILT_IN_ALIASES, Catalog
 from truename.cli._errors import UsageError
 from truename.cli._options import NamingOptions
+from truename.cli._progress import busy
 from truename.cli._rendering import say, styled
 from truename.cli._sources import Source, find_sources, other_shape, read_aliases
 from truename.config import Settings
@@ -160,18 +161,16 @@ class ToolWorkspace:
         """Project the names for a client. Raises groups of naming errors, `UsageError`, `LedgerError`."""
         dialect = dialects.get(client)
         style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
+        overrides = {
+            name: {ToolId.parse(id): one for id, one in fixed.items()}
+            for name, fixed in self.settings.overrides.items()
+        }
+        server_name = self.settings.server_name
         try:
-            return project(
-                self.catalog,
-                dialect,
-                style=style,
-                ledger=self.ledger,
-                overrides={
-                    name: {ToolId.parse(id): one for id, one in fixed.items()}
-                    for name, fixed in self.settings.overrides.items()
-                },
-                server_name=self.settings.server_name,
-            )
+            with busy(f"Making the names for {dialect.title}"):
+                return project(
+                    self.catalog, dialect, style=style, ledger=self.ledger, overrides=overrides, server_name=server_name
+                )
         except LedgerError as error:
             recorded = self.ledger.settings if self.ledger is not None else None
             if error.code != "style_mismatch" or recorded is None:
@@ -261,7 +260,8 @@ def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None
     failed: list[str] = []
     for one in found:
         if one.config is None:
-            read.append(_dumped(one.path, settings))
+            with busy(f"Reading {one.path}"):
+                read.append(_dumped(one.path, settings))
         else:
             with gateway_needed():
                 from truename.cli._servers import list_tools  # noqa: PLC0415 - starts the gateway's half of the package

@@ -9,6 +9,7 @@ from truename.cli._changes import plain, show_changes
 from truename.cli._declared_tools import tools_at
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import JsonOutput
+from truename.cli._progress import busy
 from truename.cli._rendering import print_json
 from truename.migration import diff as compare
 from truename.migration import renames_table
@@ -39,7 +40,9 @@ def diff(
     """Classify every change between OLD and NEW: names, schemas, descriptions."""
     if as_map and as_json:
         raise UsageError(fact="--map and --json both write to stdout", advice="Give one of them.")
-    changes = compare(tools_at(old), tools_at(new))
+    before, after = tools_at(old), tools_at(new)
+    with busy("Comparing the tools"):
+        changes = compare(before, after)
     if as_json:
         print_json({"schema": SCHEMA, "old": old, "new": new, **plain(changes)})
     elif as_map:

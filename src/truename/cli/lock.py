@@ -13,6 +13,7 @@ from truename.cli._changes import plain, show_changes
 from truename.cli._declared_tools import tools_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import JsonOutput
+from truename.cli._progress import busy
 from truename.cli._project_settings import settings_here
 from truename.cli._rendering import print_json, say, show, styled
 from truename.errors import ConfigError
@@ -155,9 +156,10 @@ def lock(
         [_from_lock(one, before.path) for one in told],
         protocol_here() or known.protocol if protocol is None else protocol,
     )
-    changes = compare(known.tools, wanted.tools)
-    # Compared as text: `changes` ignores the key of a single server, and edited lines with a correct digest.
-    is_true = wanted.text() == replace(known, sources=wanted.sources).text()
+    with busy("Comparing the tools with the lock"):
+        changes = compare(known.tools, wanted.tools)
+        # Compared as text: `changes` ignores the key of a single server, and edited lines with a correct digest.
+        is_true = wanted.text() == replace(known, sources=wanted.sources).text()
     if not check:
         write_lock(before, wanted)
     if as_json:

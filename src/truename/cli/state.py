@@ -75,11 +75,12 @@ def upgrade(source: Configuration | None = None, /, *, as_json: JsonOutput = Fal
     """
     _, location = _of(source)
     versions: dict[str, int] = {}
-    for schema in _all_schemas():
-        with closing(open_database(location, schema)) as database:
-            if database.readonly_because:
-                database.refuse(f"it cannot be written ({database.readonly_because})", "unusable", "Check the disk.")
-        versions[schema.part] = schema.version
+    with busy(f"Upgrading {location.name}"):
+        for schema in _all_schemas():
+            with closing(open_database(location, schema)) as database:
+                if why := database.readonly_because:
+                    database.refuse(f"it cannot be written ({why})", "unusable", "Check the disk.")
+            versions[schema.part] = schema.version
     if as_json:
         print_json({"path": location.name, "versions": versions})
     else:

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants docs docs-reference readability package clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -149,6 +149,28 @@ $(VENV)/.mutants: $(VENV)/.dev requirements/mutants.txt
 
 mutants: $(VENV)/.mutants ## change the code that decides, and see the tests notice it (SHORT=1: two modules; MODULE=truename.policy.policy)
 	$(BIN)/python -m tests.mutants $(if $(SHORT),--short) $(addprefix --module ,$(MODULE))
+
+$(VENV)/.docs: $(VENV)/.dev requirements/docs.txt requirements/site_scripts.py
+	$(PIP) -r requirements/docs.txt
+	$(BIN)/python requirements/site_scripts.py
+	@touch $@
+
+# The notice of the theme's end of life: docs/adr/0069.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/.docs ## the site of the documentation, in build/docs, without a dead link (SERVE=1: served at 127.0.0.1:8780)
+ifdef SERVE
+	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8780
+else
+	$(BIN)/mkdocs build --strict --clean --quiet
+	$(BIN)/python -m docsite.check build/docs
+endif
+
+docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and the index of decisions
+	$(BIN)/python -m docsite.reference
+	$(BIN)/python -m docsite.decisions
+
+readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
+	$(BIN)/python -m tests.docs.readability
 
 package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
 	$(BIN)/python tests/package/check.py

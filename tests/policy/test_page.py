@@ -1,4 +1,4 @@
-"""The page about policy runs: its Python, its TOML, and the codes that it explains."""
+"""The pages about policy run: their Python, their TOML, and the codes that they explain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.shared import ROOT
 from truename.policy import read_policy
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
-PAGE = (ROOT / "docs" / "gateway" / "policy.md").read_text("utf-8")
+PAGE = "".join((ROOT / "docs" / "gateway" / name).read_text("utf-8") for name in ("policy.md", "policy-in-python.md"))
 
 
 def blocks(language: str) -> list[str]:
@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_page_s_example_runs() -> None:
     (example,) = blocks("python")
-    exec(compile(example, "docs/gateway/policy.md", "exec"), {})
+    exec(compile(example, "docs/gateway/policy-in-python.md", "exec"), {})
 
 
 def test_the_page_s_rules_are_read() -> None:

@@ -135,13 +135,14 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
         show("There are no tokens. `truename token add NAME` creates one.")
         return 0
     rows = [
-        [one.id, one.name, " ".join((*one.groups, *one.scopes)), "", _day(one.made), _until(one, now)] for one in tokens
+        [one.id, one.name, " ".join(one.groups), " ".join(one.scopes), "", _day(one.made), _until(one, now)]
+        for one in tokens
     ]
     rows += [
-        [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), utc_time(one.until)]
+        [one.id, one.name, " ".join(sorted(one.groups)), "", one.client_name, _day(one.made), utc_time(one.until)]
         for one in sessions
     ]
-    print_table(["id", "name", "groups, scopes", "client", "created", "valid until"], rows)
+    print_table(["id", "name", "groups", "scopes", "client", "created", "valid until"], rows)
     return 0
 
 

@@ -26,6 +26,8 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 _PICTURES: Final = frozenset({".svg", ".png", ".jpg", ".gif", ".gz"})
 _HIDDEN: Final = frozenset({"__pycache__", "node_modules"})
+# It tells of pages as they were.
+_HISTORY: Final = frozenset({"CHANGELOG.md"})
 # Pages with a table that needs the place of the table of contents.
 _WIDE: Final = frozenset({"compatibility/index.md", "compatibility/behaviour.md"})
 _LISTED: Final = 80
@@ -113,10 +115,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     source = _sources.get(place, f"docs/{place}")
 
     def changed(found: re.Match[str]) -> str:
-        target = _resolved(source, found["path"])
+        target, rest = _resolved(source, found["path"]), found["rest"] or ""
+        if source in _HISTORY:
+            # A page of now need not have the parts that it had then.
+            target, rest = target or _moved(source, found["path"]), ""
         if target is None:
             return found[0]
-        return posixpath.relpath(site_path(target), posixpath.dirname(place) or ".") + (found["rest"] or "")
+        return posixpath.relpath(site_path(target), posixpath.dirname(place) or ".") + rest
 
     parts = _CODE.split(with_deep_lists(markdown))
     # A part, then the code after it, then the fence of that code.
@@ -127,10 +132,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """Write a page for each old path that leads to the new one."""
-    table = Path(config.docs_dir) / "redirects.toml"
-    if not table.is_file():
-        return
-    for old, new in tomllib.loads(table.read_text("utf-8")).items():
+    for old, new in _redirects().items():
         page, mark, anchor = new.partition("#")
         path = Path(config.site_dir) / old.replace(".md", ".html")
         if path.exists():
@@ -147,6 +149,21 @@ def linked_files(source: str, text: str) -> set[str]:
     return {target for word in words if (target := _resolved(source, word)) is not None}
 
 
+def _moved(source: str, link: str) -> str | None:
+    """Return where a page is now that `docs/redirects.toml` has as an old path."""
+    old = posixpath.normpath(posixpath.join(posixpath.dirname(source), link)).removeprefix("docs/")
+    table = {before: after.partition("#")[0] for before, after in _redirects().items()}
+    # A page may have moved more than once.
+    for _ in table:
+        old = table.get(old, old)
+    return f"docs/{old}" if (ROOT / "docs" / old).is_file() else None
+
+
+def _redirects() -> dict[str, str]:
+    table = ROOT / "docs" / "redirects.toml"
+    return tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
+
+
 def _resolved(source: str, link: str) -> str | None:
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
     return target if not target.startswith("..") and (ROOT / target).exists() and target != "." else None
@@ -155,8 +172,8 @@ def _resolved(source: str, link: str) -> str | None:
 def site_path(path: str) -> str:
     """Return where the site has a file or folder of the repository.
 
-    >>> site_path("docs/faq.md"), site_path("SECURITY.md"), site_path("examples/mcp.json")
-    ('faq.md', 'project/SECURITY.md', 'source/examples/mcp.json.md')
+    >>> site_path("docs/index.md"), site_path("CHANGELOG.md"), site_path("examples/mcp.json"), site_path(".ci/run")
+    ('index.md', 'project/CHANGELOG.md', 'source/examples/mcp.json.md', 'source/dot.ci/run.md')
     """
     if path.startswith("docs/"):
         return path.removeprefix("docs/") + ("/index.md" if (ROOT / path).is_dir() else "")
@@ -164,10 +181,12 @@ def site_path(path: str) -> str:
         return f"compatibility/data/{posixpath.basename(path)}"
     if path.endswith(".md"):
         return f"project/{path}"
+    # MkDocs leaves out whatever begins with a dot.
+    place = re.sub(r"(^|/)\.", r"\1dot.", path)
     if (ROOT / path).is_dir():
-        return f"source/{path}/index.md"
+        return f"source/{place}/index.md"
     is_shown = Path(path).suffix not in _PICTURES and (ROOT / path).stat().st_size < _LARGEST
-    return f"source/{path}.md" if is_shown else f"source/{path}"
+    return f"source/{place}.md" if is_shown else f"source/{place}"
 
 
 def _content(path: str) -> str:

@@ -61,8 +61,16 @@ def _section(row: Dialect) -> Iterator[str]:
     yield f"### {row.name}"
     yield f"{row.title}{f', version {row.version}' if row.version else ''}."
     yield table(("", ""), ((label, _shown(label, text)) for label, text in facts(row).items()))
+    if row.lab:
+        yield f"Measured: {', '.join(map(_measured, row.lab))}."
     if row.notes:
         yield "\n".join(f"- {note}" for note in row.notes)
+
+
+def _measured(file: str) -> str:
+    """Return a link to the page of the client that a file of results is about."""
+    client = file.removesuffix(".json").rpartition("-")[0]
+    return f"[{client}](../compatibility/clients/{client}.md)"
 
 
 def _shown(label: str, text: str) -> str:

@@ -77,6 +77,14 @@ _VIEWS: Final = """| path | list of tools |
 
 The parts combine in this order: `/mcp/for/cursor/profile/staff/in/phone/search/only/github`. Each takes POST (requests), GET (the stream of an
 older session) and DELETE (the end of a session), as the Streamable HTTP transport of MCP defines them ([protocol](protocol.md))."""
+# Paths of the console that need no session.
+_ENTRANCE: Final = (
+    ("", "GET", "redirects to the first page"),
+    ("/login", "GET, POST", "form for an access token"),
+    ("/sign-in", "GET", "sign-in at the identity provider, where `access.sign_in` is set"),
+    ("/logout", "POST", "ends the session"),
+    ("/static/*", "GET", "style sheets and scripts"),
+)
 _SIGN_IN_PATHS: Final = (
     "/authorize",
     "/token",
@@ -133,6 +141,9 @@ def _console() -> Iterator[str]:
     yield (
         f"`truename serve --console` adds the [console](../gateway/console.md) below `{ROOT}`. A person signs in, and needs at "
         "least the role of the row."
+    )
+    yield table(
+        ("path", "method", "purpose"), ((code(f"{ROOT}{path}"), method, text) for path, method, text in _ENTRANCE)
     )
     yield table(
         ("path", "method", "role", "template or action"),

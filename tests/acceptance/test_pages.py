@@ -26,7 +26,7 @@ COMMANDS = [command for command in app if not command.startswith("-") and comman
 
 
 def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return re.findall(rf"```{language}(?: [^\n]*)?\n(.*?)```", text, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_every_toml_snippet_is_toml(block: str) -> None:
 
 @pytest.mark.parametrize("address", sorted(set(re.findall(r"http://[^\s`\"|]+", CONNECTING))))
 def test_every_address_leads_to_an_endpoint(address: str) -> None:
-    assert read_path(urlsplit(address).path, {"github"})
+    assert read_path(urlsplit(address).path, {"github"}, {"phone"}, {"staff"})
 
 
 @pytest.mark.parametrize(

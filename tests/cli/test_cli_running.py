@@ -88,6 +88,14 @@ def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., 
     assert status == 0
 
 
+def test_the_start_says_where_the_web_console_is(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]})
+    with serving(source, "--http", "127.0.0.1:0", "--console") as (_, out, _):
+        line = out.until("The web console is at ")
+        assert line.startswith("The web console is at http://127.0.0.1:")
+        assert line.endswith("/console.\n")
+
+
 def test_a_start_with_many_tools_is_told_in_a_few_lines(
     configure: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def test_the_hooks_do_what_their_examples_say() -> None:
 
 @needs_mkdocs
 def test_the_site_builds_without_a_warning_and_has_no_dead_link(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert built.returncode == 0, built.stderr

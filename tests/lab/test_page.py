@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +14,17 @@ from lab.results import Handshake, Probe, Run, SeenTool, Trial
 from lab.verdicts import QUESTIONS, Question, verdict
 from tests.lab.strange_places import ABSOLUTE
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 DOT = Question("dot", "a dot", ".", ("fs.list",))
 TWO = next(question for question in QUESTIONS if question.name == "clashes-2")
 SHOWN = SeenTool(upstream="get_weather", shown="mcp__lab__get_weather")
+
+
+@cache
+def made_pages() -> Mapping[str, str]:
+    return page.pages()
 
 
 def made_up(*tools: SeenTool, scenario: str = "awkward", mode: str = "bare", api: str = "anthropic") -> Run:
@@ -28,11 +38,11 @@ def made_up(*tools: SeenTool, scenario: str = "awkward", mode: str = "bare", api
 def test_the_pages_are_what_the_results_make() -> None:
     written = {path.relative_to(page.FOLDER).as_posix(): path for path in page.FOLDER.rglob("*.md")}
 
-    assert {name: path.read_text("utf-8") for name, path in written.items()} == page.pages(), "run `python -m lab page`"
+    assert {name: path.read_text("utf-8") for name, path in written.items()} == made_pages(), "run `python -m lab page`"
 
 
 def test_every_client_and_every_question_has_a_page_that_the_table_links() -> None:
-    made = page.pages()
+    made = made_pages()
 
     for run in results.load_all():
         assert f"| [{run.title}](clients/{run.client}.md) | {run.version} | {run.date} |" in made["index.md"]
@@ -47,13 +57,13 @@ def test_every_client_and_every_question_has_a_page_that_the_table_links() -> No
     ("kind", "title"), [(Run, "A file"), (Trial, "A trial"), (SeenTool, "A tool"), (Probe, "A probe")]
 )
 def test_every_field_of_the_raw_results_is_described(kind: type[Run], title: str) -> None:
-    section = page.pages()["data.md"].partition(f"## {title}\n")[2].partition("\n## ")[0]
+    section = made_pages()["data.md"].partition(f"## {title}\n")[2].partition("\n## ")[0]
 
     assert {field.name for field in fields(kind)} <= set(re.findall(r"`(\w+)`", section))
 
 
 def test_no_row_of_a_table_has_more_cells_than_its_head() -> None:
-    for text in page.pages().values():
+    for text in made_pages().values():
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
             assert len(counts) == 1, table[:300]

@@ -130,7 +130,7 @@ OTHER_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "times": "How often it happened since the last such record.",
         "request": "The approval key of the request.",
         "covers": "What the approval covers.",
-        "until": "Until when it lasts.",
+        "until": "Until when it lasts; of `pruned` the time of the last removed record.",
         "successor": "The tool or name that follows.",
         "scope": "The scope of names that only one view has.",
         "token": "The id of the access token.",
@@ -152,6 +152,13 @@ OTHER_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "through": "The number of the last record that was removed.",
         "through_hash": "The hash of that record.",
         "chain": "The chain that was removed as a whole.",
+        "of_chain": "The chain whose records were removed.",
+        "lost": "The number of records that were lost.",
+        "tokens": "How many access tokens of a person were revoked.",
+        "sign_ins": "How many sign-ins of a person were ended.",
+        "logins": "How many logins of a person at servers were removed.",
+        "approvals": "How many approvals of a person were revoked.",
+        "pending": "How many pending calls of a person were removed from the queue.",
     }
 )
 """The fields of all other records."""

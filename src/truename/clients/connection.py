@@ -364,7 +364,7 @@ class _PlanBuilder:
         for foreseen in self._predict_losses(()):
             if foreseen.count:
                 servers = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
-                fact = f"{servers}. With one entry per server, {foreseen.text}"
+                fact = f"{servers}. With one entry per server: {foreseen.text}"
                 yield PlanNote(kind="info", subject=self._name, fact=fact, advice="--each keeps one entry per server.")
 
     def _advice_about_losses(self) -> str:

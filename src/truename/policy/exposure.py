@@ -1,6 +1,6 @@
 """Decide in which contexts a tool is listed and may be called, by the same rules for both.
 
-Source: specification 003, "Tool Metadata".
+The rules are those of docs/gateway/contexts.md.
 """
 
 from __future__ import annotations

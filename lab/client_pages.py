@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CLIENTS", "FOLDER", "parts", "renewed"]
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "clients"
+_RESULTS: Final = FOLDER.parent / "compatibility" / "clients"
 CLIENTS: Final = (
     "claude-code",
     "claude-desktop",
@@ -74,13 +75,21 @@ def _texts(row: Dialect, files: list[ConfigFile]) -> dict[str, str]:
     seen = (
         f"a run of the client{version}" if row.confidence == "run" else f"the client's code or documentation{version}"
     )
-    limits += ["", f"Known from {seen} ({row.date}). [All clients](../compatibility/index.md)."]
+    limits += ["", f"Known from {seen} ({row.date}). {_results(row)}"]
     present = [file for file in files if not file.legacy]
     places = ["| scope | file | syntax that the client refuses |", "|---|---|---|", *map(_row, present)]
     notes = dict.fromkeys(
         f"- {file.scope.capitalize()}: {note}" for file in files for note in (file.reload, *file.notes) if note
     )
     return {"names": "\n".join(names), "limits": "\n".join(limits), "files": "\n".join([*places, "", *notes])}
+
+
+def _results(row: Dialect) -> str:
+    """Return links to the results of the client's own runs, if there are any, and to those of all."""
+    pages = (row.name, row.name.removesuffix("-cli"), f"{row.name}-cli")
+    page = next((page for page in pages if (_RESULTS / f"{page}.md").is_file()), None)
+    own = f"[Its runs](../compatibility/clients/{page}.md), " if page else ""
+    return f"{own}{'all' if own else 'All'} results: [Can I use this tool name?](../compatibility/index.md)."
 
 
 def _fate(row: Dialect, name: str) -> str:

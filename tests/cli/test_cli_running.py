@@ -184,6 +184,18 @@ def test_an_address_of_all_interfaces_is_shown_as_one_that_can_be_used(configure
         err.until("Listening on all interfaces")
 
 
+def test_the_start_shows_the_addresses_of_profiles_and_contexts(tmp_path: Path) -> None:
+    source = tmp_path / "truename.json"
+    settings = {
+        "profiles": {"all": {"servers": ["one"], "everyone": True}, "none": {"tools": ["one/x"], "default": True}},
+        "contexts": {"phone": {"platform": "ios"}},
+    }
+    source.write_text(json.dumps({"mcpServers": {"one": fake("one", "search")}, "truename": settings}))
+    with serving(source, "--http", "127.0.0.1:0") as (_, out, _):
+        assert "the tools of a profile: all, none" in out.until("/mcp/profile/NAME")
+        assert "the tools of a context: phone" in out.until("/mcp/in/CONTEXT")
+
+
 def test_serving_remembers_and_history_and_rename_find_it(run: Run, configure: Callable[..., Path]) -> None:
     source = configure({"one": ["search"], "two": ["search"]})
     with serving(source, "--style", "prefixed") as (_, _, err):

@@ -392,12 +392,13 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     url = settings.access.public_url or url
     keys = [quote(server.key, safe="") for server in gateway.config.enabled]
     servers = ", ".join([*keys[:_MOST_KEYS], *(["..."] if len(keys) > _MOST_KEYS else [])])
-    contexts = ", ".join(settings.contexts)
+    contexts, profiles = ", ".join(settings.contexts), ", ".join(settings.profiles)
     addresses = (
         ("/mcp", "for every client"),
         ("/mcp/for/CLIENT", f"names for one client: {_CLIENTS}"),
         ("/mcp/only/SERVER", f"one server, with its own names: {servers}"),
         *([("/mcp/servers/A,B", "some servers, with the names of /mcp")] if len(keys) > 1 else []),
+        *([("/mcp/profile/NAME", f"the tools of a profile: {profiles}")] if profiles else []),
         *([("/mcp/in/CONTEXT", f"the tools of a context: {contexts}")] if contexts else []),
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)

@@ -480,8 +480,13 @@ class _PlanBuilder:
         listed = isinstance(holder, list)
         taken = [one.get("name") for one in holder if isinstance(one, dict)] if listed else holder
         if isinstance(taken, list | dict) and name in taken:
+            earlier = (
+                f"If an earlier `truename connect` wrote it, run `truename disconnect {self._request.client}` first"
+            )
             raise cannot_edit(
-                document.path, f"it already has a server {excerpt(name)}", "Choose another key with --name."
+                document.path,
+                f"it already has a server {excerpt(name)}",
+                f"{earlier}; else choose another key with --name.",
             )
         place = (*where, len(holder) if listed else name)
         self._draft.enter(document, place, name, entry, FileChange(where=place, what=f"server {name}", new=new))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -59,6 +60,12 @@ def test_a_page_that_the_search_misses_is_found_unless_it_leads_to_another(tmp_p
     moved = '<meta http-equiv="refresh" content="0; url=a.html">'
 
     assert site(tmp_path, {"a.html": "", "old.html": moved}, []) == ["a.html: the search does not have it"]
+
+
+def test_make_docs_builds_although_there_is_a_folder_of_that_name() -> None:
+    phony = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+    assert {"docs", "docs-reference", "readability"} <= set(" ".join(phony).split())
 
 
 @needs_mkdocs

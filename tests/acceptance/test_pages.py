@@ -48,8 +48,9 @@ def test_the_reference_has_every_option_of_a_command(command: str) -> None:
     assert options_of(app[command]) <= set(re.findall(r"`(--[a-z-]+)`", section))
 
 
-def test_the_page_of_names_is_executed() -> None:
-    test = doctest.DocTestParser().get_doctest(NAMES, {}, "page", None, 0)
+@pytest.mark.parametrize("page", [NAMES], ids=["names"])
+def test_the_page_is_executed(page: str) -> None:
+    test = doctest.DocTestParser().get_doctest(page, {}, "page", None, 0)
 
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0

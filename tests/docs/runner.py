@@ -66,7 +66,7 @@ def _parse_toml(text: str, path: Path) -> None:
 
 def _parse_json(text: str, path: Path) -> None:
     content = json.loads(text)
-    if path.name == "truename.json" and isinstance(content, dict):
+    if path.name == "truename.json" and isinstance(content, dict) and _TABLES & content.keys():
         parse(text, path, _EveryVariable())
 
 

@@ -16,6 +16,8 @@ from truename.config import ServerConfig
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyio.abc import TaskStatus
+
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
@@ -96,6 +98,42 @@ async def test_a_program_that_a_probe_spoils_is_started_anew_for_all_who_greet_i
         over.set()
     # It would be tried again after five seconds.
     assert "handshake is not accepted" not in caplog.text
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what was logged of programs that were lost."""
+    return [message for message in caplog.messages if "being restarted" in message]
+
+
+async def test_the_end_of_a_gateway_is_no_loss_to_itself(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    program = lab.normal("one", "echo")
+    async with lab.replica(program) as first, lab.replica(program) as second:
+        for address in (first, second):
+            async with speaking_http("2025-11-25", address + "/mcp") as client:
+                await client.ask("tools/call", name="echo", arguments={})
+    # The second reached the program through the first, which ran it.
+    assert told(caplog) == []
+
+
+async def test_a_gateway_that_runs_a_program_and_ends_is_a_loss_to_the_others_once(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    program, over, ended = lab.normal("one", "echo"), anyio.Event(), anyio.Event()
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with lab.replica(program):
+            task_status.started()
+            await over.wait()
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+            over.set()
+            with anyio.fail_after(PATIENCE):
+                await ended.wait()
+                await client.ask("tools/call", name="echo", arguments={})
+    assert len(told(caplog)) == 1
 
 
 def pipes() -> int:

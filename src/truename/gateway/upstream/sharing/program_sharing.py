@@ -26,7 +26,7 @@ from truename.gateway.replicas.client import PeerFailure
 from truename.gateway.replicas.registry import LeaseLostError
 from truename.gateway.upstream.sharing.lease_gate import LOOK_EVERY, LeaseGate, PauseDetector
 from truename.gateway.upstream.sharing.shared_program import SharedProgram
-from truename.gateway.upstream.sharing.shared_transport import SEND, LocalTransport, PeerTransport, RemoteClient
+from truename.gateway.upstream.sharing.shared_transport import GONE, SEND, LocalTransport, PeerTransport, RemoteClient
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream_errors import UpstreamError
 
@@ -92,6 +92,13 @@ class ProgramSharing:
         if server.url is not None or server.isolation != "shared":
             return False
         return server.instances == "single" or (server.instances == "gateway" and self._group is not None)
+
+    def is_over(self, server: ServerConfig) -> bool:
+        """Return whether a server's program is shared and this process, which was among the replicas, is not any more.
+
+        Nothing is lost by that: the process ends.
+        """
+        return self._replicas is not None and self._is_ending and self.shares(server)
 
     @asynccontextmanager
     async def among(self, replicas: Replicas, key: bytes) -> AsyncIterator[None]:
@@ -253,7 +260,7 @@ class ProgramSharing:
             return
         id, client = secrets.token_urlsafe(_OWN_ID), RemoteClient()
         self._remote[id] = request.sender.id, program, client
-        program.join(client, lambda: client.close(program.ending(), program.tail.lines()))
+        program.join(client, lambda: client.close(self._ending_of(program), program.tail.lines()))
         try:
             await reply.begin({"connection": id, "run": program.id})
             async with background() as tasks:
@@ -264,6 +271,10 @@ class ProgramSharing:
         finally:
             del self._remote[id]
             program.leave(client)
+
+    def _ending_of(self, program: SharedProgram) -> str:
+        # It did not end by itself then, whatever is known of it.
+        return GONE if self._is_ending else program.ending()
 
     async def _send_for_peer(self, request: PeerRequest, reply: PeerReply) -> None:
         found: Any = self._remote.get(str(request.about.get("connection")))

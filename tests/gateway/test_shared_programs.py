@@ -12,6 +12,7 @@ import pytest
 from tests.gateway.conftest import PATIENCE, ROOT
 from tests.gateway.speakers import speaking_http
 from truename.config import ServerConfig
+from truename.gateway.upstream.sharing.shared_program import SharedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,6 +135,39 @@ async def test_a_gateway_that_runs_a_program_and_ends_is_a_loss_to_the_others_on
                 await ended.wait()
                 await client.ask("tools/call", name="echo", arguments={})
     assert len(told(caplog)) == 1
+
+
+async def test_a_gateway_that_ends_waits_for_the_calls_of_others_in_the_program_that_it_runs(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, over, waits = lab.folder / "journal", anyio.Event(), anyio.Event()
+    program, drained = lab.script("one", "journal", str(file), "hold"), SharedProgram.drained
+
+    async def noted(self: SharedProgram, *args: Any) -> None:
+        waits.set()
+        await drained(self, *args)
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with lab.replica(program):
+            task_status.started()
+            await over.wait()
+
+    monkeypatch.setattr(SharedProgram, "drained", noted)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+
+            async def end() -> None:
+                while not file.exists() or "hold" not in file.read_text():
+                    await anyio.sleep(0.02)
+                over.set()
+                await waits.wait()
+                Path(f"{file}.gate").touch()
+
+            tasks.start_soon(end)
+            with anyio.fail_after(PATIENCE):
+                answer = await client.ask("tools/call", name="hold", arguments={})
+    assert not answer.get("isError"), answer
 
 
 def pipes() -> int:

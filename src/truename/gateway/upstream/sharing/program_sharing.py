@@ -112,9 +112,16 @@ class ProgramSharing:
             try:
                 yield
             finally:
-                self._tasks = None
-                with anyio.CancelScope(shield=True):
-                    await self._end_all()
+                await self.end()
+
+    async def end(self) -> None:
+        """Start no program any more, and end those that run here when the calls of others in them are over.
+
+        Do it before this process gives its lease up: others may run the programs from then on.
+        """
+        self._tasks = None
+        with anyio.CancelScope(shield=True):
+            await self._end_all()
 
     def wait_no_longer(self) -> None:
         """Have programs that are wanted while this process is among no replicas fail at once."""
@@ -129,8 +136,8 @@ class ProgramSharing:
 
     async def _end_all(self) -> None:
         with anyio.move_on_after(_DRAIN):
-            for program in tuple(self._programs.values()):
-                await program.drained()
+            for _, program, client in tuple(self._remote.values()):
+                await program.drained(client)
         for program in tuple(self._programs.values()):
             program.end()
         for program in tuple(self._programs.values()):

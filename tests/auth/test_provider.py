@@ -176,9 +176,7 @@ async def test_what_the_provider_refuses(status: int, said: Mapping[str, Any], e
 
 async def test_somebody_else_after_a_renewal_is_nobody() -> None:
     net = Net({"access_token": "a", "id_token": identity(sub="eve", nonce=None)})
-    provider = IdentityProvider(
-        SignIn(client_id="gate", allow=("*",), issuer=ISSUER), "https://tools/cb", net, clock
-    )
+    provider = IdentityProvider(SignIn(client_id="gate", allow=("*",), issuer=ISSUER), "https://tools/cb", net, clock)
     with pytest.raises(NotAllowedIn, match="another person"):
         await provider.again("r", Principal(name="ann", issuer=ISSUER))
     net.tokens = {"access_token": "a"}

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants package clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,9 +22,10 @@ $(VENV)/.run: pyproject.toml requirements/constraints.txt requirements/run.txt |
 	$(PIP) -r requirements/run.txt -e '.[gateway]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/htmx.py
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/browser.txt requirements/npm_package.py requirements/htmx.py requirements/axe.py
 	$(PIP) -r requirements/dev.txt
 	$(BIN)/python requirements/htmx.py
+	$(BIN)/python requirements/axe.py
 	@touch $@
 
 run: $(VENV)/.run ## install, and start the gateway in front of real servers (examples/mcp.json)
@@ -150,8 +151,71 @@ $(VENV)/.mutants: $(VENV)/.dev requirements/mutants.txt
 mutants: $(VENV)/.mutants ## change the code that decides, and see the tests notice it (SHORT=1: two modules; MODULE=truename.policy.policy)
 	$(BIN)/python -m tests.mutants $(if $(SHORT),--short) $(addprefix --module ,$(MODULE))
 
-package: $(VENV)/.dev ## build wheel and sdist, install each in a clean environment, run it
-	$(BIN)/python tests/package/check.py
+$(VENV)/.docs: $(VENV)/.dev requirements/docs.txt requirements/site_scripts.py
+	$(PIP) -r requirements/docs.txt
+	$(BIN)/python requirements/site_scripts.py
+	@touch $@
+
+# The notice of the theme's end of life: docs/adr/0069.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/.docs ## the site of the documentation, in build/docs, without a dead link (SERVE=1: served at 127.0.0.1:8780)
+ifdef SERVE
+	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8780
+else
+	$(BIN)/mkdocs build --strict --clean
+	$(BIN)/python -m docsite.check build/docs
+endif
+
+docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and the index of decisions
+	$(BIN)/python -m docsite.reference
+	$(BIN)/python -m docsite.decisions
+
+readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
+	$(BIN)/python -m tests.docs.readability
+
+screenshots: $(VENV)/.dev ## take the pictures of the web console in docs/images/console (needs Chromium)
+	$(BIN)/python -m tests.console.browser.screenshots docs/images/console
+
+dist: $(VENV)/.dev ## build wheel and sdist into dist, the same bytes on every machine
+	$(BIN)/python -m tests.package.building
+
+$(VENV)/.package: $(VENV)/.dev requirements/package.txt
+	$(PIP) -r requirements/package.txt
+	@touch $@
+
+package: $(VENV)/.package ## wheel, sdist and bill of materials: built twice and compared; extras, uvx, hooks and action tried
+	$(BIN)/python -m tests.package
+
+$(VENV)/.deploy: $(VENV)/.dev requirements/deploy.txt requirements/helm.py
+	$(PIP) -r requirements/deploy.txt
+	$(BIN)/python requirements/helm.py
+	@touch $@
+
+deploy: $(VENV)/.deploy ## the chart, the manifests and the workflows, each checked by the tool that is made for it
+	$(PYTEST) -q tests/deploy/test_helm_chart.py tests/deploy/test_workflows.py
+
+# With buildah, or another one: BUILDER=podman. A base by its digest: BASE=docker.io/library/python@sha256:...
+BUILDER ?= buildah
+ifdef SHORT
+image: dist ## the container image, of the checkout's wheel (SHORT=1: on a Debian base that is made here, and tried; needs root)
+	$(BIN)/python -m tests.package.image
+else
+image: dist
+	$(BUILDER) build --format docker $(addprefix --build-arg BASE=,$(BASE)) --label org.opencontainers.image.version=$$($(BIN)/truename --version) \
+		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag truename:$$($(BIN)/truename --version) --file deploy/Containerfile .
+endif
+
+# From 3.13 on sqlite3 complains of a connection that is collected before it is closed, and tests leave some.
+PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python)
+pythons: $(VENV)/.dev ## the core's tests on other Pythons: PYTHONS="python3.12 python3.13"
+	@for python in $(PYTHONS); do \
+		place=.cache/pythons/$$($$python -c 'import platform; print(platform.python_version())') && \
+		$(BIN)/uv venv --quiet --clear --python $$python $$place && \
+		$(BIN)/uv pip install --quiet --python $$place/bin/python -c requirements/constraints.txt -r requirements/dev.txt \
+			-r requirements/run.txt -e '.[gateway]' && \
+		$$place/bin/python -m pytest -q -n 2 -p no:cacheprovider \
+			-W default::pytest.PytestUnraisableExceptionWarning $(CORE) || exit; \
+	done
 
 clean: ## remove what was built
 	rm -rf $(VENV) .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

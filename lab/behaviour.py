@@ -23,7 +23,7 @@ _TOLD: Final = frozenset(_SEARCHED[:2])
 
 def behaviour(runs: Sequence[Run], made: str) -> str:
     """Return the page's text."""
-    parts = [made, "# Wrong names, renames, errors, handshakes"]
+    parts = ["# Wrong names, renames, errors, handshakes", made]
     parts += [
         "Measured together with [the names](index.md); without Truename unless said.",
         "## A name that does not exist",

@@ -1,7 +1,7 @@
-"""The measured part of the pages in ``docs/clients``, made from the same tables that the program uses.
+"""The tables of the pages in ``docs/clients``, made from the same tables that the program uses.
 
-Each page is written by people but for one part between two marks; ``python -m lab.client_pages`` makes that anew, and a
-test fails where it is out of date.
+Each page is written by people but for the parts between two marks: names, limits and files.
+``python -m lab.client_pages`` makes these anew, and a test fails where one is out of date.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from truename.clients.table import ConfigFile
     from truename.dialects import Dialect
 
-__all__ = ["CLIENTS", "FOLDER", "part", "renewed"]
+__all__ = ["CLIENTS", "FOLDER", "parts", "renewed"]
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "clients"
+_RESULTS: Final = FOLDER.parent / "compatibility" / "clients"
 CLIENTS: Final = (
     "claude-code",
     "claude-desktop",
@@ -35,33 +36,60 @@ CLIENTS: Final = (
     "cline",
     "opencode",
 )
-_BEGIN: Final = "<!-- measured: made by `python -m lab.client_pages` -->"
+_MARK: Final = "<!-- {}: made by `python -m lab.client_pages` -->"
 _END: Final = "<!-- end -->"
-_PART: Final = re.compile(re.escape(_BEGIN) + r".*?" + re.escape(_END), re.DOTALL)
+_PART: Final = re.compile(r"<!-- (\w+): made by `python -m lab.client_pages` -->.*?" + re.escape(_END), re.DOTALL)
 _LAB: Final = "lab"
 _EXAMPLES: Final = ("get_weather", "fs.list", "has space", "天気取得", "x" * 70)
 _SYSTEMS: Final = {"linux": "Linux", "macos": "macOS", "windows": "Windows"}
 _QUIRKS: Final = {"comment": "comments", "trailing-comma": "trailing commas", "bom": "a byte order mark"}
+_LIMITS: Final = {
+    "characters": "legal characters",
+    "length": "length",
+    "tools": "number of tools",
+    "too long": "a name that is too long",
+    "illegal": "a name with an illegal character",
+    "became equal": "names that become equal",
+    "listed twice": "a name that a server lists twice",
+    "two servers'": "one name at two servers",
+    "reserved": "reserved names",
+}
 
 
-def part(client: str) -> str:
-    """Return the measured part of one client's page."""
+def parts(client: str) -> dict[str, str]:
+    """Return the generated parts of one client's page, by name."""
     files = [file for file in config_files(client) if file.paths]
     row = dialects.get(files[0].dialect)
-    lines = [
-        _BEGIN,
-        f"A tool of server `{_LAB}`, and what the model sees:",
-        "",
-        "| the server's name | shown as |",
-        "|---|---|",
-    ]
-    lines += [f"| {_brief(name)} | {_fate(row, name)} |" for name in _EXAMPLES]
-    lines += ["", "| | |", "|---|---|"]
-    lines += [f"| {label} | {_cell(text)} |" for label, text in facts(row).items() if label != "styles"]
-    lines += ["", "| scope | file | the client itself refuses |", "|---|---|---|"]
-    lines += [_row(file) for file in files if not file.legacy]
-    lines += ["", *dict.fromkeys(f"- {note}" for file in files for note in (file.reload, *file.notes) if note)]
-    return "\n".join([*lines, _END])
+    return {name: f"{_MARK.format(name)}\n\n{text}\n\n{_END}" for name, text in _texts(row, files).items()}
+
+
+def _texts(row: Dialect, files: list[ConfigFile]) -> dict[str, str]:
+    names = ["| tool of a server `lab` | shown as |", "|---|---|"]
+    names += [f"| {_brief(name)} | {_fate(row, name)} |" for name in _EXAMPLES]
+    known = facts(row)
+    if row.chars is not None and "chars" not in row.unknown:
+        known["characters"] = f"`{known['characters']}`"
+    limits = ["| limit | value |", "|---|---|"]
+    limits += [f"| {title} | {_cell(known[label])} |" for label, title in _LIMITS.items() if label in known]
+    version = f", version {row.version}" if row.version else ""
+    seen = (
+        f"a run of the client{version}" if row.confidence == "run" else f"the client's code or documentation{version}"
+    )
+    limits += ["", f"Known from {seen} ({row.date}). {_results(row)}"]
+    present = [file for file in files if not file.legacy]
+    places = ["| scope | file | syntax that the client refuses |", "|---|---|---|", *map(_row, present)]
+    notes = dict.fromkeys(
+        f"- {file.scope.capitalize()}: {note}" for file in files for note in (file.reload, *file.notes) if note
+    )
+    return {"names": "\n".join(names), "limits": "\n".join(limits), "files": "\n".join([*places, "", *notes])}
+
+
+def _results(row: Dialect) -> str:
+    """Return links to the results of the client's own runs, if there are any, and to those of all."""
+    pages = (row.name, row.name.removesuffix("-cli"), f"{row.name}-cli")
+    page = next((page for page in pages if (_RESULTS / f"{page}.md").is_file()), None)
+    own = f"[Its runs](../compatibility/clients/{page}.md), " if page else ""
+    return f"{own}{'all' if own else 'All'} results: [Can I use this tool name?](../compatibility/index.md)."
 
 
 def _fate(row: Dialect, name: str) -> str:
@@ -94,11 +122,13 @@ def _cell(text: str) -> str:
 
 
 def renewed(page: str, client: str) -> str:
-    """Return the page with its measured part made anew. Raises `ValueError` if it has none."""
-    if not _PART.search(page):
-        message = f"the page of {client} has no part between {_BEGIN} and {_END}"
+    """Return the page with its generated parts made anew. Raises `ValueError` if one of them is not there."""
+    made = parts(client)
+    found = [one[1] for one in _PART.finditer(page)]
+    if sorted(found) != sorted(made):
+        message = f"the page of {client} has the parts {found}, not each of {list(made)} once"
         raise ValueError(message)
-    return _PART.sub(lambda _: part(client), page)
+    return _PART.sub(lambda one: made[one[1]], page)
 
 
 def main() -> int:

@@ -14,7 +14,6 @@ from tests.commands import options_of
 from tests.shared import ROOT
 from truename import Catalog, dialects, project, resolve
 from truename.cli.app import app, main
-from truename.dialects import Reason
 from truename.errors import UnknownTool
 from truename.gateway.views.view import read_path
 from truename.lint import RULES
@@ -27,32 +26,16 @@ PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md",
 (CODE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 ROOMS = "|".join(sorted(path.name for path in (ROOT / "src" / "truename").iterdir() if path.is_dir()))
 TEAM = README.partition("\n## For a team that writes tools\n")[2].partition("\n## ")[0]
-SOURCE = '''from fastmcp import FastMCP
-
-mcp = FastMCP("payments")
-
-
-@mcp.tool
-def payments_addFunds(amount: int) -> str:
-    """Add funds to the wallet."""
-    return f"added {amount}"
-
-
-@mcp.tool(name="payments.listCards")
-def list_cards() -> list[str]:
-    """List the cards of the wallet."""
-    return []
-'''
 COMMANDS = sorted(set(re.findall(r"truename ((?!-)[a-z]+)\b((?: [^`\n]*)?)`", README)))
 
 
 def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return re.findall(rf"```{language}(?: [^\n]*)?\n(.*?)```", text, re.DOTALL)
 
 
 def executed(code: str) -> tuple[list[tuple[str, Any, Any]], dict[str, Any]]:
     """Run a block; return each expression that has a comment, its value, and the value that the comment tells."""
-    scope: dict[str, Any] = {"Reason": Reason}
+    scope: dict[str, Any] = {}
     told = []
     lines = code.splitlines()
     for statement in ast.parse(code).body:
@@ -79,9 +62,9 @@ def test_the_code_runs_and_every_value_is_the_one_told(tmp_path: Path, monkeypat
 
 
 def test_the_error_is_told_as_it_is() -> None:
-    names = project(Catalog.of("salesforce@1/create_lead@1", "data-grout@1/prism.refract@1"), "openai")
+    names = project(Catalog.from_mcp({"weather": ["get_data"], "database": ["get_data"]}), "openai")
     with pytest.raises(UnknownTool) as caught:
-        resolve("dg_prism_refrakt", names)
+        resolve("weather_data", names)
 
     assert f"`{caught.value}`" in README
 
@@ -115,8 +98,7 @@ def test_what_a_team_types_prints_what_is_told(
     monkeypatch.setenv("COLUMNS", "140")
     for path, text in {
         "truename.toml": blocks(TEAM, "toml")[0],
-        "tools/wallet.py": SOURCE,
-        "docs/cards.md": "Call `payments.listCards` to see them.\n",
+        "tools/wallet.py": blocks(TEAM, "python")[0],
     }.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text, "utf-8")
@@ -125,15 +107,15 @@ def test_what_a_team_types_prints_what_is_told(
     for told in sessions:
         command, _, output = told.partition("\n")
         main(command.split())
-        assert capsys.readouterr().out.strip() == output.strip(), command
+        assert capsys.readouterr().out.strip() == output.removeprefix("# exit status 1\n").strip(), command
 
-    assert len(sessions) == 4
+    assert len(sessions) == 3
 
 
 def test_the_hook_calls_a_command_that_there_is() -> None:
     (block,) = blocks(TEAM, "yaml")
     (hook,) = yaml.safe_load(block)["repos"][0]["hooks"]
-    (published,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    published, _ = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
     shared = ("id", "name", "entry", "pass_filenames")
     assert [hook[key] for key in shared] == [published[key] for key in shared]

@@ -45,7 +45,7 @@ def test_a_payload_that_is_wrong_is_answered_in_words(wrong: dict[str, object]) 
 
 
 def test_declared_tools_are_shown_run_recorded_replayed_and_served() -> None:
-    page = (ROOT / "docs" / "gateway" / "metadata.md").read_text("utf-8")
+    page = (ROOT / "docs" / "gateway" / "contexts.md").read_text("utf-8")
     example = ROOT / "examples" / "declared_tools.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True)
 

@@ -1,4 +1,4 @@
-"""What is lost, and how long recovery takes: `python -m tests.chaos.recovery` tries each row of docs/operate/state.md.
+"""What is lost, and how long recovery takes: `python -m tests.chaos.recovery` makes docs/measurements/recovery.md.
 
 A real gateway in front of a real server, with its state in a file and in PostgreSQL; each scenario begins anew. Times
 are from the loss to the first call that is answered, and include the start of the gateway, of Python and of the server.

@@ -243,10 +243,12 @@ def test_all_chains_are_proved_followed_and_exported(several: Path, run: Run) ->
     assert ("caller 1" in shown, f"chain={name}" in shown, "caller 0" in shown) == (True, True, False)
     anchors = run("audit", "anchor", "truename.toml").out.split()
     assert run("audit", "verify", "truename.toml", "--expect", anchors[0], "--expect", anchors[1]).status == 0
+    assert run("audit", "verify", "truename.toml", "--expect", "\n".join(anchors)).status == 0
     shutil.rmtree(several / name)
     gone = run("audit", "verify", "truename.toml")
     assert (gone.status, gone.out.startswith(f"truncated {name}: the chain is missing; it had 2 records")) == (1, True)
     assert run("audit", "verify", "truename.toml", "--expect", anchors[1]).status == 1
+    assert run("audit", "verify", "truename.toml", "--expect", "\n".join(anchors)).status == 1
 
 
 def test_old_records_are_pruned_by_a_command(several: Path, run: Run) -> None:

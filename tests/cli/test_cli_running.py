@@ -88,6 +88,14 @@ def test_http_serves_until_interrupted_and_ends_with_0(configure: Callable[..., 
     assert status == 0
 
 
+def test_the_start_says_where_the_web_console_is(configure: Callable[..., Path]) -> None:
+    source = configure({"one": ["search"]})
+    with serving(source, "--http", "127.0.0.1:0", "--console") as (_, out, _):
+        line = out.until("The web console is at ")
+        assert line.startswith("The web console is at http://127.0.0.1:")
+        assert line.endswith("/console.\n")
+
+
 def test_a_start_with_many_tools_is_told_in_a_few_lines(
     configure: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +182,18 @@ def test_an_address_of_all_interfaces_is_shown_as_one_that_can_be_used(configure
     with serving(source, "--http", "0.0.0.0:0", "--state", "memory") as (_, out, err):
         assert out.until("/mcp  ").strip().startswith("http://127.0.0.1:")
         err.until("Listening on all interfaces")
+
+
+def test_the_start_shows_the_addresses_of_profiles_and_contexts(tmp_path: Path) -> None:
+    source = tmp_path / "truename.json"
+    settings = {
+        "profiles": {"all": {"servers": ["one"], "everyone": True}, "none": {"tools": ["one/x"], "default": True}},
+        "contexts": {"phone": {"platform": "ios"}},
+    }
+    source.write_text(json.dumps({"mcpServers": {"one": fake("one", "search")}, "truename": settings}))
+    with serving(source, "--http", "127.0.0.1:0") as (_, out, _):
+        assert "the tools of a profile: all, none" in out.until("/mcp/profile/NAME")
+        assert "the tools of a context: phone" in out.until("/mcp/in/CONTEXT")
 
 
 def test_serving_remembers_and_history_and_rename_find_it(run: Run, configure: Callable[..., Path]) -> None:

@@ -64,7 +64,7 @@ def test_a_gateway_over_tls_is_called_found_and_given_a_renewed_certificate(
         assert shown(url) != first
         second = shown(url)
         pair.key.write_bytes(authority.issue("another").key.read_bytes())
-        err.until("The new configuration is invalid; the gateway keeps running with the old one.")
+        err.until("The new configuration is not used; the gateway keeps running with the old one.")
         err.until("does not belong to the certificate")
         assert shown(url) == second
         assert anyio.run(call, url, "get")[0] == ["get"]

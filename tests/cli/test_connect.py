@@ -55,6 +55,21 @@ def cursor(home: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    "words_again", [("--all", "--stdio"), ("--all", "--url", "http://127.0.0.1:8751")], ids=" ".join
+)
+def test_connecting_in_another_way_says_that_the_first_one_has_to_be_undone(
+    run: Run, home: Path, words_again: tuple[str, ...]
+) -> None:
+    assert run("connect", "cursor", "--all", "--yes").status == 0
+    before = (home / ".cursor" / "mcp.json").read_bytes()
+
+    again = run("connect", "cursor", *words_again, "--yes")
+
+    assert "`truename disconnect cursor` first" in words(again.out + again.err)
+    assert (home / ".cursor" / "mcp.json").read_bytes() == before
+
+
 def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cursor: Path) -> None:
     before = cursor.read_bytes()
 

@@ -135,15 +135,15 @@ def test_a_table_shows_what_was_ended_and_a_token_of_the_configuration_is_named(
     source.write_text(f"{source.read_text()}[access.tokens.carl]\n{digest}\n")
     done = run("deprovision", "carl", source)
     assert done.status == 0
-    assert "Deprovisioned carl: 2 items ended; nothing lets carl in." in " ".join(done.out.split())
+    assert "Deprovisioned carl: 2 items ended; carl is barred." in " ".join(done.out.split())
     assert "remove it from the configuration" in " ".join(done.err.split())
     with token_store(load(source)) as tokens:
         assert [one.name for one in tokens.now().values()] == ["carl"]
         assert tokens.holder(made.out.strip(), time.time()) is not None
         assert tokens.is_barred("carl")
-    assert "carl is let in by nothing" in " ".join(run("token", "list", source).err.split())
+    assert "carl is barred since" in " ".join(run("token", "list", source).err.split())
     readmitted = run("deprovision", "carl", source, "--readmit").out
-    assert "is let in again" in readmitted
+    assert "carl is no longer barred" in readmitted
     assert "is not barred" in run("deprovision", "carl", source, "--readmit").out
     assert run("token", "list", source, "--json").document["barred"] == []
 
@@ -210,7 +210,7 @@ def test_a_person_of_an_issuer_of_whom_nothing_is_known_is_barred(run: Run, tmp_
 def test_no_token_is_made_for_whom_none_lets_in(run: Run, source: Path) -> None:
     assert run("deprovision", "bob", source).status == 0
     told = run("token", "add", "bob", source)
-    assert (told.status, "bob was deprovisioned, and no token lets them in" in told.err) == (2, True)
+    assert (told.status, "bob was deprovisioned, and is barred" in told.err) == (2, True)
     assert run("deprovision", "bob", source, "--readmit").status == 0
     assert run("token", "add", "bob", source).status == 0
 

@@ -55,7 +55,7 @@ def test_names_that_were_given_there_are_given_here(run: Run, kind: str) -> None
     overrides = cast("Mapping[str, Mapping[ToolId | str, str]]", config.settings.overrides)
     names = project(catalog, "universal", overrides=overrides, server_name="tn")
 
-    assert "new_ticket" in names.values()
+    assert ("tickets_new_ticket" if kind == "fastmcp" else "new_ticket") in names.values()
 
 
 def test_a_name_that_is_not_legal_here_is_listed_and_not_declared(run: Run) -> None:
@@ -89,11 +89,21 @@ def test_an_alias_that_is_none_is_listed(run: Run) -> None:
     assert any("'two words'" in one["fact"] for one in outcome.document["left"])
 
 
+def test_a_secret_of_another_store_is_not_said_to_be_in_the_file(run: Run) -> None:
+    out = run("import", sample("toolhive")).out
+
+    assert "its value is in" not in out
+    assert "only the program that wrote the file can fill in" in out
+
+
 def test_several_files_become_one_configuration(run: Run) -> None:
     run("import", sample("toolhive"), sample("fastmcp", "b.json"))
 
     assert [server.key for server in imported().servers] == ["tickets", "tickets-fastmcp", "clock"]
-    assert set(imported().settings.overrides["universal"]) == {"tickets@1/createticket@1"}
+    assert imported().settings.overrides["universal"] == {
+        "tickets@1/createticket@1": "new_ticket",
+        "tickets-fastmcp@1/create@1": "tickets_new_ticket",
+    }
 
 
 def test_the_summary_lists_what_is_left_and_what_has_to_be_set(run: Run) -> None:

@@ -365,6 +365,12 @@ def test_sources_without_tools_are_told(run: Run, tmp_path: Path) -> None:
     )
 
 
+def test_a_directory_without_python_files_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x", "utf-8")
+    done = run("lint")
+    assert (done.status, done.out.partition(".")[0]) == (0, "No Python file was found")
+
+
 def test_what_would_be_mended_is_not_told_as_mended(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("@m.tool  # truename: ignore[TN103] x\ndef f(): ...\n", "utf-8")
     told = run("lint", ".", "--fix", "--diff", "--json").document

@@ -45,6 +45,7 @@ def test_applying_changes_files_and_lists_what_is_left(run: Run, here: Path) -> 
     assert "The protocol version goes from 0.2 to 0.3." in done.out
     assert "Left out as history: CHANGELOG*" in done.out
     assert "3 files changed, in 4 places. `truename rename --undo` restores them." in done.out
+    assert "no gateway knows of the rename" in done.out
 
 
 def test_undoing_gives_everything_back(run: Run, here: Path) -> None:

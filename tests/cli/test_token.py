@@ -33,7 +33,7 @@ def test_a_token_is_printed_once_and_listed_without_its_text(run: Run, source: P
     assert made.status == 0
     assert re.fullmatch(r"tn1_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", text)
     listed = run("token", "list", source)
-    assert "ann" in listed.out
+    assert re.search(r"\bann +eng ops +read ", listed.out)
     assert text[21:] not in made.err + listed.out + listed.err
     (row,) = run("token", "list", source, "--json").document["tokens"]
     assert (row["name"], row["groups"], row["scopes"], row["expired"]) == ("ann", ["eng", "ops"], ["read"], False)

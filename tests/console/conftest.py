@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from tests.gateway.conftest import Lab
+from tests.gateway.conftest import Lab, Raw
 from truename.auth.inbound.static_tokens import StaticTokenStore, create_token
 from truename.config.console import ConsoleAccess
 from truename.console import console_routes
@@ -71,7 +72,7 @@ class Browser:
         """Have these cookies and no others."""
         self._client.cookies.clear()
         for name, value in cookies.items():
-            self._client.cookies.set(name, value)
+            self._client.cookies.set(name, value, domain=str(self._client.base_url.host))
 
 
 @dataclass(frozen=True)
@@ -114,3 +115,22 @@ async def serving(lab: Lab, *servers: Any, with_tokens: bool = True, **settings:
         listening(gateway, more=partial(console_routes, gateway)) as address,
     ):
         yield World(gateway, address, tokens)
+
+
+async def called(world: World, name: str, who: str = "val", **arguments: Any) -> str:
+    """Call a tool as somebody, and return the text of the result."""
+    async with httpx2.AsyncClient(timeout=20.0) as http:
+        token = {"authorization": f"Bearer {world.tokens[who]}"} if world.tokens else {}
+        params = {"name": name, "arguments": arguments}
+        answer = (await Raw(http, world.address).post("tools/call", params, headers=token)).json()
+        return json.dumps(answer)
+
+
+_FORM = re.compile(r'<form method="post" action="([^"]+)"(.*?)</form>', re.DOTALL)
+_FIELD = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
+
+
+def forms(page: str) -> list[dict[str, str]]:
+    """Return the forms of a page that decide something, each as its path and its hidden fields."""
+    found = [(action, dict(_FIELD.findall(rest))) for action, rest in _FORM.findall(page)]
+    return [{"path": action, **fields} for action, fields in found if not action.endswith("/logout")]

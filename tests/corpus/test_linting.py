@@ -20,7 +20,7 @@ from truename.conventions.rules.shadowing import CHECKS as SHADOWING
 pytestmark = pytest.mark.corpus
 
 _READ: Final = Path(__file__).with_name("read_findings.tsv")
-_PAGE: Final = ROOT / "docs" / "reference" / "text-rules.md"
+_PAGE: Final = ROOT / "docs" / "measurements" / "text-rules.md"
 _SEED: Final = 20261122
 _DRAWN: Final = 200
 

@@ -52,12 +52,12 @@ def _chosen() -> list[tuple[Dialect, int]]:
 
 
 NAMED = ("universal", "openai", "anthropic", "claude-code", "vscode-copilot", "gemini-cli", "codex", "cursor")
-# What docs/concepts/names.md says of a dialect: the share of names that are shortened, and the longest.
+# What docs/measurements/names.md says of a dialect: the share of names that are shortened, and the longest.
 PUBLISHED = {
     dialect: (f"{share}%", int(longest))
     for dialect, share, longest in re.findall(
         r"^\| `([a-z-]+)` \| ([\d.]+) % \| (\d+) \|",
-        (ROOT / "docs" / "concepts" / "names.md").read_text("utf-8"),
+        (ROOT / "docs" / "measurements" / "names.md").read_text("utf-8"),
         re.MULTILINE,
     )
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.corpus
 
 _READ: Final = Path(__file__).with_name("read_mentions.tsv")
-_PAGE: Final = ROOT / "docs" / "concepts" / "names.md"
+_PAGE: Final = ROOT / "docs" / "measurements" / "names.md"
 _SEED: Final = 20261122
 _DRAWN: Final = 200
 _MOST_OF_ONE: Final = 8

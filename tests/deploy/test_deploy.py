@@ -89,7 +89,9 @@ def test_the_image_has_no_root_and_no_secret() -> None:
         rest for word, rest in found if word == "ENV" and any(one in rest for one in ("TOKEN", "KEY", "SECRET"))
     ]
     copied = [rest.split()[:-1] for word, rest in found if word == "COPY" and "--from" not in rest]
-    assert [path for paths in copied for path in paths if not (ROOT / path).exists()] == []
+    assert [path for paths in copied for path in paths] == ["requirements/constraints.txt", "dist/*.whl"]
+    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()[1:]
+    assert sent == ["*", *sorted(f"!{path}" for paths in copied for path in paths)]
 
 
 def test_the_image_starts_this_program_with_options_that_it_has() -> None:

@@ -1,8 +1,7 @@
-"""The page docs/gateway/contexts.md is right: its configuration is read, its addresses work, its code answers."""
+"""The page docs/gateway/contexts.md is right: its configuration is read, and its addresses work."""
 
 from __future__ import annotations
 
-import doctest
 import re
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from truename.gateway.views.view import read_path
 from truename.policy import Context
 
 PAGE = (ROOT / "docs" / "gateway" / "contexts.md").read_text("utf-8")
-(TOML,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+(TOML,) = re.findall(r"```toml[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 SETTINGS = parse(TOML, Path("/etc/truename.toml"), {}).settings
 
 
@@ -31,13 +30,6 @@ def test_its_addresses_lead_somewhere(path: str) -> None:
     written = path.replace("CLIENT", "cursor").replace("CONTEXT", "iphone").replace("SERVER", "phone")
 
     assert read_path(written, {"phone"}, SETTINGS.contexts).context == "iphone"
-
-
-def test_its_code_gives_its_answers() -> None:
-    test = doctest.DocTestParser().get_doctest(PAGE, {}, "contexts", None, 0)
-
-    assert test.examples
-    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 WORDS = st.sampled_from(["platform", "app", "origin", "=", ",", " ", "ios", "replay", "llm", "iphone", "é", "\x00", ""])

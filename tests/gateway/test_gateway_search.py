@@ -178,7 +178,7 @@ def test_hostile_definitions_are_indexed_as_far_as_they_can_be_read(definition: 
 
 
 def test_four_of_five_real_tools_are_found_without_any_word_of_their_name() -> None:
-    """The figures are in docs/gateway/large-catalogues.md (bench/search.py); this only sees that they don't fall."""
+    """The figures are in docs/measurements/tool-search.md (bench/search.py); this only sees that they don't fall."""
     path = shared("corpus", "open.jsonl.gz")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         servers = [json.loads(line) for line in islice(lines, 300)]

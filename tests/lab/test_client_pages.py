@@ -20,8 +20,8 @@ def test_a_clients_page_says_how_to_connect_and_to_undo(client: str) -> None:
     page = (FOLDER / f"{client}.md").read_text("utf-8")
 
     assert config_files(client)
-    assert f"truename connect {client}\n" in page
-    assert f"truename disconnect {client}\n" in page
+    assert f"\n$ truename connect {client} " in page
+    assert f"\n$ truename disconnect {client} " in page
 
 
 def test_there_is_a_page_for_each_of_the_ten_and_no_other() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +14,17 @@ from lab.results import Handshake, Probe, Run, SeenTool, Trial
 from lab.verdicts import QUESTIONS, Question, verdict
 from tests.lab.strange_places import ABSOLUTE
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 DOT = Question("dot", "a dot", ".", ("fs.list",))
 TWO = next(question for question in QUESTIONS if question.name == "clashes-2")
 SHOWN = SeenTool(upstream="get_weather", shown="mcp__lab__get_weather")
+
+
+@cache
+def made_pages() -> Mapping[str, str]:
+    return page.pages()
 
 
 def made_up(*tools: SeenTool, scenario: str = "awkward", mode: str = "bare", api: str = "anthropic") -> Run:
@@ -25,29 +35,42 @@ def made_up(*tools: SeenTool, scenario: str = "awkward", mode: str = "bare", api
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["index.md", "behaviour.md"])
-def test_a_page_is_what_the_results_make(name: str) -> None:
-    assert (page.FOLDER / name).read_text("utf-8") == page.pages()[name], "run `python -m lab page`"
+def test_the_pages_are_what_the_results_make() -> None:
+    written = {path.relative_to(page.FOLDER).as_posix(): path for path in page.FOLDER.rglob("*.md")}
+
+    assert {name: path.read_text("utf-8") for name, path in written.items()} == made_pages(), "run `python -m lab page`"
 
 
-def test_every_client_and_every_question_is_on_the_page() -> None:
-    text = page.pages()["index.md"]
+def test_every_client_and_every_question_has_a_page_that_the_table_links() -> None:
+    made = made_pages()
 
     for run in results.load_all():
-        assert f"| {run.title} | {run.version} |" in text
+        assert f"| [{run.title}](clients/{run.client}.md) | {run.version} | {run.date} |" in made["index.md"]
+        assert f"## Version {run.version}\n" in made[f"clients/{run.client}.md"]
+        assert results.path_of(run.client, run.version).name in made["data.md"]
     for question in QUESTIONS:
-        assert f"### {question.title[0].upper()}{question.title[1:]}\n" in text
+        assert f"[`{question.label}`](constructs/{question.name}.md)" in made["index.md"]
+        assert made[f"constructs/{question.name}.md"].startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"), [(Run, "A file"), (Trial, "A trial"), (SeenTool, "A tool"), (Probe, "A probe")]
+)
+def test_every_field_of_the_raw_results_is_described(kind: type[Run], title: str) -> None:
+    section = made_pages()["data.md"].partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+    assert {field.name for field in fields(kind)} <= set(re.findall(r"`(\w+)`", section))
 
 
 def test_no_row_of_a_table_has_more_cells_than_its_head() -> None:
-    for text in page.pages().values():
+    for text in made_pages().values():
         for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
             assert len(counts) == 1, table[:300]
 
 
 def test_the_pages_hold_no_place_of_this_machine() -> None:
-    for path in page.FOLDER.glob("*.md"):
+    for path in page.FOLDER.rglob("*.md"):
         assert not ABSOLUTE.search(path.read_text("utf-8")), path.name
 
 

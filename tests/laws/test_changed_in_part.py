@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.laws.catalogues import LABELS, NAMES
@@ -128,6 +128,8 @@ def test_names_made_in_part_are_those_made_from_nothing(steps: list[Any], dialec
             assert _meaning(partly.names, text) == _meaning(wholly.names, text)
 
 
+# Spellings of one name, of which the server that was asked first had none before.
+@example(first={"a": [], "A": ["get", "get_get"]}, then=[("a", ["get", "get-get"], 0)])
 @given(first=st.dictionaries(LABELS, st.lists(NAMES, max_size=5, unique=True), max_size=4), then=st.lists(_LISTS))
 def test_a_catalogue_changed_in_part_is_the_catalogue_made_from_nothing(
     first: dict[str, list[str]], then: list[tuple[str, list[str], int]]

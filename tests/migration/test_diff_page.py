@@ -22,7 +22,7 @@ def test_every_kind_of_change_is_explained() -> None:
 
 
 def test_the_lock_that_is_shown_is_one_but_for_what_is_cut_short() -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (text,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     said = {"description": "List the files of a directory."}
     digest = definition_digest({"name": "fs_list", **said})
     (tool,) = Lock.parse(text.replace(", ...}", "}").replace("sha256:3fd4...", digest)).tools

@@ -56,11 +56,11 @@ def test_what_is_said_holds(default: str) -> None:
 
 def test_the_example_of_the_page_about_approvals_asks_about_its_tools_alone() -> None:
     example = re.search(
-        r"```toml\n(.*?)```", (ROOT / "docs" / "gateway" / "approvals.md").read_text("utf-8"), re.DOTALL
+        r"```toml[^\n]*\n(.*?)```", (ROOT / "docs" / "gateway" / "approvals.md").read_text("utf-8"), re.DOTALL
     )
     assert example is not None
     policy = read_policy(tomllib.loads(example[1])["policy"])
-    catalog = project(Catalog.of("git/push", "git/log", "db/delete_all", "db/read"), "openai")
+    catalog = project(Catalog.of("agenda/create_event", "agenda/search", "db/delete_all", "db/read"), "openai")
     calls = (bound_call(name=str(id), call_id="c", arguments={}, names=catalog) for id in catalog)
     asked = {call.id.short for call in calls if policy.decide(call).outcome == "ask"}
-    assert asked == {"git/push", "db/delete_all"}
+    assert asked == {"agenda/create_event", "db/delete_all"}

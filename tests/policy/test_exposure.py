@@ -196,7 +196,8 @@ def caller(context: Context) -> Caller:
 
 REFUSED: list[tuple[str, Context, str, str]] = [
     ("clear", ANDROID, "platform", "it works on ios, and this session is on android"),
-    ("clear", Context(), "platform", "it works on ios, and this session has no platform or app"),
+    ("clear", Context(), "platform", "it works on ios, and this session has no platform"),
+    ("clear", Context(app="myapp"), "platform", "it works on ios, and this session has no platform"),
     ("pay", Context(app="shop"), "app", "it is for the app payments, and this session is for shop"),
     ("old", IOS, "not_for_llm", "it is not for models, but for replays and programs"),
     ("odd", IOS, "metadata", "its metadata cannot be read (platforms: it is not a list of at most 64 words)"),

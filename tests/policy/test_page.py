@@ -1,4 +1,4 @@
-"""The page about policy runs: its Python, its TOML, and the codes that it explains."""
+"""The pages about policy run: their Python, their TOML, and the codes that they explain."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from tests.shared import ROOT
 from truename.policy import read_policy
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
-PAGE = (ROOT / "docs" / "gateway" / "policy.md").read_text("utf-8")
+PAGE = "".join((ROOT / "docs" / "gateway" / name).read_text("utf-8") for name in ("policy.md", "policy-in-python.md"))
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_page_s_example_runs() -> None:
     (example,) = blocks("python")
-    exec(compile(example, "docs/gateway/policy.md", "exec"), {})
+    exec(compile(example, "docs/gateway/policy-in-python.md", "exec"), {})
 
 
 def test_the_page_s_rules_are_read() -> None:
-    (rules,) = blocks("toml")
-    policy = read_policy(tomllib.loads(rules)["policy"])
+    policies = [read_policy(tomllib.loads(rules)["policy"]) for rules in blocks("toml")]
 
-    assert [rule.outcome for rule in policy.rules] == ["allow", "deny"]
+    assert [[rule.outcome for rule in policy.rules] for policy in policies] == [["deny", "ask"], ["allow"], ["deny"]]
 
 
 def test_the_page_explains_each_code() -> None:

@@ -191,9 +191,9 @@ def test_ids_that_are_asked_often_are_remembered_and_not_too_many(monkeypatch: p
 def test_the_page_s_examples_are_so() -> None:
     page = (ROOT / "docs" / "gateway" / "presentation.md").read_text("utf-8")
     (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (toml,) = re.findall(r"```toml[^\n]*\n(.*?)```", page, re.DOTALL)
     exec(compile(python, "docs/gateway/presentation.md", "exec"), {})
-    assert said(tomllib.loads(toml)["tools"], "docs/get_page")["annotations"]["idempotentHint"] is True
+    assert said(tomllib.loads(toml)["tools"], "tickets/get_ticket")["annotations"]["idempotentHint"] is True
 
 
 # Laws.

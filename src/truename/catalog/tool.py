@@ -40,7 +40,7 @@ class Origin:
     """The origin of a tool: the server's key and the tool's own name on that server, both verbatim.
 
     ``server_id`` is unique in the catalogue even if two servers have one label; ``has_conflict`` is whether another
-    server has a tool of the same name (specification 004, "Enhanced Tool Storage Structure").
+    server has a tool of the same name.
     """
 
     server: str

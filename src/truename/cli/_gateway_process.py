@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 import sys
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -176,24 +177,23 @@ def run(
     bound = _bound(config, address, worker)
     end_traces = export_traces(config.settings)
     reloads = Reloads(reread, config, as_json=as_json, worker=worker)
-    report_form: ReportForm = "json" if as_json else "all" if verbose else "short"
     shutdown = Shutdown(reloads.hang_up, as_json=as_json, worker=worker)
+    gateway_run = _GatewayRun(
+        config=config,
+        bound=bound,
+        path=path,
+        only=only,
+        servers=servers,
+        report_form="json" if as_json else "all" if verbose else "short",
+        reloads=reloads,
+        shutdown=shutdown,
+        worker=worker,
+        has_console=has_console,
+    )
     try:
         with contextlib.suppress(KeyboardInterrupt):
             anyio.run(
-                partial(
-                    _serve_until_signal,
-                    config,
-                    bound,
-                    path,
-                    only=only,
-                    servers=servers,
-                    report_form=report_form,
-                    reloads=reloads,
-                    shutdown=shutdown,
-                    worker=worker,
-                    has_console=has_console,
-                ),
+                gateway_run.serve_until_signal,
                 # There is no wheel of it for some platforms.
                 backend_options={"use_uvloop": find_spec("uvloop") is not None},
             )
@@ -214,88 +214,73 @@ def _bound(config: Config, address: tuple[str, int] | None, worker: Worker | Non
     return bound
 
 
-async def _serve_until_signal(
-    config: Config,
-    bound: socket | None,
-    path: str,
-    *,
-    only: str | None,
-    servers: tuple[str, ...] | None,
-    report_form: ReportForm,
-    reloads: Reloads,
-    shutdown: Shutdown,
-    worker: Worker | None,
-    has_console: bool,
-) -> None:
-    """Serve until a signal cancels the scope, at whatever point, so that all server processes are ended."""
-    # Signals are received until everything has ended: a second signal must not leave server processes behind.
-    with ending_signals() as signals:
-        async with background() as tasks:
-            tasks.start_soon(shutdown.wait, signals, tasks.cancel_scope)
-            await _serve(
-                config,
-                bound,
-                path,
-                only=only,
-                servers=servers,
-                report_form=report_form,
-                reloads=reloads,
-                shutdown=shutdown,
-                worker=worker,
-                has_console=has_console,
-            )
+@dataclass(frozen=True, kw_only=True)
+class _GatewayRun:
+    """One run of the gateway: its configuration, where it listens (None: over stdio), and what was asked for."""
 
+    config: Config
+    bound: socket | None
+    path: str
+    only: str | None
+    servers: tuple[str, ...] | None
+    report_form: ReportForm
+    reloads: Reloads
+    shutdown: Shutdown
+    worker: Worker | None
+    has_console: bool
 
-async def _serve(
-    config: Config,
-    bound: socket | None,
-    path: str,
-    *,
-    only: str | None,
-    servers: tuple[str, ...] | None,
-    report_form: ReportForm,
-    reloads: Reloads,
-    shutdown: Shutdown,
-    worker: Worker | None,
-    has_console: bool,
-) -> None:
-    keys = [server.key for server in config.enabled]
-    started = [key for key in keys if only in {None, key} and (servers is None or key in servers)]
-    # What the others would say of servers, the first worker says.
-    is_quiet = worker is not None and worker.number != 1
-    with Progress([] if is_quiet else started, is_quiet=is_quiet) as progress:
-        # Clients connect at once and wait for their first list; slow servers are added later, with
-        # notifications/tools/list_changed.
-        async with (
-            Gateway(
-                config,
-                on_event=progress.on_event,
-                wait=_START_WAIT,
-                is_early=True,
-                only=only,
-                servers=servers,
-                sharing=_sharing(config, bound, worker),
-            ) as gateway,
-            background() as tasks,
-        ):
-            shutdown.gateway = gateway
-            tasks.start_soon(reloads.keep_up, gateway)
-            if bound is None:
-                tasks.start_soon(_report_joined, gateway, path, report_form)
-                await serve_stdio(gateway, path)
-            else:
-                more = _console(gateway) if has_console else None
-                if worker is not None:
-                    worker.tell(begun=True)
-                async with listening(gateway, bound=bound, workers=_group(worker), more=more) as url:
-                    await gateway.joined()
-                    if worker is not None:
-                        worker.tell(ready=True)
-                    if worker is None or worker.reports:
-                        is_everywhere = ip_address(bound.getsockname()[0]).is_unspecified
-                        await _report_listening(gateway, path, url, report_form, worker, is_everywhere=is_everywhere)
-                    spare_collector()
-                    await anyio.sleep_forever()
+    async def serve_until_signal(self) -> None:
+        """Serve until a signal cancels the scope, at whatever point, so that all server processes are ended."""
+        # Signals are received until everything has ended: a second signal must not leave server processes behind.
+        with ending_signals() as signals:
+            async with background() as tasks:
+                tasks.start_soon(self.shutdown.wait, signals, tasks.cancel_scope)
+                await self._serve()
+
+    async def _serve(self) -> None:
+        keys = [server.key for server in self.config.enabled]
+        started = [key for key in keys if self.only in {None, key} and (self.servers is None or key in self.servers)]
+        # What the others would say of servers, the first worker says.
+        is_quiet = self.worker is not None and self.worker.number != 1
+        with Progress([] if is_quiet else started, is_quiet=is_quiet) as progress:
+            # Clients connect at once and wait for their first list; slow servers are added later, with
+            # notifications/tools/list_changed.
+            async with (
+                Gateway(
+                    self.config,
+                    on_event=progress.on_event,
+                    wait=_START_WAIT,
+                    is_early=True,
+                    only=self.only,
+                    servers=self.servers,
+                    sharing=_sharing(self.config, self.bound, self.worker),
+                ) as gateway,
+                background() as tasks,
+            ):
+                self.shutdown.gateway = gateway
+                tasks.start_soon(self.reloads.keep_up, gateway)
+                if self.bound is None:
+                    tasks.start_soon(_report_joined, gateway, self.path, self.report_form)
+                    await serve_stdio(gateway, self.path)
+                else:
+                    await self._listen(gateway, self.bound)
+
+    async def _listen(self, gateway: Gateway, bound: socket) -> None:
+        worker, more = self.worker, _console(gateway) if self.has_console else None
+        if worker is not None:
+            worker.tell(begun=True)
+        async with listening(gateway, bound=bound, workers=_group(worker), more=more) as url:
+            await gateway.joined()
+            if worker is not None:
+                worker.tell(ready=True)
+            if worker is None or worker.reports:
+                is_everywhere = ip_address(bound.getsockname()[0]).is_unspecified
+                await _report_listening(gateway, self.path, url, self.report_form, worker, is_everywhere=is_everywhere)
+                if self.has_console and self.report_form != "json":
+                    show(f"The web console is at {self.config.settings.access.public_url or url}/console.")
+                    sys.stdout.flush()
+            spare_collector()
+            await anyio.sleep_forever()
 
 
 def _sharing(config: Config, bound: socket | None, worker: Worker | None) -> ProgramSharing | None:
@@ -407,12 +392,13 @@ def _connect_http(gateway: Gateway, url: str) -> None:
     url = settings.access.public_url or url
     keys = [quote(server.key, safe="") for server in gateway.config.enabled]
     servers = ", ".join([*keys[:_MOST_KEYS], *(["..."] if len(keys) > _MOST_KEYS else [])])
-    contexts = ", ".join(settings.contexts)
+    contexts, profiles = ", ".join(settings.contexts), ", ".join(settings.profiles)
     addresses = (
         ("/mcp", "for every client"),
         ("/mcp/for/CLIENT", f"names for one client: {_CLIENTS}"),
         ("/mcp/only/SERVER", f"one server, with its own names: {servers}"),
         *([("/mcp/servers/A,B", "some servers, with the names of /mcp")] if len(keys) > 1 else []),
+        *([("/mcp/profile/NAME", f"the tools of a profile: {profiles}")] if profiles else []),
         *([("/mcp/in/CONTEXT", f"the tools of a context: {contexts}")] if contexts else []),
     )
     show_hanging((styled(url + path, "bold cyan"), styled(what)) for path, what in addresses)

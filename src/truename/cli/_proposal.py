@@ -221,11 +221,11 @@ def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> 
     for variable in missing[:_MOST_TOLD]:
         show("  ", styled(variable.name, "yellow"), error=error)
         for place in variable.places[:_MOST]:
-            show(f"    its value is in {place}", error=error)
+            show(f"    {'used' if variable.said else 'its value is'} in {place}", error=error)
         if (left := len(variable.places) - _MOST) > 0:
             show(f"    and in {left} more places", error=error)
         if variable.said:
-            show(f"    the entry has {variable.said}, which only that client can fill in", error=error)
+            show(f"    it has {variable.said}, which only the program that wrote the file can fill in", error=error)
     if (more := len(missing) - _MOST_TOLD) > 0:
         show(f"  and {more:,} more; --json lists all.", error=error)
 

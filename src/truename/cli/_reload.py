@@ -84,14 +84,14 @@ class _ReloadReport:
 
     def refused(self, error: Exception) -> None:
         if self.is_quiet:
-            log.info("The new configuration is invalid; this worker keeps running with the old one.")
+            log.info("The new configuration is not used; this worker keeps running with the old one.")
             return
         if self.as_json:
             placed = ((document, line_of(one)) for one, document in errors_of(error))
             errors = [document if line is None else {**document, "line": line} for document, line in placed]
             say_json({"reloaded": None, "errors": errors})
             return
-        say("The new configuration is invalid; the gateway keeps running with the old one.")
+        say("The new configuration is not used; the gateway keeps running with the old one.")
         for one, _ in errors_of(error):
             if (line := line_of(one)) is not None:
                 say(f"  line {line:,}:")

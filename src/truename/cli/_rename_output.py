@@ -190,7 +190,8 @@ def _tell_ledger(done: RenameResult) -> None:
         show("No ledger was found; --state PATH updates the ledger of a gateway that showed the old names.")
         return
     if not done.has_ledger:
-        show("No ledger was updated; --listed-for 90d or --clean-break (and --state PATH) decides about the old names.")
+        show("No ledger was updated, so no gateway knows of the rename. --state PATH names a gateway's ledger;")
+        show("--listed-for 90d lists the old name there too, and --clean-break ends it.")
         return
     for name in done.unknown:
         say(styled("note: ", "yellow"), f"{name!r} is not in the ledger, so nothing was recorded for it.")

@@ -161,7 +161,7 @@ class ToolWorkspace:
         """Project the names for a client. Raises groups of naming errors, `UsageError`, `LedgerError`."""
         dialect = dialects.get(client)
         style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
-        overrides = {
+        overrides: dict[str, Mapping[ToolId | str, str]] = {
             name: {ToolId.parse(id): one for id, one in fixed.items()}
             for name, fixed in self.settings.overrides.items()
         }

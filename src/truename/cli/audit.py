@@ -56,7 +56,7 @@ Expect = Annotated[
         name="--expect",
         metavar="NUMBER:HASH",
         show_default=False,
-        help="NUMBER:HASH of a record that must exist, as printed by `truename audit anchor`. May be repeated.",
+        help="NUMBER:HASH of a record that must exist, or all that `truename audit anchor` printed. May be repeated.",
     ),
 ]
 Complete = Annotated[
@@ -144,7 +144,7 @@ def verify(
 
     Exit status 1: the log is damaged. 3: the heads in the state database cannot be read; all else was verified.
     """
-    expected = [_expected(one) for one in expect]
+    expected = [anchor for one in expect for anchor in _expected(one)]
     place = _place(source, log, must_exist=False)
     report = _proved(place, expected)
     broken = [*report.defects, *(_elsewhere(one) for one in report.elsewhere if complete)]
@@ -269,9 +269,10 @@ def _named(chain: ChainReport) -> str:
     return f"{chain.name}: " if chain.name else ""
 
 
-def _expected(text: str) -> Anchor:
+def _expected(text: str) -> list[Anchor]:
+    """Return the anchors of an option: all that `truename audit anchor` printed may be one value."""
     try:
-        return Anchor.parse(text.strip())
+        return [Anchor.parse(one) for one in text.split() or [""]]
     except ValueError as error:
         advice = "Give what `truename audit anchor` printed: NUMBER:HASH."
         raise UsageError(fact=f"--expect: {excerpt(text)} is not an anchor", advice=advice) from error
@@ -288,11 +289,12 @@ def _tell(place: AuditPlace, report: LogReport, broken: Sequence[LogDefect], *, 
             say(_UNREAD)
     else:
         several = f" in {len(chains):,} chains" if len(chains) > 1 else ""
-        show(f"{records:,} records of {path}{several} are intact" + ("." if place.key else ". The chain has no key."))
+        unkeyed = "" if place.key else " The chains have no key." if several else " The chain has no key."
+        show(f"{records:,} records of {path}{several} are intact.{unkeyed}")
     for chain in chains:
         if chain.unproven and chain.by:
-            newer = f"records {chain.proven + 1:,} to {chain.last.number:,} are newer than what proves the others"
-            say(f"{_named(chain)}{newer}: nothing but the files has them.")
+            newer = f"records {chain.proven + 1:,} to {chain.last.number:,} are too new to be proven"
+            say(f"{_named(chain)}{newer}: only the files of the log have them.")
         if chain.lost:
             say(f"{_named(chain)}{count(chain.lost, 'record')} could not be written, and {_IS_LOST[chain.lost == 1]}.")
     for head in report.elsewhere:

@@ -258,6 +258,7 @@ def _show(plan: ConnectionPlan, request: ConnectRequest, *, dry_run: bool) -> No
         show_hanging(rows, indent=2)
     if not plan.steps and plan.already:
         show(f"{plan.title} is already connected: {', '.join(map(excerpt, plan.already))}.")
+        show(f"To connect it in another way, run `truename disconnect {plan.client}` first.")
     elif not plan.steps:
         show(f"Nothing to connect: no server of {plan.title} can go through the gateway.")
         if request.entries in {"best", "each"}:

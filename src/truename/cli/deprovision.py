@@ -247,7 +247,8 @@ def _readmit(config: Config, stores: _Stores, principal: str, *, dry_run: bool, 
     elif not was_barred:
         show(f"{printable(principal)} is not barred.")
     else:
-        show(f"{printable(principal)} {'would be' if dry_run else 'is'} let in again, with new credentials.")
+        again = "would no longer be" if dry_run else "is no longer"
+        show(f"{printable(principal)} {again} barred; new credentials are needed.")
     return 0
 
 
@@ -278,13 +279,11 @@ def _tell(
         print_table(["ended" if not dry_run else "would be ended", "id", ""], rows)
         show("")
     if dry_run:
-        show(f"{count(len(rows), 'item')} of {who} would be ended, and nothing would let {who} in any more.")
+        show(f"{count(len(rows), 'item')} of {who} would be ended, and {who} would be barred.")
     else:
         again = " (as before)" if was_barred else ""
-        show(
-            styled("Deprovisioned", "bold"), f" {who}: {count(len(rows), 'item')} ended; nothing lets {who} in{again}."
-        )
-        show("Running gateways follow within seconds. `--readmit` lets the person in again.")
+        show(styled("Deprovisioned", "bold"), f" {who}: {count(len(rows), 'item')} ended; {who} is barred{again}.")
+        show("Running gateways follow within seconds. `--readmit` ends the bar.")
     if configured:
         say("A token in [access.tokens] is refused too; remove it from the configuration.")
     for problem in problems:

@@ -195,6 +195,8 @@ def _summary(report: LintReport) -> str:
     hidden = Counter(one.hidden for one in report.hidden)
     suppressed = [f"{number:,} suppressed {_HIDDEN[what]}" for what, number in hidden.items() if what]
     about = f"in {count(report.tools, 'tool')} of {count(len(report.files), 'source')}"
+    if not report.files and not counts:
+        return f"No Python file was found. {_ELSE}"
     if not report.tools and not counts:
         return f"No tools are declared in {count(len(report.files), 'source')}. {_ELSE}"
     return "; ".join([f"{', '.join(counts) or 'No findings'} {about}", *suppressed]) + "."

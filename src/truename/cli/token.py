@@ -100,7 +100,7 @@ def add(
         with _store(config) as store:
             if store.is_barred(kept.principal.key):
                 raise UsageError(
-                    fact=f"{name} was deprovisioned, and no token lets them in",
+                    fact=f"{name} was deprovisioned, and is barred",
                     advice=f"Run `truename deprovision {name} --readmit` first.",
                 )
             with audited(config, "access", "token_made", [_noted(kept)]):
@@ -130,18 +130,19 @@ def list_(source: Configuration | None = None, /, *, as_json: JsonOutput = False
         print_json({"tokens": listed, **shown})
         return 0
     for one in barred:
-        say(f"{printable(one.principal)} is let in by nothing, since {_day(one.at)} (`truename deprovision`).")
+        say(f"{printable(one.principal)} is barred since {_day(one.at)} (`truename deprovision`).")
     if not tokens and not sessions:
         show("There are no tokens. `truename token add NAME` creates one.")
         return 0
     rows = [
-        [one.id, one.name, " ".join((*one.groups, *one.scopes)), "", _day(one.made), _until(one, now)] for one in tokens
+        [one.id, one.name, " ".join(one.groups), " ".join(one.scopes), "", _day(one.made), _until(one, now)]
+        for one in tokens
     ]
     rows += [
-        [one.id, one.name, " ".join(sorted(one.groups)), one.client_name, _day(one.made), utc_time(one.until)]
+        [one.id, one.name, " ".join(sorted(one.groups)), "", one.client_name, _day(one.made), utc_time(one.until)]
         for one in sessions
     ]
-    print_table(["id", "name", "groups, scopes", "client", "created", "valid until"], rows)
+    print_table(["id", "name", "groups", "scopes", "client", "created", "valid until"], rows)
     return 0
 
 

@@ -364,7 +364,7 @@ class _PlanBuilder:
         for foreseen in self._predict_losses(()):
             if foreseen.count:
                 servers = f"{', '.join(map(excerpt, keys))} share one entry, {excerpt(self._name)}"
-                fact = f"{servers}. With one entry per server, {foreseen.text}"
+                fact = f"{servers}. With one entry per server: {foreseen.text}"
                 yield PlanNote(kind="info", subject=self._name, fact=fact, advice="--each keeps one entry per server.")
 
     def _advice_about_losses(self) -> str:
@@ -480,8 +480,13 @@ class _PlanBuilder:
         listed = isinstance(holder, list)
         taken = [one.get("name") for one in holder if isinstance(one, dict)] if listed else holder
         if isinstance(taken, list | dict) and name in taken:
+            earlier = (
+                f"If an earlier `truename connect` wrote it, run `truename disconnect {self._request.client}` first"
+            )
             raise cannot_edit(
-                document.path, f"it already has a server {excerpt(name)}", "Choose another key with --name."
+                document.path,
+                f"it already has a server {excerpt(name)}",
+                f"{earlier}; else choose another key with --name.",
             )
         place = (*where, len(holder) if listed else name)
         self._draft.enter(document, place, name, entry, FileChange(where=place, what=f"server {name}", new=new))

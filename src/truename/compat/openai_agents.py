@@ -1,7 +1,7 @@
 """Provide the identity functions of openai-agents under its own names.
 
 Tools may be Truename's (`ToolNames`, `ToolSetMember`, `AgentTool`) or that library's own objects; calls may be mappings
-or its typed items. Nothing of the library is imported. docs/frameworks/openai-agents.md lists the differences.
+or its typed items. Nothing of the library is imported. docs/frameworks/openai-agents-compat.md lists the differences.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import logging
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Final
 
+import anyio
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -18,12 +19,14 @@ from starlette.routing import Match, Route
 from truename.auth.sealed_values import SealedValues
 from truename.config.console import ROLES
 from truename.console.forms import own_form
-from truename.console.login import ConsoleLogin
+from truename.console.login import LOGIN_ROUTES, ConsoleLogin
 from truename.console.name_previews import NamePreviews
+from truename.console.near_names import NearNames
 from truename.console.page import Page, PageRequest, PageRoute, RefusedError
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
-from truename.console.rendering import asset, has_htmx, render
+from truename.console.rendering import HEADERS, asset, has_htmx, render
+from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions
 from truename.console.tool_rows import ToolRows
 from truename.errors import StoreError, TruenameError
@@ -31,7 +34,7 @@ from truename.gateway.http.routes import ALL_BELOW
 from truename.gateway.http.routes import Route as GatewayRoute
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from truename.config.console import Role
     from truename.gateway import Gateway
 
-__all__ = ["ROUTES", "Console", "console_routes"]
+__all__ = ["OPEN_ROUTES", "ROUTES", "Console", "console_routes"]
 
 log: Final = logging.getLogger("truename.console")
 
@@ -57,6 +60,13 @@ _PAGES: Final = (
     ("Connect", connect),
 )
 ROUTES: Final[tuple[PageRoute, ...]] = tuple(route for _, page in _PAGES for route in page.ROUTES)
+OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
+    ("GET", ROOT): "none",
+    ("GET", f"{_STATIC}{{name}}"): "none",
+    **LOGIN_ROUTES,
+}
+"""The routes that are answered without a session, and what guards them; all others are `ROUTES`."""
+_PROBLEMS: Final = {403: "Not allowed", 404: "Not found", 405: "Not found", 503: "Not available now"}
 # The first route of a module is its page.
 _NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
 
@@ -84,6 +94,9 @@ class Console:
         self._here = front.here
         self._names = NamePreviews(gateway)
         self._tools = ToolRows()
+        self._near = NearNames()
+        self._secrets = gateway.config, SecretTexts(gateway.config)
+        self._deciding = anyio.Lock()
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -91,6 +104,8 @@ class Console:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         response = await self._answered(Request(scope, receive))
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
         await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
@@ -113,10 +128,10 @@ class Console:
 
     async def _without_session(self, request: Request) -> Response | None:
         """Answer what needs no session: files, the start, and logging in and out; None for all else."""
-        path = request.url.path
-        if path in {ROOT, f"{ROOT}/"}:
+        path, is_read = request.url.path, request.method in {"GET", "HEAD"}
+        if is_read and path in {ROOT, f"{ROOT}/"}:
             return RedirectResponse(_NAVIGATION[0][0], 303)
-        if path.startswith(_STATIC):
+        if is_read and path.startswith(_STATIC):
             found = asset(path.removeprefix(_STATIC))
             if found is None:
                 raise RefusedError(404, "There is no such file.")
@@ -135,6 +150,9 @@ class Console:
             calls=self._calls,
             names=self._names,
             tools=self._tools,
+            near=self._near,
+            secrets=self._secret_texts(),
+            deciding=self._deciding,
             here=self._here,
             session=session,
             role=role,
@@ -144,6 +162,12 @@ class Console:
         )
         answer = await route.handler(asked)
         return answer if isinstance(answer, Response) else self._rendered(answer, session, role, request.url.path)
+
+    def _secret_texts(self) -> SecretTexts:
+        config = self._gateway.config
+        if self._secrets[0] is not config:
+            self._secrets = config, SecretTexts(config)
+        return self._secrets[1]
 
     def _route(self, request: Request) -> tuple[PageRoute, dict[str, str]]:
         """Return the route of a request, and the parameters in its path. Raises `RefusedError`."""
@@ -175,5 +199,6 @@ class Console:
     def _problem(
         self, status: int, text: str, session: BrowserSession | None = None, role: Role | None = None
     ) -> Response:
-        page = Page(template="problem.html", title="Not done", values={"text": text}, status=status)
+        title = _PROBLEMS.get(status, "Not done")
+        page = Page(template="problem.html", title=title, values={"text": text}, status=status)
         return self._rendered(page, session, role, "")

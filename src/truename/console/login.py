@@ -10,10 +10,12 @@ from starlette.responses import RedirectResponse, Response
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
-from truename.console.rendering import HEADERS, has_htmx, render
+from truename.console.rendering import has_htmx, render
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
     from truename.auth.authentication_setup import HttpAuthentication
@@ -21,12 +23,19 @@ if TYPE_CHECKING:
     from truename.gateway import Gateway
     from truename.policy.principal import Principal
 
-__all__ = ["ConsoleLogin"]
+__all__ = ["LOGIN_ROUTES", "ConsoleLogin"]
 
 _LOGIN: Final = "/console/login"
 _LOGOUT: Final = "/console/logout"
 _START: Final = "/console/servers"
 _SIGN_IN: Final = "/console/sign-in"
+LOGIN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
+    ("GET", _LOGIN): "none",
+    ("POST", _LOGIN): "same origin",
+    ("GET", _SIGN_IN): "none",
+    ("POST", _LOGOUT): "form of the session",
+}
+"""The routes that need no session, and what guards them."""
 _BROWSER: Final = "truename-console-browser"
 _REFUSED: Final = "This token is not accepted: it is unknown, has expired, or was revoked."
 
@@ -43,6 +52,8 @@ class ConsoleLogin:
         self._browser = f"__Host-{_BROWSER}" if self._is_secure else _BROWSER
         if self._recognizer is not None:
             self._recognizer.attend(self._browser, self._came_back)
+        handlers = (self.ask, self._with_token, self._at_provider, self._out)
+        self._handlers = dict(zip(LOGIN_ROUTES, handlers, strict=True))
 
     @property
     def is_open(self) -> bool:
@@ -51,16 +62,8 @@ class ConsoleLogin:
 
     async def answer(self, request: Request) -> Response | None:
         """Answer a request to log in or out; None for another one."""
-        asked = request.method, request.url.path
-        if asked == ("GET", _LOGIN):
-            return await self.ask(request)
-        if asked == ("POST", _LOGIN):
-            return await self._with_token(request)
-        if asked == ("GET", _SIGN_IN) and self._recognizer is not None:
-            return await self._at_provider()
-        if asked == ("POST", _LOGOUT):
-            return await self._out(request)
-        return None
+        handler = self._handlers.get((request.method, request.url.path))
+        return None if handler is None else await handler(request)
 
     async def ask(self, request: Request) -> Response:
         """Let somebody in whose browser has no session, or show them how to log in."""
@@ -69,7 +72,7 @@ class ConsoleLogin:
         # Nobody needs credentials here. The cookie still tells our own forms from another page's.
         target = request.url.path if request.method == "GET" and request.url.path != _LOGIN else _START
         query = f"?{request.url.query}" if request.url.query and target != _START else ""
-        response = RedirectResponse(target + query, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(target + query, 303)
         self._sessions.begin(response, LOCAL, self._seconds)
         return response
 
@@ -82,18 +85,19 @@ class ConsoleLogin:
         admission = await self._authenticators.admit([f"Bearer {token}"] if isinstance(token, str) else [])
         if not isinstance(admission, Authenticated) or not isinstance(token, str):
             return self._form(_REFUSED, 403)
-        response = RedirectResponse(_START, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(_START, 303)
         self._sessions.begin_with_token(response, token.strip(), self._seconds)
         return response
 
-    async def _at_provider(self) -> Response:
-        assert self._recognizer is not None  # noqa: S101 - asked before
+    async def _at_provider(self, request: Request) -> Response:
+        if self._recognizer is None:
+            return await self.ask(request)
         browser = secrets.token_urlsafe(32)
         try:
             address = await self._recognizer.address(self._browser, browser, _START)
         except FetchError as problem:
             return self._form(f"The identity provider cannot be reached: {problem}.", 502)
-        response = RedirectResponse(address, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(address, 303)
         response.set_cookie(
             self._browser, browser, max_age=600, path="/", httponly=True, secure=self._is_secure, samesite="lax"
         )
@@ -102,7 +106,7 @@ class ConsoleLogin:
     async def _came_back(self, target: str, _: str, principal: Principal) -> Response:
         if self._authenticators.is_barred(principal):
             return self._form("This account was deprovisioned here.", 403)
-        response = RedirectResponse(target, 303, headers={"cache-control": "no-store"})
+        response = RedirectResponse(target, 303)
         self._sessions.begin(response, principal, self._seconds)
         return response
 
@@ -127,6 +131,4 @@ class ConsoleLogin:
             "text": text,
             "sign_in": None if self._recognizer is None else _SIGN_IN,
         }
-        answer = render("login.html", values, status)
-        answer.headers.update(HEADERS)
-        return answer
+        return render("login.html", values, status)

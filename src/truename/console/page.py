@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    import anyio
     from starlette.datastructures import FormData, QueryParams
     from starlette.responses import Response
 
     from truename.config.console import Role
     from truename.console.name_previews import NamePreviews
+    from truename.console.near_names import NearNames
     from truename.console.recent_calls import RecentCalls
+    from truename.console.secret_texts import SecretTexts
     from truename.console.sessions import BrowserSession
     from truename.console.tool_rows import ToolRows
     from truename.gateway import Gateway
@@ -24,13 +27,17 @@ __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
 class PageRequest:
     """A request of somebody whose role allows it.
 
-    ``here`` is the gateway's URL. ``form`` has the fields of a change, and is None for a page.
+    ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
+    ``form`` has the fields of a change, and is None for a page.
     """
 
     gateway: Gateway
     calls: RecentCalls
     names: NamePreviews
     tools: ToolRows
+    near: NearNames
+    secrets: SecretTexts
+    deciding: anyio.Lock
     here: str
     session: BrowserSession
     role: Role

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from truename.conventions.characters import INVISIBLE
 from truename.errors import printable
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 _STATIC: Final = files("truename.console") / "static"
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_TIME: Final = "%Y-%m-%d %H:%M:%S UTC"
 _HTMX: Final = "htmx.min.js"
 
 
@@ -44,32 +46,60 @@ def _shown(value: object) -> str:
     >>> _shown("a\u202eb")
     'a\\u202eb'
     """
-    return printable(str(value))
+    return _escaped(str(value))
 
 
 def _text(value: object) -> str:
     """Return a text of several lines, in which only line breaks and tabs stay as they are."""
-    return "\n".join(printable(line.expandtabs(4)) for line in str(value).split("\n"))
+    return "\n".join(_escaped(line.expandtabs(4)) for line in str(value).split("\n"))
+
+
+def _escaped(text: str) -> str:
+    """Return a text whose invisible characters are written out. Nothing is cut: who decides has to see all of it."""
+    shown = printable(text, len(text))
+    return INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], shown)
 
 
 def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, indent=2, default=str)
 
 
-def _ago(seconds: float) -> str:
-    """Return a duration in words of one unit.
+def _duration(seconds: float | None) -> str:
+    """Return a duration in a unit that fits; "" for none.
 
-    >>> [_ago(seconds) for seconds in (0.4, 59, 60, 7_300, 200_000)]
-    ['now', '59 s', '1 min', '2 h', '2 d']
+    >>> [_duration(seconds) for seconds in (None, 0.0004, 0.0421, 1.5, 125)]
+    ['', '<1 ms', '42 ms', '1.5 s', '125 s']
     """
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds / size)} {unit}"
-    return "now" if seconds < 1 else f"{int(seconds)} s"
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.0005 else "<1 ms"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _words(value: str) -> str:
+    """Return a word of a protocol as a reader says it.
+
+    >>> _words("input_required")
+    'input required'
+    """
+    return value.replace("_", " ")
+
+
+def _moment(text: str) -> str:
+    """Return a time of the state (ISO 8601, in UTC) as pages show times; another text as it is.
+
+    >>> _moment("2026-11-26T20:57:36+00:00"), _moment("")
+    ('2026-11-26 20:57:36 UTC', '')
+    """
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime(_TIME)
+    except ValueError:
+        return text
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(seconds, UTC).strftime(_TIME)
 
 
 @cache
@@ -81,7 +111,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(shown=_shown, text=_text, as_json=_as_json, ago=_ago, time=_time)
+    environment.filters.update(
+        shown=_shown, text=_text, as_json=_as_json, duration=_duration, words=_words, moment=_moment, time=_time
+    )
     return environment
 
 

@@ -1,65 +1,98 @@
-"""Show how a definition differs from another one: words of its texts, and lines of the whole."""
+"""Show how a definition differs from another one: words of its texts, and lines of the whole.
+
+A server may send texts that take minutes to compare word by word. Equal beginnings and ends are found first, and what
+is left is compared only where that takes milliseconds; else it is shown as removed and added as a whole. Nothing is
+left out of what changed.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    Kind = Literal["same", "removed", "added", "gap"]
+
 __all__ = ["ChangedPart", "changed_lines", "changed_words"]
 
-_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]+")
-_LONGEST: Final = 20_000
+_WORDS: Final = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+")
 _CONTEXT: Final = 3
+# Pairs of equal words; the time to compare two texts grows with them.
+_MOST_PAIRS: Final = 40_000
 
 
 class ChangedPart(NamedTuple):
-    """A part of a text: ``same``, ``removed`` or ``added``; ``gap`` stands for lines that are left out."""
+    """A part of a text: ``same``, ``removed`` or ``added``; ``gap`` stands for equal lines that are left out."""
 
-    kind: Literal["same", "removed", "added", "gap"]
+    kind: Kind
     text: str
 
 
 def changed_words(old: str, new: str) -> list[ChangedPart]:
-    """Return a text in parts, of which each is in both texts or in one; only the first 20,000 characters of each.
+    """Return a text in parts, of which each is in both texts or in one.
 
     >>> [(part.kind, part.text) for part in changed_words("read a file", "read any file")]
-    [('same', 'read '), ('removed', 'a'), ('added', 'any'), ('same', ' file')]
+    [('same', 'read '), ('removed', 'a '), ('added', 'any '), ('same', 'file')]
     """
-    before, after = (_WORDS.findall(text[:_LONGEST]) for text in (old, new))
-    return [part for part in _compared(before, after, "") if part.text]
+    before, after = (_WORDS.findall(text) for text in (old, new))
+    return [ChangedPart(kind, "".join(words)) for kind, words in _compared(before, after)]
 
 
 def changed_lines(old: Any, new: Any) -> list[ChangedPart]:
-    """Return a definition as lines of JSON; lines far from a change are left out."""
-    before, after = (_lines(content) for content in (old, new))
+    """Return a definition as lines of JSON; equal lines far from a change are left out.
+
+    >>> [(part.kind, part.text) for part in changed_lines({"a": 1}, {"a": 2})]
+    [('same', '{'), ('removed', '  "a": 1'), ('added', '  "a": 2'), ('same', '}')]
+    """
+    runs = list(_compared(_lines(old), _lines(new)))
     parts: list[ChangedPart] = []
-    groups = difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT)
-    for number, group in enumerate(groups):
-        if number or group[0][1]:
-            parts.append(ChangedPart("gap", "..."))
-        for kind, a, b, c, d in group:
-            if kind == "equal":
-                parts += (ChangedPart("same", line) for line in before[a:b])
-            else:
-                parts += (ChangedPart("removed", line) for line in before[a:b])
-                parts += (ChangedPart("added", line) for line in after[c:d])
+    for place, (kind, lines) in enumerate(runs):
+        if kind != "same":
+            parts += (ChangedPart(kind, line) for line in lines)
+            continue
+        head = _CONTEXT if place else 0
+        tail = _CONTEXT if place < len(runs) - 1 else 0
+        if len(lines) <= head + tail + 1:
+            parts += (ChangedPart("same", line) for line in lines)
+            continue
+        parts += (ChangedPart("same", line) for line in lines[:head])
+        parts.append(ChangedPart("gap", f"... {len(lines) - head - tail:,} equal lines"))
+        parts += (ChangedPart("same", line) for line in lines[len(lines) - tail :])
     return parts
 
 
-def _compared(before: Sequence[str], after: Sequence[str], joint: str) -> Iterator[ChangedPart]:
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
+    """Yield runs of equal, removed and added elements, none of them empty."""
+    most = min(len(before), len(after))
+    start = next((at for at in range(most) if before[at] != after[at]), most)
+    end = next((at for at in range(most - start) if before[-1 - at] != after[-1 - at]), most - start)
+    if start:
+        yield "same", before[:start]
+    yield from _middle(before[start : len(before) - end], after[start : len(after) - end])
+    if end:
+        yield "same", before[len(before) - end :]
+
+
+def _middle(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
+    counts = Counter(after)
+    is_quick = sum(counts[one] for one in before) <= _MOST_PAIRS
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False) if is_quick else None
+    whole = [("replace", 0, len(before), 0, len(after))]
+    for kind, a, b, c, d in whole if matcher is None else matcher.get_opcodes():
         if kind == "equal":
-            yield ChangedPart("same", joint.join(before[a:b]))
-        else:
-            yield ChangedPart("removed", joint.join(before[a:b]))
-            yield ChangedPart("added", joint.join(after[c:d]))
+            yield "same", before[a:b]
+            continue
+        if a < b:
+            yield "removed", before[a:b]
+        if c < d:
+            yield "added", after[c:d]
 
 
 def _lines(content: Any) -> list[str]:
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=True, indent=2, sort_keys=True)
-    return text[: 10 * _LONGEST].splitlines()
+    return text.splitlines()

@@ -103,7 +103,7 @@ def format_of(category: str, text: str, separator: str) -> Format:
 
     Parts are joined by the separator; the last one is the tool's own words: ``{verbNoun}``, ``{verb_noun}``,
     ``{verb-noun}`` or ``{VerbNoun}``, spelled in the casing of the words. The first separator of a name therefore
-    always ends a part (specification 003, "Naming Convention").
+    always ends a part (docs/teams/conventions.md).
 
     >>> format_of("org", "org_{verbNoun}", "_").parts
     (Part(kind='literal', word='org'),)

@@ -39,7 +39,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "characters": "A-Za-z0-9_.-",
             "max_length": 128,
         },
-        # Specification 003: several teams, one catalogue, names with owner and platform. The maximum leaves a margin
+        # Trailblaze: several teams, one catalogue, names with owner and platform. The maximum leaves a margin
         # below the providers' 64 characters.
         "trailblaze": {
             "clients": ["openai"],
@@ -54,7 +54,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "max_length": 60,
             "unique": "everywhere",
         },
-        # Specification 002: one name for every layer, which every provider accepts unchanged; no dots.
+        # One name for every layer, which every provider accepts unchanged; no dots.
         "provider-safe": {
             "clients": [
                 "anthropic",

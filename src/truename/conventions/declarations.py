@@ -1,6 +1,6 @@
 """Declare tools in their source: the `Declaration`, and the decorator ``@tool``.
 
-Source: specification 003, "Tool Metadata".
+The metadata of a declaration is explained in docs/gateway/contexts.md.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def tool(
     """Declare a function as a tool, by default with the function's name; the function itself is not changed.
 
     Several decorators on one function declare several tools with one implementation. ``description`` is by default the
-    function's docstring. The other arguments are fields of `Metadata`. Raises `ConfigError` with the field. Source:
-    specification 003, "Tool Metadata".
+    function's docstring. The other arguments are fields of `Metadata`. Raises `ConfigError` with the field
+    (docs/gateway/contexts.md).
 
     >>> @tool("myapp_ios_open", platforms=["IOS"])
     ... @tool("myapp_android_open", platforms=["ANDROID"])

@@ -1,6 +1,6 @@
 """Read the metadata that authors and operators give a tool: who may use it, and where it works.
 
-Source: specification 003, "Tool Metadata".
+The fields, and who may say each, are in docs/gateway/contexts.md.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ _NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
 
 META_PREFIX: Final = "dev.truename/"
 _NESTED: Final = "truename"
-# The keys of the fields in the vocabularies that authors use; trailblaze is that of specification 003.
+# The keys of the fields in the vocabularies that authors use.
 _TRAILBLAZE: Final = {"isForLlm": "is_for_llm", "isRecordable": "is_recordable", "supportedPlatforms": "platforms"}
 _OURS: Final = {f"{META_PREFIX}{name}": name for name in FIELDS}
 _THEIRS: Final = {f"trailblaze/{word}": name for word, name in _TRAILBLAZE.items()}
@@ -243,8 +243,8 @@ def metadata_of(definition: Mapping[str, object]) -> Metadata:
     It is read from ``_meta``: keys such as ``dev.truename/is_for_llm``, a table ``truename`` with the fields of
     `Metadata`, and ``trailblaze/isForLlm``, ``isRecordable`` and ``supportedPlatforms``. It is also read from the
     annotations, where ``isForLlm``, ``isRecordable`` and ``platforms`` may have no prefix. If two values differ, the
-    stricter one counts. Invalid metadata hides the tool and never raises; `patch_in` returns the errors. Source:
-    specification 003, "Tool Metadata".
+    stricter one counts. Invalid metadata hides the tool and never raises; `patch_in` returns the errors
+    (docs/gateway/contexts.md).
 
     >>> metadata_of({"name": "tap", "_meta": {"trailblaze/supportedPlatforms": ["IOS"]}}).platforms
     ('ios',)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -26,6 +26,18 @@ def begin(work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(_BEGUN.discard)
 
 
+def _know_event_loop() -> None:
+    """Have callbacks that this task registers from now on know that they run in asyncio.
+
+    A callback runs in no task. Where sniffio is installed, anyio asks it which library runs; it finds that by the task,
+    or by this variable, which `anyio.run` sets and `asyncio.run` does not.
+    """
+    with suppress(ModuleNotFoundError):
+        from sniffio import current_async_library_cvar  # noqa: PLC0415 - without it, anyio asks asyncio
+
+        current_async_library_cvar.set("asyncio")
+
+
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:
     """Give a task group that is cancelled when the block ends.
@@ -33,6 +45,7 @@ async def background() -> AsyncIterator[TaskGroup]:
     A plain task group would put whatever the block raises into an `ExceptionGroup`.
     """
     failure: Exception | None = None
+    _know_event_loop()
     async with anyio.create_task_group() as tasks:
         try:
             yield tasks

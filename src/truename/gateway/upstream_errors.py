@@ -61,7 +61,7 @@ class BrokenOff(UpstreamError):
 class Tail:
     """The last lines that a program wrote, bounded in number and length."""
 
-    def __init__(self, lines: int = 8) -> None:
+    def __init__(self, lines: int = 40) -> None:
         self._lines: deque[str] = deque(maxlen=lines)
         self._rest = b""
 

@@ -1,4 +1,4 @@
-"""Compute every identifier of a tool and of a call; no other module does (specification 001)."""
+"""Compute every identifier of a tool and of a call; no other module does."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def payload_field(payload: object, name: str) -> object:
 class LookupKey(tuple[str, ...]):
     """The key by which a call is dispatched; unique within a set of tools.
 
-    It is the tagged tuple of specification 001 (kind, namespace if any, name) with named parts: it equals that tuple
-    and can be used in its place.
+    It is the tagged tuple of the OpenAI Agents SDK (kind, namespace if any, name) with named parts: it equals that
+    tuple and can be used in its place.
 
     >>> LookupKey("namespaced", "lookup", "crm") == lookup_key("lookup", "crm") == ("namespaced", "crm", "lookup")
     True
@@ -127,7 +127,7 @@ class LookupKey(tuple[str, ...]):
 
     @property
     def tagged(self) -> tuple[str, ...]:
-        """The key as a plain tuple, the form of specification 001: kind, namespace if any, name.
+        """The key as a plain tuple, the form of the OpenAI Agents SDK: kind, namespace if any, name.
 
         >>> LookupKey("namespaced", "lookup", "crm").tagged
         ('namespaced', 'crm', 'lookup')
@@ -288,7 +288,7 @@ class ToolNames:
     """All names and keys of one tool, computed from its declaration.
 
     ``label`` is an explicit trace name. A deferred tool in a namespace counts as an ordinary namespaced tool. Blanks
-    around a namespace are removed (specification 001).
+    around a namespace are removed.
 
     >>> ToolNames(name="lookup", defer_loading=True).lookup_key
     LookupKey(kind='deferred_top_level', name='lookup', namespace=None)

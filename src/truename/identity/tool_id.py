@@ -1,6 +1,7 @@
 """Parse and write `ToolId`, the canonical identity of a tool, and `ToolRef`, its incomplete form.
 
-Source: specification 000, "Canonical format", "Version handling" and "Transport encoding".
+The form is `integration@version/suite.tool@version`; versions of 1 may be omitted, and a text may be percent- or
+tilde-encoded (docs/concepts/names.md, "The canonical id").
 """
 
 from __future__ import annotations
@@ -58,8 +59,6 @@ def is_name(text: str) -> bool:
 
 def is_kebab(text: str) -> bool:
     """Return whether the text is lower case with words joined by hyphens, the recommended form of integrations.
-
-    Source: specification 000, "Canonical format".
 
     >>> is_kebab("data-grout"), is_kebab("data_grout")
     (True, False)
@@ -158,7 +157,7 @@ class ToolRef:
     def parse(cls, text: str) -> ToolRef:
         """Parse any accepted spelling: any case, versions optional, ``@v1``, ``@latest``, percent- or tilde-encoded.
 
-        Raises `InvalidToolId` with the position in the decoded text (specification 000, "Version handling").
+        A version that is omitted, or ``latest``, is 1. Raises `InvalidToolId` with the position in the decoded text.
         """
         if len(text) > _MAX_TEXT:
             _fail(text, _MAX_TEXT, f"it is longer than {_MAX_TEXT} characters")

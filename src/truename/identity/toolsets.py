@@ -1,7 +1,7 @@
 """Detect name conflicts in the set of tools that one model sees, and resolve those that have a rule.
 
 Every kind of tool counts: a handoff, an agent used as a tool and a custom tool are called by a name too, and a
-provider refuses two tools with one name whatever their kind (specification 001).
+provider refuses two tools with one name whatever their kind.
 """
 
 from __future__ import annotations

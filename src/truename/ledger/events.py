@@ -167,8 +167,6 @@ class Redirect(Event):
 class Break(Event):
     """A clean break: from this protocol version on the name does not exist, and calls of it name its successor.
 
-    Source: specification 002, "Decision Outcome".
-
     ``id`` is the successor's tool, as far as it was known.
     """
 

@@ -506,7 +506,7 @@ class Ledger:
 
         ``new`` is a recorded or future name, or an id; ``id`` is its tool, if the name is not recorded yet.
         ``protocol`` is the version since which the old name does not exist. If only the spelling changes, all other
-        spellings of the name stay valid. Source: specification 002, "Decision Outcome".
+        spellings of the name stay valid (docs/concepts/names.md, "Names that moved").
 
         Raises `InvalidName` for a name that is empty, too long or not printable.
 

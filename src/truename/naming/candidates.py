@@ -277,7 +277,7 @@ class NameGenerator:
             self._illegal = re.compile(f"[^{re.escape(''.join(sorted(dialect.chars)))}]+")
         self.separator = self._legal_or_underscore(style.separator)
         self._dot = self._legal_or_underscore(style.dot)
-        # Specification 004, "Smart Tool Name Management", writes the unchanged label before the colon.
+        # The style on-conflict writes the unchanged label before the colon.
         self._verbatim_server = self._illegal is None or self.separator == ":"
 
     def _legal_or_underscore(self, text: str) -> str:

@@ -48,7 +48,7 @@ def resolve(
     catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these are unknown.
 
     Chains of redirects are followed; a circular chain makes the tool absent. A name that a clean break removed
-    (specification 002) matches nothing, in any spelling.
+    matches nothing, in any spelling. The steps in their order are in docs/concepts/resolution.md.
 
     Raises `UnknownTool` (with the nearest names; with reason ``moved``, the present name), `AmbiguousName` and
     `RetiredName`. With ``passthrough``, an unknown name returns a `Passthrough`, whose id is None.

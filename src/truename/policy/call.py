@@ -62,7 +62,7 @@ class Context:
 
     Origins are ``llm`` (a model calls), ``replay`` (a recording is replayed) and ``internal`` (a program's own step).
     Texts may have any case and are stored in lower case. Raises `ConfigError` for an unknown origin, since it must not
-    be treated as one with more rights. Source: specification 003.
+    be treated as one with more rights (docs/gateway/contexts.md).
 
     >>> Context(platform="iOS", app="payments") == Context(platform="ios", app="Payments")
     True
@@ -254,7 +254,7 @@ def call_of(
     names and ids lead to the tool itself. ``keys`` are the lookup keys of an adapter that shows namespaces; a namespace
     that equals the name only marks deferred loading. ``endpoints`` are digests of command or URL by server id.
 
-    Raises `InvalidCall` with the field, and the errors of `resolve`. Source: specification 001.
+    Raises `InvalidCall` with the field, and the errors of `resolve`.
 
     >>> from truename import Catalog, project
     >>> names = project(Catalog.of("github@1/search@1"), "openai")

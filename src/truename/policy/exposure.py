@@ -1,6 +1,6 @@
 """Decide in which contexts a tool is listed and may be called, by the same rules for both.
 
-Source: specification 003, "Tool Metadata".
+The rules are those of docs/gateway/contexts.md.
 """
 
 from __future__ import annotations
@@ -174,9 +174,11 @@ class Exposure:
         if effective.doubt:
             return _refused("metadata", f"its metadata cannot be read ({effective.doubt})")
         if context.platform not in found.platforms and self._counts("platform", context) and found.platforms:
-            return _refused("platform", f"it works on {' and '.join(found.platforms)}, {_but(context.platform, 'on')}")
+            return _refused(
+                "platform", f"it works on {' and '.join(found.platforms)}, {_but('platform', context.platform, 'on')}"
+            )
         if context.app != found.app and self._counts("app", context) and found.app:
-            return _refused("app", f"it is for the app {found.app}, {_but(context.app, 'for')}")
+            return _refused("app", f"it is for the app {found.app}, {_but('app', context.app, 'for')}")
         if not found.is_for_llm and context.origin == "llm":
             return _refused("not_for_llm", "it is not for models, but for replays and programs")
         return None
@@ -222,5 +224,5 @@ def _refused(rule: str, reason: str) -> Decision:
     return Decision(outcome="deny", rule=rule, reason=reason)
 
 
-def _but(known: str, word: str) -> str:
-    return f"and this session is {word} {known}" if known else "and this session has no platform or app"
+def _but(field: str, known: str, word: str) -> str:
+    return f"and this session is {word} {known}" if known else f"and this session has no {field}"

@@ -385,7 +385,6 @@ def table_parity(table: Iterable[str], *catalogs: Catalog, name: str = "The tabl
     """Compare a plain table of ids, or globs on ids, with the existing tools; return the findings, like `parity`.
 
     Use it for tables outside a `Policy`: a hook's allow list, a dispatcher's table of mutating tools.
-    Source: specification 002, "Consequences".
     """
     tools, globs = _tools(catalogs), tuple(glob for glob in table if not fits_all(glob))
     named = [_names_nothing(glob, name) for glob in globs if not any(fits_id(glob, tool.id) for tool in tools)]

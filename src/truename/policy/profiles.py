@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -62,10 +63,13 @@ class Profile:
 
     def is_for(self, principal: Principal) -> bool:
         """Return whether a principal is in the audience; being a default does not count here (see `Profiles.of`)."""
-        selector = PrincipalSelector(
+        return self._audience.includes(principal)
+
+    @cached_property
+    def _audience(self) -> PrincipalSelector:
+        return PrincipalSelector(
             groups=self.groups, scopes=self.scopes, principals=self.principals, everyone=self.everyone
         )
-        return selector.includes(principal)
 
     def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
         """Return whether the profile contains a tool with this effective metadata and these former ids."""

@@ -103,7 +103,7 @@ class ApprovalDecisions:
 
     def waiting(self) -> Sequence[ListedApproval]:
         """Return the pending calls, oldest first."""
-        return [self._of_request(one) for one in self._queue.all() if one.is_open]
+        return [self.listed_request(one) for one in self._queue.all() if one.is_open]
 
     def decisions(self) -> Sequence[ListedApproval]:
         """Return all decisions, oldest first."""
@@ -202,7 +202,8 @@ class ApprovalDecisions:
             return pending[-1], False
         return unknown if kept.pin is None else (kept.pin.digest, True)
 
-    def _of_request(self, one: PendingCall) -> ListedApproval:
+    def listed_request(self, one: PendingCall) -> ListedApproval:
+        """Return a pending call with its state."""
         reason = self._changed(one.subject)
         return ListedApproval(
             key=one.key,

@@ -87,6 +87,9 @@ _OF_SEEN: Final = "SELECT key, digest, server, name, content, word, at, by, numb
 _ALL: Final = f"{_OF_PINS} UNION ALL {_OF_SEEN}"
 _ANY: Final = select("pin", ("key",), then="LIMIT 1")
 _WAITING: Final = "SELECT count(*) FROM pin_seen WHERE word = 'waiting'"
+_OLDEST_WAITING: Final = (
+    "SELECT key FROM pin_seen WHERE word = 'waiting' GROUP BY key ORDER BY min(at), min(number) LIMIT ?"
+)
 _NEXT_NUMBER: Final = "SELECT coalesce(max(number), 0) + 1 FROM pin_seen"
 _NOTED: Final[Mapping[Word, str]] = {
     "waiting": insert("pin_seen", (*_SEEN_COLUMNS, "number"), "ON CONFLICT (key, digest) DO NOTHING"),
@@ -264,6 +267,25 @@ class PinStore:
     def waiting(self) -> int:
         """The number of definitions that are pending."""
         return self._waiting
+
+    def pending(self, most: int) -> list[SeenDefinition]:
+        """Return the definitions that are pending, oldest first, of at most so many keys.
+
+        Only what is on record about these keys is read; one whose record is damaged is left out (`damages`).
+        """
+        if not self._file.is_begun:
+            return []
+        with self._reading:
+            keys = [key for (key,) in self._file.rows(_OLDEST_WAITING, most)]
+            damaged = self.expect(keys)
+            found = [
+                (place, one)
+                for key in keys
+                if key not in damaged
+                for place, one in zip(self._kept[key].places, self._kept[key].seen.values(), strict=True)
+                if one.word == "waiting"
+            ]
+        return [one for _, one in sorted(found, key=itemgetter(0))]
 
     def expect(self, keys: Iterable[str]) -> Mapping[str, StoreError]:
         """Read at once what is on record about these keys, and return an error for each that is damaged or unread."""

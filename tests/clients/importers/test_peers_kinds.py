@@ -49,7 +49,7 @@ RENAMES = {
     "toolhive": {("tickets", "createTicket"): "new_ticket", ("tickets", "closeTicket"): "Close!"},
     "litellm": {("tickets", "create_ticket"): "new_ticket", ("tickets", "find"): "look_up"},
     "contextforge": {("tickets", "create"): "new_ticket"},
-    "fastmcp": {("tickets", "create"): "new_ticket"},
+    "fastmcp": {("tickets", "create"): "tickets_new_ticket"},
 }
 LEFT = {
     "toolhive": {
@@ -282,6 +282,13 @@ def test_a_remote_server_of_toolhive_keeps_its_headers(tmp_path: Path) -> None:
     assert told(found) == {"far": "sse https://far.example/sse"}
     assert set(found.seen[0].server.headers) == {"X-A", "X-Key"}
     assert left(found) == {("kept-elsewhere", "remote_auth_config")}
+
+
+def test_one_server_of_fastmcp_has_no_prefix_in_new_names(tmp_path: Path) -> None:
+    tools = {"create": {"name": "new_ticket"}, "find": {"name": "find"}}
+    found = imported(tmp_path, {"mcpServers": {"tickets": {"command": "x", "tools": tools}}}, kind="fastmcp")
+
+    assert [rename.name for rename in found.renames] == ["new_ticket"]
 
 
 def test_a_project_of_fastmcp_is_run_by_fastmcp(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 _REMEDY: Final[Mapping[str, str]] = MappingProxyType(
     {
         "server": "Add it to the configuration by hand.",
-        "filter": "Filter the tools at the server, or in the clients.",
+        "filter": "Deny the hidden tools with [policy], or show fewer tools with a profile.",
         "rename": "Choose another name under [overrides.universal], or leave it to Truename.",
         "description": "Write it under [tools], if models rely on it.",
         "access": "Restrict access with [policy] or profiles, or leave the server out.",

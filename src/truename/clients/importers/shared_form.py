@@ -33,6 +33,8 @@ def fastmcp(values: dict[str, object], path: Path) -> ImportedConfig:
         top.ignore("$schema", "source", "environment")
         reading.rest(top)
         return reading.result()
+    servers = values.get(_SERVERS)
+    several = isinstance(servers, dict) and len(servers) > 1
     for key, taken in _entries(values, reading):
         auth = taken.text("auth")
         headers = bearer(auth) if auth and auth != "oauth" else {}
@@ -41,7 +43,8 @@ def fastmcp(values: dict[str, object], path: Path) -> ImportedConfig:
             reading.leave("kept-elsewhere", fact, taken.where("auth"), server=key)
         server = read_server(key, taken, reading, kind="transport", seconds=_MILLISECONDS, headers=headers)
         taken.ignore("description", "icon")
-        _transforms(reading, key, taken)
+        # Clients of several servers see the server's key in front of each name, also of a new one.
+        _transforms(reading, key, taken, prefix=f"{key}_" if several else "")
         reading.filtered(taken, "include_tags", "exclude_tags", server=key)
         _finish(reading, key, taken, server)
     return reading.result()
@@ -170,13 +173,14 @@ def _finish(reading: ConfigReading, key: str, taken: TakenKeys, server: ServerCo
     reading.rest(taken, server=key, rules=_ELSEWHERE)
 
 
-def _transforms(reading: ConfigReading, key: str, taken: TakenKeys) -> None:
+def _transforms(reading: ConfigReading, key: str, taken: TakenKeys, *, prefix: str) -> None:
     """Import the renames in FastMCP's ``tools``; other changes of tools become findings."""
     tools = taken.inside("tools")
     for tool in taken.object("tools"):
         change = tools.inside(tool)
         where = tools.where(tool)
-        reading.rename(key, tool, change.text("name"), f"{where}.name")
+        if (name := change.text("name")) and name != tool:
+            reading.rename(key, tool, prefix + name, f"{where}.name")
         if change.truth("enabled") is False:
             reading.switched_off(tool, f"{where}.enabled", server=key)
         if change.text("description") is not None:

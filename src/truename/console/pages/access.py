@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from truename.config.addresses import path_of
 from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.withheld_tools import withheld_tools
 from truename.gateway.views.profiled import Limits
 from truename.policy.principal import Principal
 
@@ -59,13 +60,13 @@ async def _show(asked: PageRequest) -> Page:
 
 def _values(gateway: Gateway, name: str, groups: str, profile: str) -> dict[str, object]:
     settings, table = gateway.config.settings, gateway.table()
-    profiles = settings.profiles
+    profiles, withheld = settings.profiles, withheld_tools(gateway)
     rows = [
         ProfileRow(
             name=key,
             address=path_of(profile=key),
             audience=_audience(one),
-            tools=len(_seen(gateway, table, (key,))),
+            tools=len(_seen(gateway, table, (key,)).keys() - withheld),
         )
         for key, one in profiles.items()
     ]
@@ -80,6 +81,7 @@ def _values(gateway: Gateway, name: str, groups: str, profile: str) -> dict[str,
         names = profiles.of(somebody)
         by = "there are no profiles" if names is None else f"by {', '.join(names)}" if names else "in no profile"
         shown, whose = _seen(gateway, table, names), f"{somebody.key} ({by})"
+    names_of = [] if shown is None else [(str(id), one) for id, one in shown.items() if id not in withheld]
     exposure = gateway.registry.access.exposure
     return {
         "profiles": rows,
@@ -87,9 +89,10 @@ def _values(gateway: Gateway, name: str, groups: str, profile: str) -> dict[str,
         "principal": name,
         "groups": groups,
         "whose": whose,
-        "shown": None if shown is None else [(str(id), one) for id, one in shown.items()][:_MOST],
-        "count": 0 if shown is None else len(shown),
+        "shown": None if shown is None else names_of[:_MOST],
+        "count": len(names_of),
         "all": len(table),
+        "withheld": len(withheld),
         "most": _MOST,
     }
 

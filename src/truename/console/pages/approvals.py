@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from anyio import to_thread
 from starlette.responses import RedirectResponse
 
 from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.secret_texts import hidden_arguments
 from truename.policy import Scope
 from truename.trust.approval_decisions import ApprovalDecisions
 from truename.trust.approval_queue import about_grant, about_request
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
     from truename.console.page import PageRequest
     from truename.gateway import Gateway
+    from truename.trust.approval_decisions import ListedApproval
+    from truename.trust.approval_queue import PendingCall
 
 __all__ = ["ROUTES"]
 
@@ -32,6 +37,8 @@ _SCOPES: Final = {
     "always": "all calls of this tool",
 }
 _GONE: Final = "This call does not wait any more: somebody decided on it, or its time is over."
+_CHANGED: Final = "This call, or the definition of its tool, is not the one that the page showed. Look at it again."
+_MOST_WAITING: Final = 100
 _MOST_DECISIONS: Final = 200
 
 
@@ -40,19 +47,35 @@ async def _show(asked: PageRequest) -> Page:
         text = "This gateway keeps its state in memory, so only the calling client can be asked. Set state to a file."
         return Page(template="problem.html", title="Approvals", values={"text": text})
     waiting, decided = await _with_decisions(asked.gateway, lambda found: (found.waiting(), found.decisions()))
-    values = {"waiting": waiting, "decided": decided[::-1][:_MOST_DECISIONS], "scopes": _SCOPES}
+    shown = waiting[:_MOST_WAITING]
+    hidden = asked.gateway.config.settings.audit.hide
+    values = {
+        "waiting": [(one, _mark(one), hidden_arguments(one.arguments, hidden)) for one in shown],
+        "count": len(waiting),
+        "decided": decided[::-1][:_MOST_DECISIONS],
+        "decided_count": len(decided),
+        "scopes": _SCOPES,
+    }
     return Page(template="approvals.html", title="Approvals", values=values)
 
 
 async def _decide(asked: PageRequest) -> Response:
     """Grant or deny a call. The decision is in the audit log before it counts, if that is required."""
-    gateway, scope = asked.gateway, asked.field("scope")
+    scope = _scope(asked.field("scope"))
     is_approved = {"grant": True, "deny": False}.get(asked.field("answer"))
-    if is_approved is None or scope not in get_args(Scope):
+    if is_approved is None or scope is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
-    waiting = await _with_decisions(gateway, lambda found: found.pending(asked.path["key"]))
-    if waiting is None:
+    async with asked.deciding:
+        return await _decide_now(asked, scope, is_approved=is_approved)
+
+
+async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) -> Response:
+    gateway, key = asked.gateway, asked.path["key"]
+    waiting, listed = await _with_decisions(gateway, lambda found: _pending(found, key))
+    if waiting is None or listed is None:
         raise RefusedError(409, _GONE)
+    if asked.field("shown") != _mark(listed):
+        raise RefusedError(409, _CHANGED)
     if scope not in waiting.scopes:
         raise RefusedError(400, "The client of this call has no session; choose another scope.")
     by = asked.session.principal.key
@@ -75,6 +98,11 @@ async def _decide(asked: PageRequest) -> Response:
 
 
 async def _revoke(asked: PageRequest) -> Response:
+    async with asked.deciding:
+        return await _revoke_now(asked)
+
+
+async def _revoke_now(asked: PageRequest) -> Response:
     gateway, key = asked.gateway, asked.path["key"]
     known = await _with_decisions(gateway, lambda found: found.grant(key))
     if known is None:
@@ -83,6 +111,21 @@ async def _revoke(asked: PageRequest) -> Response:
     async with gateway.audit.deciding("approval", record):
         await _with_decisions(gateway, lambda found: found.revoke(key))
     return RedirectResponse(_HERE, 303)
+
+
+def _scope(text: str) -> Scope | None:
+    return next((one for one in get_args(Scope) if one == text), None)
+
+
+def _pending(found: ApprovalDecisions, key: str) -> tuple[PendingCall | None, ListedApproval | None]:
+    waiting = found.pending(key)
+    return waiting, None if waiting is None else found.listed_request(waiting)
+
+
+def _mark(one: ListedApproval) -> str:
+    """Return a digest of what is shown of a pending call: a form decides only on that."""
+    shown = [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
+    return sha256(json.dumps(shown).encode()).hexdigest()
 
 
 async def _with_decisions(gateway: Gateway, do: Callable[[ApprovalDecisions], Found]) -> Found:

@@ -35,20 +35,19 @@ class Budget:
     max_tools: int | None
 
     @property
-    def is_over(self) -> bool:
-        """Whether a limit is exceeded."""
-        return (self.room is not None and self.longest > self.room) or (
-            self.max_tools is not None and self.tools > self.max_tools
-        )
+    def used(self) -> float:
+        """The larger share of the two limits; above 1 if one is exceeded."""
+        pairs = ((self.longest, self.room), (self.tools, self.max_tools))
+        return max((used / max(most, 1) for used, most in pairs if most is not None), default=0.0)
 
 
 async def _show(asked: PageRequest) -> Page:
     table, server = asked.names.table(), asked.gateway.config.settings.server_name
     budgets, shared, near = await to_thread.run_sync(
-        lambda: (list(_budgets(table, server)), _shared(asked.gateway.catalog), _near(table))
+        lambda: (list(_budgets(table, server)), _shared(asked.gateway.catalog), asked.near.of(table))
     )
     values = {
-        "budgets": sorted(budgets, key=lambda one: (not one.is_over, one.title.lower())),
+        "budgets": sorted(budgets, key=lambda one: (-one.used, one.title.lower())),
         "shared": shared[:_MOST_GROUPS],
         "shared_count": len(shared),
         "near": near[:_MOST_GROUPS],
@@ -75,24 +74,6 @@ def _budgets(table: NameTable, server: str) -> Iterator[Budget]:
 def _shared(catalog: Catalog) -> list[tuple[str, Sequence[ToolId]]]:
     """Return the names that several servers give their tools, with these tools."""
     return [(name, [tool.id for tool in tools]) for name, tools in sorted(catalog.conflicts().items())]
-
-
-def _near(table: NameTable) -> list[tuple[str, str, ToolId, ToolId]]:
-    """Return pairs of shown names that differ in one letter, or in nothing but letters that look alike."""
-    # Two names with one letter left out or changed are equal without that letter: no pair has to be compared.
-    without: dict[tuple[int, str], list[str]] = {}
-    for name in table.values():
-        for at in range(len(name)):
-            without.setdefault((at, name[:at] + name[at + 1 :]), []).append(name)
-    pairs = {
-        (one, other)
-        for names in without.values()
-        if 1 < len(names) <= _MOST_GROUPS
-        for place, one in enumerate(names)
-        for other in names[place + 1 :]
-        if not (one[-1:].isdigit() and other[-1:].isdigit())
-    }
-    return [(one, other, table.id_of(one), table.id_of(other)) for one, other in sorted(pairs)]
 
 
 ROUTES: Final = (PageRoute("GET", "/budgets", "viewer", _show),)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
 
 from truename import dialects
+from truename.auth.inbound.authentication import asks_for_token
 from truename.clients import Machine, config_files
 from truename.clients.gateway_address import entry_for
 from truename.config import ServerConfig
 from truename.console.name_previews import MAIN_CLIENT
 from truename.console.page import Page, PageRoute
+from truename.console.withheld_tools import withheld_tools
 from truename.editing import Document
 
 if TYPE_CHECKING:
@@ -44,15 +45,18 @@ def _values(asked: PageRequest, file: ConfigFile) -> dict[str, Any]:
     )
     dialect = dialects.get(file.dialect)
     table = asked.names.table(MAIN_CLIENT)
-    names = [(str(id), name, dialect.shown(server.key, name)) for id, name in islice(table.items(), _MOST)]
+    withheld = withheld_tools(asked.gateway)
+    shown = [(id, name) for id, name in table.items() if id not in withheld]
+    names = [(str(id), name, dialect.shown(server.key, name)) for id, name in shown[:_MOST]]
     return {
         "place": place,
         "snippet": document.text,
         "command": f"truename connect {file.client} --url {asked.here}",
         "names": names,
-        "count": len(table),
+        "count": len(shown),
         "most": _MOST,
-        "needs_token": settings.token is not None or settings.access.asks,
+        "has_profiles": bool(settings.profiles),
+        "needs_token": settings.access.asks or asks_for_token(asked.gateway.config),
     }
 
 

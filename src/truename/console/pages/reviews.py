@@ -32,7 +32,7 @@ __all__ = ["ROUTES"]
 Found = TypeVar("Found")
 _HERE: Final = "/console/reviews"
 _TEXTS: Final = ("title", "description")
-_MOST_SHOWN: Final = 50
+_MOST_SHOWN: Final = 20
 _TOO_LARGE: Final = "The definition was too large to store; only its digest is known."
 _GONE: Final = "This definition is not pending any more: somebody reviewed it, or the server changed it again. Reload."
 
@@ -64,14 +64,17 @@ async def _show(asked: PageRequest) -> Page:
 
 
 def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
-    seen = sorted((one for one in book.seen().values() if one.word == "waiting"), key=lambda one: one.at)
-    shown, pins = seen[:_MOST_SHOWN], book.pins()
+    shown = book.pending(_MOST_SHOWN)
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
-    findings = screened_pins(shown, pins.values())
     return [
-        _review(one, pin_before(one, pins.get(one.key), reviewed), findings.get((one.key, one.digest), ()))
-        for one in shown
-    ], len(seen)
+        _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one)) for one in shown
+    ], book.waiting
+
+
+def _findings(gateway: Gateway, one: SeenDefinition) -> Sequence[Finding]:
+    """Return the findings about a definition: as it was admitted, beside all tools; else about its own texts."""
+    known = None if one.id is None else gateway.registry.vetting.findings(one.id, one.digest)
+    return screened_pins([one], ()).get((one.key, one.digest), ()) if known is None else known
 
 
 def _review(one: SeenDefinition, before: PinnedTool | None, findings: Sequence[Finding]) -> Review:
@@ -105,10 +108,15 @@ def _text(content: Any, key: str) -> str:
 
 async def _decide(asked: PageRequest) -> Response:
     """Accept or reject the definition with a digest: one that came since the page was shown has another."""
-    gateway, key, digest = asked.gateway, asked.path["key"], asked.field("digest")
     is_accepted = {"accept": True, "reject": False}.get(asked.field("answer"))
     if is_accepted is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
+    async with asked.deciding:
+        return await _decide_now(asked, is_accepted=is_accepted)
+
+
+async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
+    gateway, key, digest = asked.gateway, asked.path["key"], asked.field("digest")
     found = await _with_pins(gateway, lambda book: book.seen().get((key, digest)))
     if found is None or found.word != "waiting":
         raise RefusedError(409, _GONE)

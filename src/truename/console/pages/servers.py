@@ -1,4 +1,4 @@
-"""The page of servers: state, transport, circuit breaker, calls, and what went wrong last."""
+"""The pages of servers: all of them with their state and calls, and one with its errors and its program's output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from truename.console.page import Page, PageRoute
+from truename.console.page import Page, PageRoute, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from truename.policy.call import CallEvent
 
 __all__ = ["ROUTES"]
+
+_MOST_CALLS: Final = 20
+_LAST_LINES: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,7 @@ class ServerRow:
     started_in: float | None
     problem: str
     circuit: str
+    restarts: int
     running: int
     waiting: int
     calls: int
@@ -38,11 +42,37 @@ class ServerRow:
     slowest: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class FailureRow:
+    """A failure of a server, when it was seen last, and how many times in a row it was."""
+
+    at: float
+    times: int
+    text: str
+
+
 async def _show(asked: PageRequest) -> Page:
     calls = _by_server(asked.calls)
-    rows = [_row(upstream, calls.get(upstream.key, ())) for upstream in asked.gateway.registry.pool.values()]
+    rows = [_row(asked, upstream, calls.get(upstream.key, ())) for upstream in asked.gateway.registry.pool.values()]
     values = {"rows": rows, "calls_seen": asked.calls.count}
     return Page(template="servers.html", title="Servers", values=values)
+
+
+async def _one(asked: PageRequest) -> Page:
+    key = asked.path["key"]
+    upstream = asked.gateway.registry.pool.get(key)
+    if upstream is None:
+        raise RefusedError(404, f"There is no server {key!r}. The page of servers lists all.")
+    calls = _by_server(asked.calls).get(key, [])
+    hidden, history = asked.secrets.hidden, upstream.history
+    values = {
+        "row": _row(asked, upstream, calls),
+        "is_program": upstream.config.url is None,
+        "failures": [FailureRow(at=one.at, times=one.times, text=hidden(str(one.error))) for one in history.failures],
+        "output": [hidden(line) for line in history.tail.lines(_LAST_LINES)],
+        "calls": calls[:_MOST_CALLS],
+    }
+    return Page(template="server.html", title=f"Server {key}", values=values)
 
 
 def _by_server(calls: Iterable[CallEvent]) -> Mapping[str, list[CallEvent]]:
@@ -53,16 +83,17 @@ def _by_server(calls: Iterable[CallEvent]) -> Mapping[str, list[CallEvent]]:
     return found
 
 
-def _row(upstream: Upstream, calls: Iterable[CallEvent]) -> ServerRow:
+def _row(asked: PageRequest, upstream: Upstream, calls: Iterable[CallEvent]) -> ServerRow:
     seconds = sorted(call.seconds for call in calls)
     return ServerRow(
         key=upstream.key,
         state=upstream.state,
-        transport="stdio" if upstream.config.url is None else "HTTP",
+        transport="stdio" if upstream.config.url is None else "SSE" if upstream.config.type == "sse" else "HTTP",
         tools=len(upstream.tools or ()),
         started_in=upstream.seconds,
-        problem=str(upstream.problem or ""),
+        problem=asked.secrets.hidden(str(upstream.problem or "")),
         circuit=upstream.calls.breaker.state,
+        restarts=upstream.history.restarts,
         running=upstream.running.count,
         waiting=upstream.calls.waiting,
         calls=len(seconds),
@@ -72,4 +103,4 @@ def _row(upstream: Upstream, calls: Iterable[CallEvent]) -> ServerRow:
     )
 
 
-ROUTES: Final = (PageRoute("GET", "/servers", "viewer", _show),)
+ROUTES: Final = (PageRoute("GET", "/servers", "viewer", _show), PageRoute("GET", "/servers/{key:path}", "viewer", _one))

@@ -123,6 +123,10 @@ class Vetting:
         """What is pinned, and what was seen besides."""
         return self._book
 
+    def findings(self, id: ToolId, digest: str) -> Sequence[Finding] | None:
+        """Return what was found about a definition that was offered here; None if it was not looked at."""
+        return self._said.get((id, digest))
+
     @property
     def instructions(self) -> Mapping[str, str]:
         """The instructions that may be shown, by server."""

@@ -21,6 +21,7 @@ from truename.gateway.upstream.negotiating import Negotiation
 from truename.gateway.upstream.opening import Opening
 from truename.gateway.upstream.replacing import limits_of
 from truename.gateway.upstream.server_connection import ServerConnection
+from truename.gateway.upstream.server_history import ServerHistory
 from truename.gateway.upstream.session import InvalidGreeting, Notification, ServerSession
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream_errors import (
@@ -85,6 +86,7 @@ class Upstream(Listed):
         self.suspended: SuspendedCalls | None = None
         # Whatever is heard comes of the connection that was opened last.
         self.program_run = ""
+        self.history = ServerHistory()
         self.states = RequestStates()
         self.follower = Follower(config.key, self._mark_dirty)
         self._owner = owner
@@ -214,7 +216,7 @@ class Upstream(Listed):
                 ) as session,
             ):
                 self._opening.measure(session, self.key)
-                self.program_run = transport.run
+                self.program_run, self.history.tail = transport.run, transport.tail
                 connection = ServerConnection(self.key, transport, session, self._log, self.settings)
                 problem = await self._greet(transport, session, connection)
                 # Noted before the program is ended, which may take seconds.
@@ -263,6 +265,7 @@ class Upstream(Listed):
 
     def _ready(self, connection: ServerConnection, tools: tuple[Definition, ...], lists: Lists) -> None:
         self._connection, self.problem = connection, None
+        self.history.started()
         self.seconds = self._backoff.seconds
         self._suspect = anyio.Event()
         self._up.set()
@@ -279,6 +282,7 @@ class Upstream(Listed):
         self.idle_shutdown.tried()
         known, was_ready = self.problem, self.problem is None and self.session is not None
         self.problem = problem
+        self.history.failed(problem, was_ready=was_ready)
         if not was_ready:
             self.seconds = self._backoff.seconds
         is_news = known is None or known.problem != problem.problem

@@ -47,8 +47,8 @@ def main_view(request: Request, settings: Settings, asked: Asked = _ANYTHING) ->
     """Return the view of a request to an address that names no client and no single server.
 
     A header that asks for a dialect is followed in every era. What a client says of itself is looked at only with
-    ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. Who is not known
-    gets canonical names (specification 000).
+    ``names = "detect"`` and in the handshake eras: in 2026-07-28 a list must not vary by connection. A
+    client that is not known gets canonical names.
     Raises `UnknownDialect` if the header asks for one that does not exist.
     """
     found = _main(request, settings)

@@ -1,8 +1,8 @@
 """In which context a session is: what the configuration says, and what a path or a header may add to it.
 
 A client can choose among the contexts that the operator wrote down, and say what the operator left open. It cannot
-contradict, and it cannot make itself a replay or a program's own step: those may run what models may not
-(specification 003).
+contradict, and it cannot make itself a replay or a program's own step: those may run tools that models may not
+(docs/gateway/contexts.md).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def described(
     """Return the descriptors of a table with their tools: definitions with the wire name, and the two other names.
 
     ``openai_name`` is the wire name where OpenAI accepts it, else the tool's name in the first of the ``flat`` tables
-    that has it (specification 000); a tool that the style gives no legal name has none. A name that was
+    that has it; a tool that the style gives no legal name has none. A name that was
     redirected has a descriptor of its own until its day is over; its description begins with the present name. What is
     said of the server's own tools is said as ``texts`` reads it.
     """

@@ -1,7 +1,7 @@
 """Which versions travel with lists and calls: the catalogue's digest, and the protocol version of the names.
 
-They stand in ``_meta``, where an agent that knows them sends them back: a call that was made up under other names is
-then told so, with both versions (specification 002).
+They stand in ``_meta``, where an agent that knows them sends them back: where a name of another version is not found,
+the error has both versions.
 """
 
 from __future__ import annotations

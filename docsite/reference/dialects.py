@@ -1,0 +1,83 @@
+"""Every row of the table of dialects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from docsite.reference.text import head, table
+from truename import dialects
+from truename.cli.clients import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from truename.dialects import Dialect
+
+__all__ = ["page"]
+
+_KINDS: Final = {
+    "own": "Truename's own",
+    "client": "Clients",
+    "framework": "Frameworks",
+    "provider": "Model providers",
+    "specification": "Specifications",
+    "spec": "Specifications",
+}
+_INTRODUCTION: Final = """A dialect describes the tool names that one client, framework, provider or specification accepts, and its changes to
+them. `truename clients NAME` prints the same; the table is `src/truename/dialects/table.json`. *run* means that the client was run in the
+[lab](../measurements/lab.md) ([results](../compatibility/index.md)); *read* means that the rule is from its source or documentation."""
+
+
+def page() -> str:
+    """Return the page."""
+    rows = dialects.table()
+    parts = [head("Dialects", "`src/truename/dialects/table.json`"), _INTRODUCTION]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        parts.append(f"## {_KINDS.get(kind, kind.capitalize())}")
+        found = [row for row in rows if row.kind == kind]
+        parts.append(
+            table(
+                ("name", "characters", "length", "tools", "known by", "date"),
+                ([f"[{row.title}](#{row.name})", *_brief(row)] for row in found),
+            )
+        )
+        for row in found:
+            parts += _section(row)
+    return "\n\n".join(parts) + "\n"
+
+
+def _brief(row: Dialect) -> list[str]:
+    said = facts(row)
+    return [
+        _code(said.get("characters", "")),
+        said.get("length", "").partition(",")[0],
+        said.get("tools", ""),
+        row.confidence,
+        row.date,
+    ]
+
+
+def _section(row: Dialect) -> Iterator[str]:
+    yield f"### {row.name}"
+    yield f"{row.title}{f', version {row.version}' if row.version else ''}."
+    yield table(("", ""), ((label, _shown(label, text)) for label, text in facts(row).items()))
+    if row.lab:
+        yield f"Measured: {', '.join(map(_measured, row.lab))}."
+    if row.notes:
+        yield "\n".join(f"- {note}" for note in row.notes)
+
+
+def _measured(file: str) -> str:
+    """Return a link to the page of the client that a file of results is about."""
+    client = file.removesuffix(".json").rpartition("-")[0]
+    return f"[{client}](../compatibility/clients/{client}.md)"
+
+
+def _shown(label: str, text: str) -> str:
+    if label == "reserved":
+        return ", ".join(f"`{word}`" for word in text.split(", "))
+    return _code(text) if label == "characters" else text
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text.startswith("[") else text

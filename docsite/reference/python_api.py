@@ -1,0 +1,173 @@
+"""The public Python API, from its signatures and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Final
+
+import truename
+from docsite.reference.text import code, head, prose, table
+from truename import Catalog, Style, project
+from truename.errors import TruenameError
+from truename.naming import STYLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["page"]
+
+_INTRODUCTION: Final = """`from truename import ...` has the names of this page's first part. Everything else below `truename` is for the packages named under
+[other packages](#other-packages), or private. The core (identity, catalog, dialects, ledger, naming) needs two small libraries and has no async code."""
+_OTHERS: Final = (
+    ("truename.policy", "rules, approvals, profiles and the metadata of tools", "[policy](../gateway/policy.md)"),
+    ("truename.lint", "declarations read from sources and dumps, findings, reports", "[lint](../teams/lint.md)"),
+    ("truename.migration", "diff, lock, rename and recordings", "[diff and lock](../teams/diff-and-lock.md)"),
+    ("truename.config", "reading and writing a configuration", "[settings](settings.md)"),
+)
+_FOLDED: Final = 100
+_NOT_RUN: Final = "<!-- not run: the test of docstrings runs it -->"
+
+
+def page() -> str:
+    """Return the page."""
+    names = [name for name in truename.__all__ if not _is_error(name)]
+    parts = [head("Python API", "the docstrings of `src/truename`"), _INTRODUCTION]
+    parts.append(
+        table(
+            ("name", "is"),
+            ((f"[`{name}`](#{name.lower()})", _summary(getattr(truename, name))) for name in names),
+        )
+    )
+    parts.append(
+        "The classes of [errors](errors.md) are importable from `truename` too: "
+        + ", ".join(map(code, sorted(set(truename.__all__) - set(names))))
+        + "."
+    )
+    for name in names:
+        parts += _section(name, getattr(truename, name))
+    parts.append("## Other packages")
+    for module, purpose, guide in _OTHERS:
+        parts += [f"### {module}", f"{purpose[0].upper()}{purpose[1:]}: {guide}.", _listed(module)]
+    parts += [
+        "### truename.adapters",
+        "Model APIs and agent frameworks, one module each: [frameworks](../frameworks/adapters.md).",
+        _adapters(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _is_error(name: str) -> bool:
+    value = getattr(truename, name)
+    return isinstance(value, type) and issubclass(value, TruenameError)
+
+
+def _summary(value: object) -> str:
+    if isinstance(value, type(truename.WireName)):
+        return "The type of the names that a compiled table shows: a string."
+    doc = inspect.getdoc(value) or ""
+    return prose(" ".join(doc.split("\n\n")[0].split()))
+
+
+def _section(name: str, value: object) -> Iterator[str]:
+    yield f"## {name}"
+    if inspect.ismodule(value):
+        yield _summary(value)
+        exported = [one for one in value.__all__ if not isinstance(getattr(value, one), type) or name != "errors"]
+        for one in exported:
+            if inspect.isfunction(getattr(value, one)) and name != "errors":
+                yield f"### {name}.{one}"
+                yield from _callable(f"{name}.{one}", getattr(value, one))
+        return
+    if inspect.isfunction(value):
+        yield from _callable(name, value)
+        return
+    if not isinstance(value, type):
+        yield _summary(value)
+        return
+    yield from _docstring(value)
+    if value is Style:
+        yield "### Presets"
+        yield table(
+            ("style", "`get_data` of the server `weather`", "`fs.list` of the server `weather`"), map(_preset, STYLES)
+        )
+    for attribute, member in _members(value):
+        yield f"### {name}.{attribute}"
+        if isinstance(member, property):
+            yield "A property."
+            yield from _docstring(member)
+        else:
+            yield from _callable(f"{name}.{attribute}", member)
+
+
+def _preset(style: str) -> tuple[str, str, str]:
+    catalog = Catalog.from_mcp({"weather": ["get_data", "fs.list"]})
+    data, listed = project(catalog, "native", style=style).values()
+    return code(style), code(data), code(listed)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    for attribute, raw in vars(kind).items():
+        member = raw.__func__ if isinstance(raw, (classmethod, staticmethod)) else raw
+        is_shown = inspect.isfunction(member) or isinstance(member, property)
+        if is_shown and not attribute.startswith("_") and inspect.getdoc(member):
+            yield attribute, member
+
+
+def _callable(name: str, function: Any) -> Iterator[str]:
+    yield f"```text\n{_signature(name, function)}\n```"
+    yield from _docstring(function)
+
+
+def _signature(name: str, function: Any) -> str:
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
+    text = f"{name}{signature.replace(parameters=own)}".replace("'", "")
+    if len(text) <= _FOLDED:
+        return text
+    inner = ",\n    ".join(_parameters(own))
+    returns = re.sub(r"'", "", str(signature.return_annotation))
+    return f"{name}(\n    {inner},\n) -> {returns}"
+
+
+def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    is_keyword = False
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and not is_keyword:
+            is_keyword = True
+            yield "*"
+        yield str(one).replace("'", "")
+
+
+def _docstring(value: object) -> Iterator[str]:
+    text, mark, example = (inspect.getdoc(value) or "").partition(">>> ")
+    if text.strip():
+        yield prose(text.strip())
+    if mark:
+        yield f"{_NOT_RUN}\n\n```pycon\n{mark}{example.strip()}\n```"
+
+
+def _listed(module: str) -> str:
+    package = import_module(module)
+    return table(
+        ("name", "is"),
+        (
+            (code(name), _summary(getattr(package, name)))
+            for name in package.__all__
+            if callable(getattr(package, name))
+        ),
+    )
+
+
+def _adapters() -> str:
+    folder = import_module("truename.adapters").__path__
+    rows = []
+    for one in iter_modules(folder):
+        if not one.name.startswith("_"):
+            path = next(iter(folder)) + f"/{one.name}.py"
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - not imported: the framework may be missing
+                found = re.match(r'r?"""(.*?)(?:\n\n|""")', file.read(), re.DOTALL)
+            rows.append((code(f"truename.adapters.{one.name}"), prose(" ".join(found[1].split())) if found else ""))
+    return table(("module", "is"), rows)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from tests.gateway.conftest import PATIENCE, ROOT
+from tests.gateway.conftest import PATIENCE, ROOT, alive
 from tests.gateway.speakers import speaking_http
 from truename.config import ServerConfig
 from truename.gateway.upstream.sharing.shared_program import SharedProgram
@@ -168,6 +169,41 @@ async def test_a_gateway_that_ends_waits_for_the_calls_of_others_in_the_program_
             with anyio.fail_after(PATIENCE):
                 answer = await client.ask("tools/call", name="hold", arguments={})
     assert not answer.get("isError"), answer
+
+
+async def test_another_gateway_runs_a_program_only_when_that_of_one_that_ends_has_ended(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, begun, over = lab.folder / "journal", anyio.Event(), anyio.Event()
+    program = lab.script("one", "journal", str(file), "hold", "note")
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with (
+            lab.replica(program) as address,
+            speaking_http("2025-11-25", address + "/mcp") as client,
+            anyio.create_task_group() as calls,
+        ):
+            task_status.started()
+            await begun.wait()
+            # Its program is busy then, and does not end with its input.
+            calls.start_soon(partial(client.ask, "tools/call", name="hold", arguments={}))
+            await over.wait()
+            calls.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+            begun.set()
+            with anyio.fail_after(PATIENCE):
+                while not (file.exists() and file.read_text().endswith("\n")):
+                    await anyio.sleep(0.02)
+                over.set()
+                first = int(file.read_text().split()[1])
+                while not told(caplog):
+                    await anyio.sleep(0.02)
+                while (await client.ask("tools/call", name="note", arguments={})).get("isError"):
+                    await anyio.sleep(0.02)
+            assert not alive(first)
 
 
 def pipes() -> int:

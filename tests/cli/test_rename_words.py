@@ -71,6 +71,25 @@ def test_the_tools_that_there_are_are_looked_at(run: Run, here: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("new", "status"), [("listing", 1), ("Listing", 1), ("of_another_server", 0), ("free", 0)], ids=str
+)
+def test_a_name_that_another_tool_of_the_server_has_in_the_files_is_refused(
+    run: Run, here: Path, new: str, status: int
+) -> None:
+    declared = {"a": ("search", "listing"), "b": ("of_another_server",)}
+    for server, names in declared.items():
+        tools = "".join(f'@mcp.tool\ndef {name}() -> str:\n    """Text."""\n' for name in names)
+        (here / "src" / f"{server}.py").write_text(f'from fastmcp import FastMCP\nmcp = FastMCP("{server}")\n{tools}')
+    before = (here / "src" / "a.py").read_text()
+
+    done = run("rename", "search", new, "--apply", "src")
+
+    assert done.status == status
+    assert ("refused: " in done.err) is bool(status)
+    assert ((here / "src" / "a.py").read_text() == before) is bool(status)
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         ((), "a rename takes two names, an old one and a new one, but none was given"),

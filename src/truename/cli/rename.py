@@ -13,6 +13,7 @@ from truename.cli import _completion
 from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import STYLE_NAMES, Aliases, JsonOutput, NamingOptions, ServerName, StateOption
+from truename.cli._progress import busy
 from truename.cli._project_settings import clients_here, settings_here
 from truename.cli._rename_all import ledger_location, move_ids, restyle
 from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
@@ -23,6 +24,7 @@ from truename.files import absolute
 from truename.files.private import state_directory
 from truename.files.user import at_home
 from truename.ledger import Ledger, open_ledger
+from truename.lint import read_declared
 from truename.lint.python_tools import read_functions
 from truename.migration import (
     MAX_MAP,
@@ -433,7 +435,7 @@ def _planned(
     servers = dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger)))
     return plan(
         asked.renames,
-        known=asked.known or _beside(asked, ledger),
+        known=(*(asked.known or _beside(asked, ledger)), *_declared_beside(asked, where.apply or ())),
         servers=servers,
         clients=clients or clients_here(),
         ledger=ledger,
@@ -452,6 +454,16 @@ def _beside(asked: RenameRequest, ledger: Ledger | None) -> tuple[str, ...]:
     own = () if ledger is None else ledger.bindings()
     # The server may already use the new names, which are the same tools.
     return tuple(name for server, name in own if server in servers and name not in asked.renames.values())
+
+
+def _declared_beside(asked: RenameRequest, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the tool names of the servers that have the renamed tools, from files that declare all of these."""
+    with busy("Reading the tools"):
+        declared = read_declared([at_home(path) for path in paths]).declarations
+    if not asked.renames.keys() <= {each.name for each in declared}:
+        return ()
+    servers = {each.server for each in declared if each.name in asked.renames}
+    return tuple(each.name for each in declared if each.server in servers)
 
 
 def _surveyed(

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,7 +105,7 @@ SIGN_IN = $(addprefix tests/auth/test_,sign_in.py sign_in_sessions.py oauth.py e
 	visits.py provider.py client_documents.py client_tokens.py cut_off_pages.py token_exchange.py credentials_audited.py)
 SHORTLY = $(addprefix tests/gateway/test_gateway_,approvals.py tasks.py resuming.py asking.py holding.py) tests/auth/test_sign_in.py
 replicas-suite: $(VENV)/.dev ## all tests of the gateway and of sign-in, where each gateway is three replicas behind HAProxy (35 minutes; SHORT=1: a part of them, 90 seconds)
-	$(PYTEST) -p tests.support.replicated -q -rs -o faulthandler_timeout=120 $(if $(SHORT),$(SHORTLY),tests/gateway $(SIGN_IN))
+	$(PYTEST) -p tests.support.replicated -q -rfEs -o faulthandler_timeout=120 $(if $(SHORT),$(SHORTLY),tests/gateway $(SIGN_IN))
 
 CLIENT ?= fastmcp
 CATALOGUES = $(or $(TRUENAME_SHARED),../shared)/corpus/open.jsonl.gz
@@ -172,6 +172,9 @@ docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and t
 
 readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
 	$(BIN)/python -m tests.docs.readability
+
+five-minutes: $(VENV)/.dev ## the first minutes of a new user: install, three clients, one called tool; a picture and the time of each step
+	$(BIN)/python -m tests.docs.five_minutes build/five-minutes
 
 screenshots: $(VENV)/.dev ## take the pictures of the web console in docs/images/console (needs Chromium)
 	$(BIN)/python -m tests.console.browser.screenshots docs/images/console

@@ -58,6 +58,8 @@ async def test_calls_that_nobody_has_to_decide_on_go_on_without_the_database(
             # The server tells the gateway of it.
             while not await ran(client, "write"):
                 await anyio.sleep(0.01)
+        # One that was told of a decision and has not read it refuses all: have each replica read it, if there are some.
+        assert [await ran(client, "write") for _ in range(3)] == [True] * 3
         wire.server = None
         wire.cut_all()
         with anyio.fail_after(20):

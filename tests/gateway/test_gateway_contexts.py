@@ -261,9 +261,11 @@ async def test_words_that_no_tool_and_no_rule_says_make_no_list_and_read_no_tool
         view, access = gateway.registry.view(gateway.endpoint("/mcp")._spec), gateway.registry.access
         first = access.limited(view, Context(platform="p", app="a"))
         assert access._shared
+        # The start of a gateway may have made lists too.
+        lists = len(access._shared)
         for number in range(300):
             assert access.limited(view, Context(platform=f"p{number}", app=f"a{number}")) is first
-        assert len(access._shared) == 1
+        assert len(access._shared) == lists
 
 
 async def test_contexts_share_a_list_only_where_they_see_the_same(lab: Lab) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from tests.gateway.conftest import PATIENCE, ROOT
+from tests.gateway.conftest import PATIENCE, ROOT, alive
 from tests.gateway.speakers import speaking_http
 from truename.config import ServerConfig
+from truename.gateway.upstream.sharing.shared_program import SharedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from anyio.abc import TaskStatus
 
     from tests.gateway.conftest import Lab
 
@@ -96,6 +100,110 @@ async def test_a_program_that_a_probe_spoils_is_started_anew_for_all_who_greet_i
         over.set()
     # It would be tried again after five seconds.
     assert "handshake is not accepted" not in caplog.text
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what was logged of programs that were lost."""
+    return [message for message in caplog.messages if "being restarted" in message]
+
+
+async def test_the_end_of_a_gateway_is_no_loss_to_itself(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    program = lab.normal("one", "echo")
+    async with lab.replica(program) as first, lab.replica(program) as second:
+        for address in (first, second):
+            async with speaking_http("2025-11-25", address + "/mcp") as client:
+                await client.ask("tools/call", name="echo", arguments={})
+    # The second reached the program through the first, which ran it.
+    assert told(caplog) == []
+
+
+async def test_a_gateway_that_runs_a_program_and_ends_is_a_loss_to_the_others_once(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    program, over, ended = lab.normal("one", "echo"), anyio.Event(), anyio.Event()
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with lab.replica(program):
+            task_status.started()
+            await over.wait()
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+            over.set()
+            with anyio.fail_after(PATIENCE):
+                await ended.wait()
+                await client.ask("tools/call", name="echo", arguments={})
+    assert len(told(caplog)) == 1
+
+
+async def test_a_gateway_that_ends_waits_for_the_calls_of_others_in_the_program_that_it_runs(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, over, waits = lab.folder / "journal", anyio.Event(), anyio.Event()
+    program, drained = lab.script("one", "journal", str(file), "hold"), SharedProgram.drained
+
+    async def noted(self: SharedProgram, *args: Any) -> None:
+        waits.set()
+        await drained(self, *args)
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with lab.replica(program):
+            task_status.started()
+            await over.wait()
+
+    monkeypatch.setattr(SharedProgram, "drained", noted)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+
+            async def end() -> None:
+                while not file.exists() or "hold" not in file.read_text():
+                    await anyio.sleep(0.02)
+                over.set()
+                await waits.wait()
+                Path(f"{file}.gate").touch()
+
+            tasks.start_soon(end)
+            with anyio.fail_after(PATIENCE):
+                answer = await client.ask("tools/call", name="hold", arguments={})
+    assert not answer.get("isError"), answer
+
+
+async def test_another_gateway_runs_a_program_only_when_that_of_one_that_ends_has_ended(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, begun, over = lab.folder / "journal", anyio.Event(), anyio.Event()
+    program = lab.script("one", "journal", str(file), "hold", "note")
+
+    async def run(*, task_status: TaskStatus[None]) -> None:
+        async with (
+            lab.replica(program) as address,
+            speaking_http("2025-11-25", address + "/mcp") as client,
+            anyio.create_task_group() as calls,
+        ):
+            task_status.started()
+            await begun.wait()
+            # Its program is busy then, and does not end with its input.
+            calls.start_soon(partial(client.ask, "tools/call", name="hold", arguments={}))
+            await over.wait()
+            calls.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        async with lab.replica(program) as address, speaking_http("2025-11-25", address + "/mcp") as client:
+            begun.set()
+            with anyio.fail_after(PATIENCE):
+                while not (file.exists() and file.read_text().endswith("\n")):
+                    await anyio.sleep(0.02)
+                over.set()
+                first = int(file.read_text().split()[1])
+                while not told(caplog):
+                    await anyio.sleep(0.02)
+                while (await client.ask("tools/call", name="note", arguments={})).get("isError"):
+                    await anyio.sleep(0.02)
+            assert not alive(first)
 
 
 def pipes() -> int:

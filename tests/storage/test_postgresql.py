@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -513,10 +513,13 @@ def test_names_stay_with_their_tools_while_the_server_crashes_and_connections_ar
     server: PostgresqlServer, tmp_path: Path
 ) -> None:
     shown: dict[str, set[str]] = {}
-    with Wire(server) as wire:
+    with Wire(server) as wire, ExitStack() as ending:
         places = [f"{server.url}&scope=a", wire.url("a"), wire.url("a")]
         outputs = [tmp_path / name for name in "abc"]
         claimers = [claiming(place, path) for place, path in zip(places, outputs, strict=True)]
+        for claimer in claimers:
+            ending.callback(claimer.wait)
+            ending.callback(claimer.kill)
         for fault in (*("before", "after", "cut", "crash") * 3, "stop", "end"):
             counts = [path.stat().st_size for path in outputs]
             until(lambda counts=counts: all(p.stat().st_size > n for p, n in zip(outputs, counts, strict=True)))  # type: ignore[misc]
@@ -530,10 +533,7 @@ def test_names_stay_with_their_tools_while_the_server_crashes_and_connections_ar
                 case _:
                     server.stop(signal.SIGQUIT if fault == "crash" else signal.SIGINT)
                     server.start()
-        for claimer in claimers:
-            assert claimer.poll() is None
-            claimer.kill()
-            claimer.wait()
+        assert [claimer.poll() for claimer in claimers] == [None] * len(claimers)
     for path in outputs:
         for line in path.read_text().splitlines(keepends=True):
             if line.endswith("\n"):

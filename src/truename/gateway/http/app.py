@@ -170,6 +170,9 @@ class HttpApp:
             try:
                 yield
             finally:
+                if self._gateway.sharing is not None:
+                    # While this process has its lease: the endpoints give it up.
+                    await self._gateway.sharing.end()
                 self._is_running = False
                 await self._endpoints.close()
 

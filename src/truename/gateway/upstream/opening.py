@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truename.gateway.upstream.negotiating import Handshake
     from truename.gateway.upstream.outside import Outside
     from truename.gateway.upstream.session import ServerSession
+    from truename.gateway.upstream.sharing.program_sharing import ProgramSharing
     from truename.gateway.upstream.transport import Transport
 
 __all__ = ["Opening", "open_transport"]
@@ -39,9 +40,15 @@ def open_transport(
         return open_sse(server, settings, news, outside)
     if server.url is not None:
         return open_http(server, settings, news, outside)
-    if outside.sharing is not None and outside.caller is None and outside.sharing.shares(server):
-        return outside.sharing.open(server, settings, news, handshake)
+    if (sharing := _sharing_of(server, outside)) is not None:
+        return sharing.open(server, settings, news, handshake)
     return open_stdio(server, settings.max_result, news)
+
+
+def _sharing_of(server: ServerConfig, outside: Outside) -> ProgramSharing | None:
+    """Return through what a server is reached that several processes share; None for one that is not shared."""
+    is_shared = outside.sharing is not None and outside.caller is None and outside.sharing.shares(server)
+    return outside.sharing if is_shared else None
 
 
 class Opening:
@@ -67,6 +74,11 @@ class Opening:
         if refusal is None:
             return open_transport(server, settings, news, self._outside, handshake)
         return _fallen_back(server, settings, news, self._outside, refusal)
+
+    def is_over(self, server: ServerConfig) -> bool:
+        """Tell whether a server is reached no more because the process ends that shares it."""
+        sharing = _sharing_of(server, self._outside)
+        return sharing is not None and sharing.is_over(server)
 
     def falls_back(self, transport: Transport, refusal: UpstreamError) -> bool:
         """Tell whether the next attempt is over the old transport, now that this one was refused."""

@@ -285,7 +285,8 @@ class Upstream(Listed):
         self.history.failed(problem, was_ready=was_ready)
         if not was_ready:
             self.seconds = self._backoff.seconds
-        if known is None or known.problem != problem.problem:
+        is_news = known is None or known.problem != problem.problem
+        if is_news and not self._opening.is_over(self.config):
             # Most servers of one era alone refuse the other, and nothing is lost by that.
             log.log(logging.DEBUG if self._negotiation.handshake == "only" else logging.WARNING, "%s", problem)
             self._tell("lost" if was_ready else "failed", seconds=self.seconds, text=str(problem))

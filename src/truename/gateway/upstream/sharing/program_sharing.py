@@ -26,7 +26,7 @@ from truename.gateway.replicas.client import PeerFailure
 from truename.gateway.replicas.registry import LeaseLostError
 from truename.gateway.upstream.sharing.lease_gate import LOOK_EVERY, LeaseGate, PauseDetector
 from truename.gateway.upstream.sharing.shared_program import SharedProgram
-from truename.gateway.upstream.sharing.shared_transport import SEND, LocalTransport, PeerTransport, RemoteClient
+from truename.gateway.upstream.sharing.shared_transport import GONE, SEND, LocalTransport, PeerTransport, RemoteClient
 from truename.gateway.upstream.transport import TransportError
 from truename.gateway.upstream_errors import UpstreamError
 
@@ -93,6 +93,13 @@ class ProgramSharing:
             return False
         return server.instances == "single" or (server.instances == "gateway" and self._group is not None)
 
+    def is_over(self, server: ServerConfig) -> bool:
+        """Return whether a server's program is shared and this process, which was among the replicas, is not any more.
+
+        Nothing is lost by that: the process ends.
+        """
+        return self._replicas is not None and self._is_ending and self.shares(server)
+
     @asynccontextmanager
     async def among(self, replicas: Replicas, key: bytes) -> AsyncIterator[None]:
         """Share with these replicas while the block lasts. ``key`` is what all of them have."""
@@ -105,9 +112,16 @@ class ProgramSharing:
             try:
                 yield
             finally:
-                self._tasks = None
-                with anyio.CancelScope(shield=True):
-                    await self._end_all()
+                await self.end()
+
+    async def end(self) -> None:
+        """Start no program any more, and end those that run here when the calls of others in them are over.
+
+        Do it before this process gives its lease up: others may run the programs from then on.
+        """
+        self._tasks = None
+        with anyio.CancelScope(shield=True):
+            await self._end_all()
 
     def wait_no_longer(self) -> None:
         """Have programs that are wanted while this process is among no replicas fail at once."""
@@ -122,8 +136,8 @@ class ProgramSharing:
 
     async def _end_all(self) -> None:
         with anyio.move_on_after(_DRAIN):
-            for program in tuple(self._programs.values()):
-                await program.drained()
+            for _, program, client in tuple(self._remote.values()):
+                await program.drained(client)
         for program in tuple(self._programs.values()):
             program.end()
         for program in tuple(self._programs.values()):
@@ -253,7 +267,7 @@ class ProgramSharing:
             return
         id, client = secrets.token_urlsafe(_OWN_ID), RemoteClient()
         self._remote[id] = request.sender.id, program, client
-        program.join(client, lambda: client.close(program.ending(), program.tail.lines()))
+        program.join(client, lambda: client.close(self._ending_of(program), program.tail.lines()))
         try:
             await reply.begin({"connection": id, "run": program.id})
             async with background() as tasks:
@@ -264,6 +278,10 @@ class ProgramSharing:
         finally:
             del self._remote[id]
             program.leave(client)
+
+    def _ending_of(self, program: SharedProgram) -> str:
+        # It did not end by itself then, whatever is known of it.
+        return GONE if self._is_ending else program.ending()
 
     async def _send_for_peer(self, request: PeerRequest, reply: PeerReply) -> None:
         found: Any = self._remote.get(str(request.about.get("connection")))

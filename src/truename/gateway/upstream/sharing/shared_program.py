@@ -156,9 +156,9 @@ class SharedProgram:
         finally:
             self._is_asking = False
 
-    async def drained(self) -> None:
-        """Wait until nobody waits for an answer."""
-        while any(self._multiplexer.is_waited_for(client) for client in self._clients):
+    async def drained(self, client: MultiplexedClient) -> None:
+        """Wait until a client waits for no answer."""
+        while client in self._clients and self._multiplexer.is_waited_for(client):
             await anyio.sleep(_LOOK)
 
     def join(self, client: MultiplexedClient, close: Callable[[], None]) -> None:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from truename.gateway.replicas.liveness import Replica
     from truename.gateway.upstream.sharing.shared_program import SharedProgram
 
-__all__ = ["SEND", "LocalTransport", "PeerTransport", "RemoteClient"]
+__all__ = ["GONE", "SEND", "LocalTransport", "PeerTransport", "RemoteClient"]
 
 SEND: Final = "program.send"
 """The kind of requests between replicas that carry messages to a program."""
 
 _MESSAGE, _FAULT, _END = b"=", b"!", b"."
 _NOISE: Final = "has text that is not a message in its stream from another process of the gateway"
-_GONE: Final = "was lost with the process of the gateway that ran it"
+GONE: Final = "was lost with the process of the gateway that ran it"
 # Bytes of several messages in one request; one message alone may have as many as a client's request.
 _MOST_AT_ONCE: Final = 128 * 1024
 # Bytes that wait for another process to read them.
@@ -169,7 +169,7 @@ class PeerTransport(_SharedTransport):
         self._log = log
         self._outgoing: deque[bytes] = deque()
         self._news = anyio.Event()
-        self._ending = _GONE
+        self._ending = GONE
 
     def _put(self, message: bytes) -> None:
         if self.closed.is_set():

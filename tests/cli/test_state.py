@@ -178,8 +178,11 @@ def test_what_a_refusal_advises_to_run_is_what_makes_the_state_be_accepted(run: 
     assert run("token", "add", "ann", source).status == 0
     older = state.read_bytes()
     assert run("token", "add", "bob", source).status == 0
-    # As a gateway does, it writes the revision to the log.
-    assert run("state", "accept", source).status == 0
+    # As a gateway does when it starts.
+    with AuditLog.beside(log) as written:
+        known = known_revision(StateLocation(state))
+        assert known is not None
+        written.append([("state", {"database": known.database, "revision": known.number})])
     for file in source.parent.glob("state.db*"):
         if file.is_file():
             file.unlink()
@@ -194,6 +197,33 @@ def test_what_a_refusal_advises_to_run_is_what_makes_the_state_be_accepted(run: 
     accepted = run("state", "accept", source)
     assert (accepted.status, "Not in the audit log" in accepted.err) == (0, False)
     assert run("token", "list", source).status == 0
+
+
+def test_a_state_that_lacks_nothing_is_not_accepted_again_and_no_audit_record_says_so(run: Run, source: Path) -> None:
+    run("token", "add", "ann", source)
+    log, beside = source.with_name("audit"), source.with_name("state.db.revision")
+    before = {path: path.read_bytes() for path in (*log.iterdir(), beside) if path.is_file()}
+    found = run("state", "accept", source)
+    assert (found.status, " ".join(found.out.split()).startswith("Nothing to accept: no change of")) == (0, True)
+    assert run("state", "accept", source, "--json").document["accepted"] is False
+    assert {path: path.read_bytes() for path in (*log.iterdir(), beside) if path.is_file()} == before
+
+
+def test_a_postgresql_state_that_lacks_nothing_is_not_accepted_again(run: Run, source: Path) -> None:
+    with new_place() as place:
+        source.write_text(f'state = "{place.address}"\n[audit]\npath = "audit"\n[mcpServers.a]\ncommand = "true"\n')
+        run("token", "add", "ann", source)
+        before = len(run("audit", "export", source).out.splitlines())
+        assert "Nothing to accept" in " ".join(run("state", "accept", source).out.split())
+        assert len(run("audit", "export", source).out.splitlines()) == before
+
+
+def test_one_secret_is_not_counted_as_several(run: Run, source: Path) -> None:
+    with open_vault(load(source)) as vault:
+        vault.put("https://idp.example", "ann", b"token")
+    location = load(source).state_location()
+    told = " ".join(run("state", "rotate", source).out.split())
+    assert told == f"1 secret of {location.name} is encrypted with the first key. 0 were encrypted anew."
 
 
 def test_what_is_no_database_is_not_accepted(run: Run, source: Path) -> None:
@@ -226,7 +256,7 @@ def test_a_state_moves_to_postgresql_and_back_and_its_tokens_go_on(run: Run, sou
         assert run("state", "path", moved, "--json").document == {"path": place.public_address, "exists": True}
         done = run("state", "import", folder / "state.db", moved)
         assert (done.status, "has all 2 rows of" in " ".join(done.out.split())) == (0, True)
-        assert "token: 1 rows" in done.err
+        assert "token: 1 row\n" in done.err
         assert run("state", "import", folder / "state.db", moved).status == 2
         assert run("state", "verify", folder / "state.db", moved).out == "The two states are equal.\n"
         found = run("state", "check", moved, "--json")

@@ -256,15 +256,15 @@ def test_a_check_finds_nothing_in_a_ledger_that_was_only_recorded_in(
         ("UPDATE ledger_event SET once = once || 'x' WHERE number = 2", "event 2 of the ledger is damaged"),
         (
             "UPDATE ledger_holder SET first = 'a@1/z@1' WHERE fold = 'x'",
-            "1 rows of ledger_holder contradict the ledger's events",
+            "rows of ledger_holder that contradict the ledger's events: 1",
         ),
-        ("DELETE FROM ledger_spelling", "2 rows of ledger_spelling contradict the ledger's events"),
+        ("DELETE FROM ledger_spelling", "rows of ledger_spelling that contradict the ledger's events: 2"),
         (
             "UPDATE ledger_holder SET present = 'a@1/y@1' WHERE fold = 'x'",
-            "1 rows of ledger_holder name a tool that never had the name",
+            "rows of ledger_holder that name a tool that never had the name: 1",
         ),
-        ("UPDATE ledger_shown SET name = 'y'", "1 rows of ledger_shown have a name that was never given"),
-        ("DELETE FROM ledger_withdrawn", "2 rows of ledger_withdrawn contradict the ledger's events"),
+        ("UPDATE ledger_shown SET name = 'y'", "rows of ledger_shown whose name was never given: 1"),
+        ("DELETE FROM ledger_withdrawn", "rows of ledger_withdrawn that contradict the ledger's events: 2"),
     ],
 )
 def test_a_check_finds_rows_that_contradict_the_history(tmp_path: Path, statement: str, problem: str) -> None:
@@ -400,7 +400,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     Ledger.open(tmp_path / "ledger").close()
     (tmp_path / "ledger").unlink()
     for readonly in (False, True):
-        with pytest.raises(LedgerError, match="it is missing, but it had 1 changes"):
+        with pytest.raises(LedgerError, match="it is missing, but it had 1 change"):
             Ledger.open(tmp_path / "ledger", readonly)
 
 

@@ -294,7 +294,7 @@ def test_a_database_that_was_restored_from_an_older_copy_is_recognised_while_it_
                     use()
                 assert refused.value.code == "corrupt"
             assert not file.has_news()
-    with pytest.raises(StoreError, match="it has 1 changes, but it had 2 changes"):
+    with pytest.raises(StoreError, match="it has 1 change, but it had 2 changes"):
         open_database(place, SCHEMA)
     before = accept_state(place)
     assert before is not None

@@ -201,7 +201,8 @@ def _belongs(head: StoredHead, directory: str, host: str, path: str) -> bool:
 
 
 def _removed(head: StoredHead) -> LogDefect:
-    problem = f"the chain is missing; it had {head.number:,} records at {head.at} ({head.host})"
+    records = "1 record" if head.number == 1 else f"{head.number:,} records"
+    problem = f"the chain is missing; it had {records} at {head.at} ({head.host})"
     return LogDefect(file=head.name or "journal", line=0, kind="truncated", problem=problem)
 
 

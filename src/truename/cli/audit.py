@@ -243,7 +243,7 @@ def _proved(place: AuditPlace, expected: Sequence[Anchor]) -> LogReport:
 
 
 def _elsewhere(head: StoredHead) -> LogDefect:
-    problem = f"the chain is not here; {head.host} wrote {head.number:,} records to {head.path}"
+    problem = f"the chain is not here; {head.host} wrote {count(head.number, 'record')} to {head.path}"
     return LogDefect(file=head.name or "journal", line=0, kind="elsewhere", problem=problem)
 
 
@@ -284,13 +284,14 @@ def _tell(place: AuditPlace, report: LogReport, broken: Sequence[LogDefect], *, 
         for one in broken[:_SHOWN]:
             show(styled(one.kind, "bold red"), f" {one}", error=error)
         errors = "1 error" if len(broken) == 1 else f"{len(broken):,} errors"
-        say(f"{errors} in {records:,} records of {path}." + (_MORE if len(broken) > _SHOWN else ""))
+        say(f"{errors} in {count(records, 'record')} of {path}." + (_MORE if len(broken) > _SHOWN else ""))
         if not records and any(one.kind == "changed" and one.line for one in broken):
             say(_UNREAD)
     else:
         several = f" in {len(chains):,} chains" if len(chains) > 1 else ""
         unkeyed = "" if place.key else " The chains have no key." if several else " The chain has no key."
-        show(f"{records:,} records of {path}{several} are intact.{unkeyed}")
+        are = "is" if records == 1 else "are"
+        show(f"{count(records, 'record')} of {path}{several} {are} intact.{unkeyed}")
     for chain in chains:
         if chain.unproven and chain.by:
             newer = f"records {chain.proven + 1:,} to {chain.last.number:,} are too new to be proven"

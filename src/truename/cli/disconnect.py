@@ -59,7 +59,7 @@ def disconnect(
             reload_advice(reload) if done else "",
         )
     if problems:
-        message = f"{len(problems)} files were left unchanged"
+        message = f"{'1 file was' if len(problems) == 1 else f'{len(problems)} files were'} left unchanged"
         raise ExceptionGroup(message, problems)
     return 0
 

@@ -274,7 +274,7 @@ def accept(
         return int(refused > 0)
     show(styled(f"{path} holds {entries:,} {'entry' if entries == 1 else 'entries'}.", "bold"))
     if refused:
-        show(f"{refused:,} findings cannot be accepted: unreadable files and unknown rules.")
+        show(f"{count(refused, 'finding')} cannot be accepted: unreadable files and unknown rules.")
     return int(refused > 0)
 
 

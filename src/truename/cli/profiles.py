@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
 from truename.cli._name_table import default_sentence
 from truename.cli._options import Client, JsonOutput, Source
-from truename.cli._rendering import print_json, print_table, show, styled
+from truename.cli._rendering import count, print_json, print_table, show, styled
 from truename.cli._workspace import ProfileView, audience_of, open_workspace, profile_servers
 from truename.naming import NameTable
 from truename.policy.principal import Principal
@@ -86,7 +86,7 @@ def _tell(view: ProfileView, somebody: Principal, *, as_json: bool) -> None:
         print_json({"as": somebody.key, "profiles": names, "tools": _plain(table)})
         return
     by = "there are no profiles" if names is None else f"by {', '.join(names)}" if names else "in no profile"
-    show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {len(view.table):,} tools")
+    show(styled(somebody.key, "bold"), f" ({by}) sees {len(table):,} of {count(len(view.table), 'tool')}")
     _print(table)
     if sentence := default_sentence(view.workspace.settings.policy):
         show(sentence)

@@ -15,7 +15,7 @@ from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import Configuration, JsonOutput
 from truename.cli._progress import busy
-from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._rendering import count, print_json, say, show, styled
 from truename.cli._sources import configuration
 from truename.cli._workspace import gateway_needed
 from truename.config import Config, Settings
@@ -33,6 +33,7 @@ from truename.storage import (
     is_server_url,
     known_revision,
     open_database,
+    present_revision,
 )
 from truename.trust import approval_queue, pins
 
@@ -115,22 +116,30 @@ def check(source: Configuration | None = None, /, *, as_json: JsonOutput = False
         for problem in report.problems:
             show(styled("error: ", "bold red"), problem)
         if not report.problems and report.revision is not None:
-            show(f"{location.name} is whole: {report.revision.number:,} changes.")
+            show(f"{location.name} is whole: {report.revision.changes}.")
     return EXIT_FINDINGS if report.problems else 0
 
 
 @state.command
 def accept(source: Configuration | None = None, /, *, as_json: JsonOutput = False) -> int:
-    """Accept the database as it is, after changes were lost. Names may then mean other tools than before."""
+    """Accept the database as it is, after changes were lost. Names may then mean other tools than before.
+
+    If no change is missing, nothing is written.
+    """
     config, location = _of(source)
-    known = known_revision(location)
-    with audited(config, "state", "accepted") as (record,):
-        found = accept_state(location)
-        record.update({"database": found.database, "revision": found.number} if found else {"revision": 0})
+    known, found = known_revision(location), present_revision(location)
+    is_refused = known is not None and (
+        found is None or found.database != known.database or found.number < known.number
+    )
+    if is_refused:
+        with audited(config, "state", "accepted") as (record,):
+            found = accept_state(location)
+            record.update({"database": found.database, "revision": found.number} if found else {"revision": 0})
     if as_json:
         print_json(
             {
                 "path": location.name,
+                "accepted": is_refused,
                 "changes": None if found is None else found.number,
                 "known_changes": None if known is None else known.number,
                 "is_another_database": bool(known and found and known.database != found.database),
@@ -185,15 +194,16 @@ def rotate(
     with audited(config, "state", "rotated") as (record,), open_vault(config, checks=not forget_lost) as vault:
         with closing(approval_queue.ApprovalQueue(location)) as queue:
             before = vault.count() + queue.count_sealed()
-            count = vault.rotate(forget_lost=forget_lost) + queue.rotate(forget_lost=forget_lost)
+            renewed = vault.rotate(forget_lost=forget_lost) + queue.rotate(forget_lost=forget_lost)
             total = vault.count() + queue.count_sealed()
-        record |= {"count": count, **_revision(location)}
+        record |= {"count": renewed, **_revision(location)}
     if as_json:
-        print_json({"path": location.name, "secrets": count, "all": total})
+        print_json({"path": location.name, "secrets": renewed, "all": total})
     else:
-        lost = f"{before - total:,} were deleted. " if before > total else ""
-        are = f"{total:,} secrets of {location.name} are encrypted with the first key."
-        show(f"{are} {lost}{count:,} were encrypted anew.")
+        lost = f"{before - total:,} {_were(before - total)} deleted. " if before > total else ""
+        are = "secret of {} is" if total == 1 else "secrets of {} are"
+        told = f"{total:,} {are.format(location.name)} encrypted with the first key."
+        show(f"{told} {lost}{renewed:,} {_were(renewed)} encrypted anew.")
     return 0
 
 
@@ -230,8 +240,12 @@ def _copied(source: StateLocation, target: StateLocation, *, as_json: bool) -> i
         document = {"from": source.name, "to": target.name, "changes": copied.revision.number, "tables": tables}
         print_json(document)
     else:
-        show(f"{target.name} has all {copied.rows:,} rows of {source.name}, each compared.")
+        show(f"{target.name} has all {count(copied.rows, 'row')} of {source.name}, each compared.")
     return 0
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _revision(location: StateLocation) -> dict[str, object]:
@@ -243,7 +257,7 @@ def _revision(location: StateLocation) -> dict[str, object]:
 
 def _tell(table: str, rows: int) -> None:
     if rows:
-        say(f"{table}: {rows:,} rows")
+        say(f"{table}: {count(rows, 'row')}")
 
 
 def _all_schemas() -> tuple[Schema, ...]:
@@ -255,7 +269,7 @@ def _all_schemas() -> tuple[Schema, ...]:
 
 def _accepted(location: StateLocation, found: Revision | None, known: Revision | None) -> str:
     """Return a sentence about what was accepted, and what was lost."""
-    lost = "" if known is None else f" All {known.number:,} changes of the lost one are gone."
+    lost = "" if known is None else f" All changes of the lost one ({known.changes}) are gone."
     if found is None:
         former = ", ".join(str(path) for path in location.former.values() if path.exists())
         again = (
@@ -263,12 +277,14 @@ def _accepted(location: StateLocation, found: Revision | None, known: Revision |
         )
         imported = f" It imports the files of an earlier version again: {former}. {again}" if former else ""
         return f"There is no database at {location.name}: the next start creates one.{lost}{imported}"
-    what = f"{location.name} is accepted with {found.number:,} changes."
+    what = f"{location.name} is accepted with {found.changes}."
     if known is not None and known.database != found.database:
         return f"{what} It is another database than before.{lost} Its names may mean other tools."
     if known is not None and known.number > found.number:
-        return f"{what} {known.number - found.number:,} later changes are lost: names may mean other tools."
-    return f"{what} No change was missing."
+        missing = known.number - found.number
+        lost = "1 later change is" if missing == 1 else f"{missing:,} later changes are"
+        return f"{what} {lost} lost: names may mean other tools."
+    return f"Nothing to accept: no change of {location.name} is missing. It has {found.changes}."
 
 
 def _of(source: str | None) -> tuple[Config, StateLocation]:

@@ -459,13 +459,13 @@ def _contradictions(data: Database) -> Iterator[str]:
         made = {key: replayed(value) for key, value in state.tables[table].under()}
         found = {key: replayed(value) for key, value in rows.found(table, _ROWS[table])}
         if count := sum(made.get(key) != found.get(key) for key in made.keys() | found.keys()):
-            yield f"{count:,} rows of ledger_{table} contradict the ledger's events"
+            yield f"rows of ledger_{table} that contradict the ledger's events: {count:,}"
     holders = rows.found("holder", _ROWS["holder"])
     if count := sum((*key, str(holder.present)) not in mentioned for key, holder in holders):
-        yield f"{count:,} rows of ledger_holder name a tool that never had the name"
+        yield f"rows of ledger_holder that name a tool that never had the name: {count:,}"
     names = rows.found("shown", _ROWS["shown"])
     if count := sum((scope, client, str(id), name) not in shown for (scope, _, client, id), name in names):
-        yield f"{count:,} rows of ledger_shown have a name that was never given"
+        yield f"rows of ledger_shown whose name was never given: {count:,}"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Keep state in one database, whose tables belong to their owners."""
 
-from truename.storage.check import StateReport, accept_state, check_state, known_revision
+from truename.storage.check import StateReport, accept_state, check_state, known_revision, present_revision
 from truename.storage.database import Database, Transaction
 from truename.storage.former import FORMER_REMEDY, import_tables
 from truename.storage.later_tables import refuse_later_tables
@@ -33,6 +33,7 @@ __all__ = [
     "is_server_url",
     "known_revision",
     "open_database",
+    "present_revision",
     "refuse_later_tables",
     "select",
     "select_among",

@@ -16,7 +16,7 @@ from truename.storage.schema import Schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["StateReport", "accept_state", "check_state", "known_revision"]
+__all__ = ["StateReport", "accept_state", "check_state", "known_revision", "present_revision"]
 
 _NO_TABLES: Final = Schema("check", ())
 
@@ -97,6 +97,20 @@ def known_revision(location: StateLocation) -> Revision | None:
     return latest_revision(beside, location.known)
 
 
+def present_revision(location: StateLocation) -> Revision | None:
+    """Return the revision that a state database has, whether or not changes are missing; None if there is no database.
+
+    Raises `StoreError` for what is no state database, is damaged, or has the log of another one beside it.
+    """
+    if location.url is not None:
+        return server_state(location).revision()
+    path = location.path
+    if path is None or (not path.is_symlink() and (not path.exists() or (path.is_file() and not path.stat().st_size))):
+        return None
+    with closing(open_database(StateLocation(path), _NO_TABLES, readonly=True, checks_revision=False)) as data:
+        return data.revision()
+
+
 def accept_state(location: StateLocation) -> Revision | None:
     """Accept a database as the right one; return the revision that it had, None if there is none.
 
@@ -111,11 +125,10 @@ def accept_state(location: StateLocation) -> Revision | None:
     if path is None:
         return None
     beside = RevisionFile(path)
-    if not path.is_symlink() and (not path.exists() or (path.is_file() and not path.stat().st_size)):
+    found = present_revision(location)
+    if found is None:
         beside.path.unlink(missing_ok=True)
         return None
-    with closing(open_database(StateLocation(path), _NO_TABLES, readonly=True, checks_revision=False)) as data:
-        found = data.revision()
     beside.write(found)
     beside.close()
     return found

@@ -256,7 +256,7 @@ class PostgresqlDatabase:
         if known is not None and known.database != survey.revision.database:
             self._refuse_lost("another database was put in its place", known)
         if known is not None and known.number > survey.revision.number:
-            self._refuse_lost(f"it has {survey.revision.number:,} changes", known)
+            self._refuse_lost(f"it has {survey.revision.changes}", known)
         file = self._link.revision_file
         if file is not None and recorded is None and not self._readonly:
             with suppress(OSError):
@@ -268,7 +268,7 @@ class PostgresqlDatabase:
             "Restore it from a later backup. To go on without the lost changes (names may then mean other tools), run "
             "`truename state accept` and restart the gateways."
         )
-        self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
+        self.refuse(f"{problem}, but it had {known.changes}", "corrupt", remedy)
 
     def _migrate(self, connection: PostgresqlConnection) -> None:
         """Run the missing migrations; another process may have run them meanwhile."""

@@ -118,6 +118,12 @@ class PostgresqlState:
                 data.execute("COMMIT")
             owner.survey()
 
+    def revision(self) -> Revision | None:
+        """Return the present revision, even if changes are missing; None without a state. Raises `StoreError`."""
+        with closing(PostgresqlDatabase(self._location, _OWNER, readonly=True, checks_revision=False)) as owner:
+            survey = owner.survey()
+            return None if survey is None else survey.revision
+
     def accept(self, known: Revision | None) -> Revision | None:
         """Go on from the revision on record, whatever was lost; return the revision before. Raises `StoreError`."""
         with closing(PostgresqlDatabase(self._location, _OWNER, readonly=True, checks_revision=False)) as owner:

@@ -22,6 +22,11 @@ class Revision(NamedTuple):
     database: str
     number: int
 
+    @property
+    def changes(self) -> str:
+        """The number of changes with its noun."""
+        return "1 change" if self.number == 1 else f"{self.number:,} changes"
+
 
 def latest_revision(beside: Revision | None, audited: Revision | None) -> Revision | None:
     """Return the later of two records of a revision; of two databases, that of the audit log."""

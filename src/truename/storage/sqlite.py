@@ -180,7 +180,7 @@ class SqliteDatabase:
             "Restore it from a copy. To go on without the lost changes (names may then mean other tools), run "
             f"`truename state accept {of}{'`' if self.location.known is None else ''}."
         )
-        self.refuse(f"{problem}, but it had {known.number:,} changes", "corrupt", remedy)
+        self.refuse(f"{problem}, but it had {known.changes}", "corrupt", remedy)
 
     def _connected(self, where: str) -> sqlite3.Connection:
         is_uri, patience = where.startswith("file:"), self._opening_patience
@@ -292,7 +292,7 @@ class SqliteDatabase:
         if known is not None and known.database != present.database:
             self._refuse_lost("another database was put in its place", known)
         if known is not None and known.number > present.number:
-            self._refuse_lost(f"it has {present.number:,} changes", known)
+            self._refuse_lost(f"it has {present.changes}", known)
         if not self._readonly and self._revision_file.read() is None:
             self._revision_file.write(present)
 

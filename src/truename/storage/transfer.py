@@ -79,7 +79,7 @@ def _require_latest(revision: Revision, source: StateLocation, target: StateLoca
     if known is None or (known.database == revision.database and known.number <= revision.number):
         return
     what = "another state" if known.database != revision.database else "a later one"
-    problem = f"it has {revision.number:,} changes, and {target.name} had {what}, with {known.number:,}"
+    problem = f"it has {revision.changes}, and {target.name} had {what}, with {known.number:,}"
     _refuse(source, problem, "To go on without those, run `truename state accept` on the target first.")
 
 
@@ -121,7 +121,7 @@ def compare_states(one: StateLocation, other: StateLocation) -> tuple[str, ...]:
         found = []
         if first.revision != second.revision:
             found.append(
-                f"{one.name} has {first.revision.number:,} changes of {first.revision.database}, "
+                f"{one.name} has {first.revision.changes} of {first.revision.database}, "
                 f"{other.name} has {second.revision.number:,} of {second.revision.database}"
             )
         parts = sorted({*first.parts, *second.parts})

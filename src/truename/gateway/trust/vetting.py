@@ -50,7 +50,7 @@ _FEW_OF: Final = 20
 _WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
 _REVIEW: Final = "Its definition is pending review: `truename pins diff {id}`, then `truename pins accept {id}`."
-_UNKEYED: Final = "{count:,} tools of the lock belong to no server and pin nothing: use `truename lock CONFIGURATION`"
+_UNKEYED: Final = "{} of the lock {} to no server and {} nothing: use `truename lock CONFIGURATION`"
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename pins list` names them."
@@ -94,7 +94,9 @@ class Vetting:
         self._peers = PeerIndex(self.names_of, ledger.holder)
         self.answers = AnswerScreening(trust)
         if self._reviewed.unkeyed:
-            news.tell("unkeyed", _UNKEYED.format(count=self._reviewed.unkeyed))
+            many = self._reviewed.unkeyed
+            words = ("1 tool", "belongs", "pins") if many == 1 else (f"{many:,} tools", "belong", "pin")
+            news.tell("unkeyed", _UNKEYED.format(*words))
 
     def with_settings(self, trust: Trust) -> Vetting:
         """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""

@@ -194,7 +194,8 @@ class Namer:
         return {id for id, tool in catalog.items() if tool.origin.server_id == server and id not in held}
 
     def _without(self, catalog: Catalog, ids: set[ToolId], whose: str, why: str) -> Catalog:
-        text = f"{len(ids):,} tools are omitted ({excerpt(whose)}): {why}"
+        are = "1 tool is" if len(ids) == 1 else f"{len(ids):,} tools are"
+        text = f"{are} omitted ({excerpt(whose)}): {why}"
         self._log.tell(("left out", whose), text, about=frozenset(ids))
         kept = [tool for id, tool in catalog.items() if id not in ids]
         return Catalog(kept, catalog.aliases)

@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Truename needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 2; }
@@ -61,14 +61,14 @@ corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every e
 golden: $(VENV)/.dev ## 10,000 requests through gateways, beside what they led to before (make test: a tenth; SHORT=1: three tenths)
 	TRUENAME_GOLDEN=$(if $(SHORT),0.3,1) $(BIN)/python -m pytest -q tests/gateway/test_golden_run.py
 
-acceptance: $(VENV)/.dev ## the rows of the five seeds
+acceptance: $(VENV)/.dev ## the examples of the five specifications in ARCHITECTURE.md
 	$(BIN)/python -m tests.acceptance tests/data/acceptance/seeds.json
 
 conformance: $(VENV)/.dev ## the official MCP conformance suite, against the gateway and against its upstream side
 	$(BIN)/python -m tests.conformance
 
 LAW = $(BIN)/python -m tests.laws.resolution --seed $(or $(SEED),1)
-law: $(VENV)/.dev ## what 1,000,000 texts run, judged by an oracle, and 20,000 through running gateways (SHORT=1: 50,000 and 2,000; SEED=n)
+law: $(VENV)/.dev ## which tool each of 1,000,000 texts resolves to, judged by an oracle, and 20,000 through running gateways (SHORT=1: 50,000 and 2,000; SEED=n)
 	$(LAW) --texts $(if $(SHORT),50000,1000000)
 	$(LAW) --texts $(if $(SHORT),2000,20000) --gateway
 
@@ -91,7 +91,7 @@ chaos-replicas: $(VENV)/.dev $(if $(SHORT),,$(FAULTS)) ## 101,000 good operation
 $(FAULTS): fault-%: $(VENV)/.dev
 	$(REPLICAS) --seed $(or $(SEED),1) --seconds 60 --sabotage $*
 
-recovery: $(VENV)/.dev ## what is lost, and how long recovery takes, when a process, a machine, a database or a key is lost
+recovery: $(VENV)/.dev ## lose a process, a machine, a database or a key: measure the loss and the time to recover
 	$(BIN)/python -m tests.chaos.recovery
 
 live: $(VENV)/.dev ## thirty real servers from the package registries behind the gateway, MCP Inspector, a browser (SHORT=1: ten servers)
@@ -148,7 +148,7 @@ $(VENV)/.mutants: $(VENV)/.dev requirements/mutants.txt
 	$(PIP) -r requirements/mutants.txt
 	@touch $@
 
-mutants: $(VENV)/.mutants ## change the code that decides, and see the tests notice it (SHORT=1: two modules; MODULE=truename.policy.policy)
+mutants: $(VENV)/.mutants ## change one thing at a time in the code that decides; a test has to fail (SHORT=1: two modules; MODULE=truename.policy.policy)
 	$(BIN)/python -m tests.mutants $(if $(SHORT),--short) $(addprefix --module ,$(MODULE))
 
 $(VENV)/.docs: $(VENV)/.dev requirements/docs.txt requirements/site_scripts.py
@@ -170,7 +170,7 @@ docs-reference: $(VENV)/.dev ## the pages of the reference, from the code, and t
 	$(BIN)/python -m docsite.reference
 	$(BIN)/python -m docsite.decisions
 
-readability: $(VENV)/.dev ## which sentences of the documentation are hard to read, in build/readability.md
+readability: $(VENV)/.dev ## list hard sentences of the documentation in build/readability.md
 	$(BIN)/python -m tests.docs.readability
 
 five-minutes: $(VENV)/.dev ## the first minutes of a new user: install, three clients, one called tool; a picture and the time of each step

@@ -25,7 +25,7 @@ def behaviour(runs: Sequence[Run], made: str) -> str:
     """Return the page's text."""
     parts = ["# Wrong names, renames, errors, handshakes", made]
     parts += [
-        "Measured together with [the names](index.md); without Truename unless said.",
+        "The same runs as [the table of names](index.md) answered these questions; without Truename unless said.",
         "## A name that does not exist",
     ]
     parts += [*_wrong(runs), "## A tool that is renamed while the client runs", *_renames(runs)]
@@ -44,7 +44,12 @@ def _wrong(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "The model calls a tool under a name that it was not shown. Most clients check names themselves, and the "
         "server is never asked. `=` the call reached the tool that was meant, `→` the call was sent to the server as "
-        "it is, `-` the client refused it, `X` the run ended."
+        "it is, `-` the client refused it, `X` the run ended, empty: not tried."
+    )
+    yield (
+        "The tool that is meant is `get_weather` of the server `lab`, which clients show with or without a prefix. "
+        "*bare name*: without the prefix; *upstream's own name*: `a/b`, the server's own name of a tool that the "
+        "client may show as `a_b`; *namespace and name joined*: for clients that send a namespace apart from the name."
     )
     probes = list(dict.fromkeys(probe.probe for run in runs for probe in _probes(run) if probe.probe not in _ERRORS))
     rows = []
@@ -84,9 +89,9 @@ def _refusal(probe: Probe | None) -> str:
 def _renames(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "The server renames `get_weather` to `get_weather_v2` and says so; then the model calls the old name. To "
-        "Truename that is one tool that went and another that came, for nobody told it that they are the same: it "
-        "never runs the new one for the old name, and says so where the client asks. After a rename that is made in "
-        "Truename the old name goes on working."
+        "Truename these are two tools, because nothing proves that they are one. It never runs the new tool for the "
+        "old name, and answers with an error if the client sends it. After `truename rename` the old name goes on "
+        "working."
     )
     rows = []
     for run in runs:
@@ -118,9 +123,9 @@ def _old(trial: Trial) -> str:
 
 def _searched(runs: Sequence[Run]) -> Iterator[str]:
     yield (
-        "Of 200 tools Truename lists one that is pinned, and three of its own by which the others are found "
-        "([large catalogues](../gateway/large-catalogues.md)). `=` the call reached the tool that was meant, `+` "
-        "Truename answered, `-` the client refused the name, `X` the run ended."
+        "Of 200 tools Truename lists one that the setting `pinned` keeps in the list, and three tools that search the "
+        "others ([large catalogues](../gateway/large-catalogues.md)). `=` the call reached the tool that was meant, "
+        "`+` Truename answered, `-` the client refused the name, `X` the run ended."
     )
     rows = []
     for run in runs:

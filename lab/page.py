@@ -26,6 +26,7 @@ _MODES: Final = {
 }
 _FINE: Final = {"right", "copy"}
 _NAMED: Final = 2
+_UNIVERSAL: Final = " names of the [universal](../../glossary.md#universal) dialect"
 
 
 def pages() -> Mapping[str, str]:
@@ -68,7 +69,9 @@ def _introduction(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         f"The [lab](../measurements/lab.md) ran {len(runs)} configurations of clients and frameworks against servers "
         f"with awkward tool names, from {span}: {sum(len(run.trials) for run in runs):,} trials, {calls:,} tools shown "
-        "to a scripted model and called. The lab has no network, and runs one version of each client without a screen."
+        "to a scripted model and called. A configuration is one client with one choice of its settings, for example "
+        "with all tools in the prompt instead of a search for tools. The lab has no network, and runs one version of "
+        "each client without a screen."
     )
     yield (
         "Each client and each name has a page. [Behaviour](behaviour.md) shows the reactions to wrong names, renames "
@@ -85,7 +88,7 @@ def _legend() -> str:
 def _matrix(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "The columns show each client without Truename. The last column counts the answers that are right through "
-        "Truename, with one entry for all servers."
+        "Truename, with one entry for all servers. An empty cell was not tried with that client."
     )
     labels = [f"[`{question.label}`](constructs/{question.name}.md)" for question in QUESTIONS]
     lines = [
@@ -185,7 +188,7 @@ def _construct(runs: Sequence[Run], question: Question) -> str:
     parts += ["## Without Truename", "\n".join(lines)]
     parts += [
         "## Through Truename",
-        f"Names{_listed(runs, question) or ' of the universal dialect'}: {_together(runs, question)}",
+        f"Truename lists{_listed(runs, question) or _UNIVERSAL}: {_together(runs, question)}",
     ]
     parts += ["## Versions", _versions(runs, question)]
     return "\n\n".join(parts) + "\n"
@@ -217,8 +220,8 @@ def _facts(run: Run) -> Iterator[str]:
         "run on": run.date,
         "packages": ", ".join(map(code, run.packages)),
         "through Truename": f"{_score(run)} (Truename {run.truename})",
-        "dialect": f"[{run.dialect}](../../reference/dialects.md#{run.dialect})",
-        "names itself": code(f"{said.get('name', '')}/{said.get('version', '')}") if said else "",
+        "[dialect](../../glossary.md#dialect)": f"[{run.dialect}](../../reference/dialects.md#{run.dialect})",
+        "`clientInfo`": code(f"{said.get('name', '')}/{said.get('version', '')}") if said else "",
         "protocol": "" if hands is None else hands.protocol or "",
         "raw results": f"[{path.name}](../../../lab/results/{path.name}) ([fields](../data.md))",
     }
@@ -243,9 +246,9 @@ _FIELDS: Final = {
         ("`schema`", f"version of this format: {results.SCHEMA}"),
         ("`client`, `title`, `version`", "the configuration of a client, and its version"),
         ("`packages`", "the packages that were installed, with versions"),
-        ("`dialect`", "its row in the [table of dialects](../reference/dialects.md)"),
+        ("`dialect`", "its row in the [table](../reference/dialects.md) of [dialects](../glossary.md#dialect)"),
         ("`date`, `truename`", "the day of the run, and the version of Truename"),
-        ("`walls`", "how the run was kept from the network"),
+        ("`walls`", "the means that kept the run from the network"),
         ("`trials`", "the trials"),
     ),
     "A trial": (

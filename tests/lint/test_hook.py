@@ -1,4 +1,4 @@
-"""The hook that ships for pre-commit is one that it understands, and runs the command that there is."""
+"""The hooks that ship for pre-commit are ones that it understands, and run commands that there are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from tests.commands import options_of
 from tests.shared import ROOT
 from truename.cli.app import app
 
@@ -20,15 +21,16 @@ def hooks() -> list[dict[str, Any]]:
 
 
 def test_each_hook_has_what_is_required_and_nothing_that_is_not_known() -> None:
-    assert [one["id"] for one in hooks()] == ["truename-lint"]
+    assert [one["id"] for one in hooks()] == ["truename-lint", "truename-lock"]
     for one in hooks():
         assert one.keys() >= REQUIRED
         assert one.keys() <= KNOWN
         assert one["language"] == "python"
 
 
-def test_the_hook_runs_a_command_that_is_there() -> None:
-    (hook,) = hooks()
-    program, command = hook["entry"].split()
-    assert program == app.name[0]
-    assert command in app
+def test_each_hook_runs_a_command_that_is_there() -> None:
+    for hook in hooks():
+        program, command, *options = hook["entry"].split()
+        assert program == app.name[0]
+        assert command in app
+        assert set(options) <= options_of(app[command])

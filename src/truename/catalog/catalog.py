@@ -242,14 +242,14 @@ class Catalog(Mapping[ToolId, Tool]):
     def conflicts(self, about: Iterable[ToolId] | None = None) -> dict[str, tuple[Tool, ...]]:
         """Return the names that several servers have (compared by fold), each with its tools.
 
-        Of several spellings it is the first by code point, in whatever order the tools came.
+        Of several spellings it is the first, small letters before capitals, in whatever order the tools came.
 
         ``about``: only the names of these tools, of which some may be gone.
         """
         there = self._tools.values() if about is None else (self._tools[id] for id in about if id in self._tools)
         names = dict.fromkeys(fold(tool.origin.name) for tool in there if tool.origin.has_conflict)
         groups = (tuple(self._tools[id] for id in self._named[name]) for name in names)
-        return {min(tool.origin.name for tool in tools): tools for tools in groups}
+        return {min((tool.origin.name for tool in tools), key=str.swapcase): tools for tools in groups}
 
     def __getitem__(self, id: ToolId | str) -> Tool:
         found = self._by_text.get(id) if isinstance(id, str) else self._tools.get(id)

@@ -252,6 +252,14 @@ def _counted(_: Step, old: Answer, new: Answer) -> frozenset[str]:
     return frozenset({"messages"}) if is_so and code.findall(told[0]) == code.findall(told[1]) else _NOTHING
 
 
+def _lacking_field(_: Step, old: Answer, new: Answer) -> frozenset[str]:
+    """Explain a refusal that names the missing field alone."""
+    short = [
+        text.replace("this session has no platform or app", "this session has no platform") for text in old["messages"]
+    ]
+    return frozenset({"messages"}) if short != old["messages"] and short == new["messages"] else _NOTHING
+
+
 MEANT: Final[tuple[Meant, ...]] = (
     Meant(
         "In a session, an answer that comes first is one JSON body.",
@@ -359,6 +367,7 @@ MEANT: Final[tuple[Meant, ...]] = (
         _exception,
     ),
     Meant("A client may begin anew.", "what a second `initialize` says counts", _said_again),
+    Meant("The session may have an app.", "a refusal names the field that the session lacks", _lacking_field),
     Meant(
         "The person was asked by the call with such a token.", "A progress token that is null is none", _asked_before
     ),

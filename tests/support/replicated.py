@@ -34,12 +34,15 @@ from truename.auth.network.listening import bind
 from truename.config import Config, ServerConfig, Settings
 from truename.gateway import Gateway, ProgramSharing
 from truename.gateway.http import app
+from truename.gateway.upstream.list_change_relay import ListChangeRelay
 from truename.storage import StateLocation
 from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
 
+    from truename.gateway.replicas.replicas import Replicas
     from truename.gateway.report import Reloaded
 
 EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -153,6 +156,12 @@ _TWINS: Final = WeakKeyDictionary[Gateway, list[Gateway]]()
 _SHARING: Final = WeakSet[Gateway]()
 _ONE: Final = ContextVar("one", default=False)
 _PUBLIC: Final = ContextVar[str | None]("public", default=None)
+_AMONG: Final = WeakKeyDictionary[ListChangeRelay, "Replicas"]()
+_TEST: Final = ContextVar("test", default="")
+# Parts of the names of tests that change lists as soon as the gateways serve.
+_ABOUT_CHANGES: Final = ("chang", "answers_as_its_server_does")
+_JOIN: Final = 5.0
+_RELAYING: Final = ListChangeRelay.among
 _INIT: Final = Gateway.__init__
 _RELOAD: Final = Gateway.reload
 _DRAIN: Final = Gateway.drain
@@ -249,6 +258,8 @@ async def _listening(
                 keywords["sharing"] = ProgramSharing()
             twins.append(await stack.enter_async_context(Gateway(gateway.config, **keywords)))
             await stack.enter_async_context(_LISTENING(twins[-1], bound=bound_there, **more))
+        if any(word in _TEST.get() for word in _ABOUT_CHANGES):
+            await _know_each_other(gateway, *twins)
         # Who entered one early meets replicas that have not joined either.
         for twin in twins if gateway in _SHARING else ():
             await twin.joined()
@@ -256,6 +267,18 @@ async def _listening(
         _TWINS[gateway] = twins
         stack.callback(_TWINS.pop, gateway)
         yield f"http://{balancer}"
+
+
+async def _know_each_other(*gateways: Gateway) -> None:
+    """Wait until each replica knows the others, which takes half a second: only then it tells them of changes."""
+    with anyio.move_on_after(_JOIN):
+        while any(len(_AMONG[one.list_changes].registry.others()) < len(gateways) - 1 for one in gateways):
+            await anyio.sleep(0.02)
+
+
+def _among(self: ListChangeRelay, replicas: Replicas) -> AbstractAsyncContextManager[None]:
+    _AMONG[self] = replicas
+    return _RELAYING(self, replicas)
 
 
 def _authentication(config: Config, address: str, **more: Any) -> Any:
@@ -350,6 +373,11 @@ def _means(test: str, name: str) -> bool:
     return name.startswith(test) and ("[" in test or name[len(test) :][:1] in {"", "["})
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note which test runs."""
+    _TEST.set(item.name)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
     """Remove the scopes of the test: tens of thousands of tables make a server slow."""
@@ -368,6 +396,7 @@ def pytest_runtest_teardown() -> Iterator[None]:
                     data.execute(f"DROP SCHEMA IF EXISTS truename_{place.scope} CASCADE".encode())
 
 
+ListChangeRelay.among = _among  # type: ignore[assignment,method-assign]
 Gateway.__init__ = _init  # type: ignore[method-assign]
 Gateway.reload = _reload  # type: ignore[method-assign]
 Gateway.drain = _drain  # type: ignore[method-assign]

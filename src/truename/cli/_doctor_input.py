@@ -388,7 +388,7 @@ class _ClientFilter:
         return replace(intake, files=files)
 
     def _searched(self) -> tuple[str, ...]:
-        """The clients whose files were looked for; a name that selects by its dialect alone stands for itself."""
+        """Return the clients whose files were looked for, or the name where it stands for a dialect alone."""
         known = tuple(dict.fromkeys(file.client for file in config_files()))
         begun = ([one for one in known if one.startswith(f"{name}-")] for name in self._names)
         pairs = zip(self._names, begun, strict=True)

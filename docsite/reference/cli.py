@@ -60,7 +60,10 @@ def _command(command: Command) -> Iterator[str]:
 
 
 def _options(words: str, command: App) -> Iterator[str]:
-    arguments = [one for one in command.assemble_argument_collection() if one.parameter.show is not False]
+    # A class of options (`*`) is listed option by option.
+    arguments = [
+        one for one in command.assemble_argument_collection() if one.parameter.show is not False and one.names != ("*",)
+    ]
     usage = [_usage(one) for one in arguments if not one.names[0].startswith("-")]
     has_options = any(one.names[0].startswith("-") for one in arguments)
     yield f"```text\n{' '.join([words, *(['[OPTIONS]'] if has_options else []), *usage])}\n```"

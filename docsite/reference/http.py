@@ -59,12 +59,12 @@ _METHODS: Final = {
 }
 _GUARDS: Final = {
     "none": "none",
-    "own": "the page's own: a cookie, a code or client credentials",
-    "caller": "an access token, or the configured access",
+    "own": "no token; the path checks a cookie, a code or client credentials where it needs them",
+    "caller": "a token, if the configuration requires one",
 }
-_INTRODUCTION: Final = """`truename serve --http HOST:PORT` serves these paths. *Access* is what a request has to prove before its handler runs. A request with a foreign
-`Origin` or `Host` is refused on every path. [Access control](../gateway/access.md) tells how callers are authenticated; a path with several methods
-answers 405 to any other."""
+_INTRODUCTION: Final = """`truename serve --http HOST:PORT` serves these paths. *Access* is the credential that a request needs. The gateway refuses a
+foreign `Origin` or `Host` on every path, and other methods than the listed ones with 405. [Access control](../gateway/access.md) shows how callers
+authenticate. On a loopback address no credential is needed until you configure one."""
 _VIEWS: Final = """| path | list of tools |
 |---|---|
 | `/mcp` | all that the caller may see |
@@ -146,11 +146,11 @@ def _console() -> Iterator[str]:
         ("path", "method", "purpose"), ((code(f"{ROOT}{path}"), method, text) for path, method, text in _ENTRANCE)
     )
     yield table(
-        ("path", "method", "role", "template or action"),
+        ("path", "method", "role", "page or decision"),
         ((code(f"{ROOT}{one.path}"), one.method, one.role, _action(one.path, one.method)) for one in ROUTES),
     )
 
 
 def _action(path: str, method: str) -> str:
     words = path.strip("/").replace("{", "").replace("}", "").replace(":path", "").split("/")
-    return f"page: {words[0] or 'overview'}" if method == "GET" else f"{words[0]}: {words[-1]}"
+    return f"page of {words[0]}" if method == "GET" else f"{words[-1]} about {words[0]}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 import truename
 from docsite.reference.text import code, head, prose, table
@@ -20,7 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["page"]
 
 _INTRODUCTION: Final = """`from truename import ...` has the names of this page's first part. Everything else below `truename` is for the packages named under
-[other packages](#other-packages), or private. The core (identity, catalog, dialects, ledger, naming) needs two small libraries and has no async code."""
+[other packages](#other-packages), or private. The core (identity, catalog, dialects, ledger, naming) needs two small libraries and has no async code.
+
+Three calls do the main job. `Catalog.from_mcp` takes the tools of all servers, `project` gives each tool a name that one client accepts, and `resolve` finds
+the tool of a name that comes back:
+
+```python
+from truename import Catalog, Ledger, project, resolve
+
+catalog = Catalog.from_mcp({"weather": ["get_data"], "database": ["get_data"]})  # or results of tools/list
+names = project(catalog, "openai", ledger=Ledger.open("names.db"))
+names["database@1/get_data@1"]  # 'database_get_data'
+found = resolve("database_get_data", names)
+catalog[found.id].origin.server  # 'database'
+catalog[found.id].origin.name  # 'get_data'
+```
+
+`"openai"` is a [dialect](dialects.md): a client, framework or provider. The [ledger](../glossary.md#ledger) keeps the names over restarts. Without a ledger, a name can change when another server is added."""
 _OTHERS: Final = (
     ("truename.policy", "rules, approvals, profiles and the metadata of tools", "[policy](../gateway/policy.md)"),
     ("truename.lint", "declarations read from sources and dumps, findings, reports", "[lint](../teams/lint.md)"),
@@ -67,6 +85,10 @@ def _is_error(name: str) -> bool:
 def _summary(value: object) -> str:
     if isinstance(value, type(truename.WireName)):
         return "The type of the names that a compiled table shows: a string."
+    if get_origin(value) is Literal:
+        return f"One of {', '.join(code(repr(one)) for one in get_args(value))}."
+    if get_origin(value) is Callable:
+        return f"The type {code(re.sub(r'^.*?Callable', 'Callable', str(value)))}."
     doc = inspect.getdoc(value) or ""
     return prose(" ".join(doc.split("\n\n")[0].split()))
 
@@ -88,6 +110,8 @@ def _section(name: str, value: object) -> Iterator[str]:
         yield _summary(value)
         return
     yield from _docstring(value)
+    if rows := _fields(value):
+        yield table(("field", "type"), rows)
     if value is Style:
         yield "### Presets"
         yield table(
@@ -100,6 +124,16 @@ def _section(name: str, value: object) -> Iterator[str]:
             yield from _docstring(member)
         else:
             yield from _callable(f"{name}.{attribute}", member)
+
+
+def _fields(kind: type) -> list[tuple[str, str]]:
+    """Return the fields of a dataclass or named tuple, and their types."""
+    if is_dataclass(kind):
+        return [(code(one.name), code(str(one.type))) for one in fields(kind)]
+    annotations = inspect.get_annotations(kind)
+    # Named tuples wrap the text of a type in a ForwardRef.
+    texts = {name: getattr(one, "__forward_arg__", one) for name, one in annotations.items()}
+    return [(code(name), code(texts[name])) for name in getattr(kind, "_fields", ())]
 
 
 def _preset(style: str) -> tuple[str, str, str]:
@@ -124,21 +158,27 @@ def _callable(name: str, function: Any) -> Iterator[str]:
 def _signature(name: str, function: Any) -> str:
     signature = inspect.signature(function)
     own = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
-    text = f"{name}{signature.replace(parameters=own)}".replace("'", "")
+    written = list(_parameters(own))
+    text = f"{name}({', '.join(written)}) -> {signature.return_annotation}"
     if len(text) <= _FOLDED:
         return text
-    inner = ",\n    ".join(_parameters(own))
-    returns = re.sub(r"'", "", str(signature.return_annotation))
-    return f"{name}(\n    {inner},\n) -> {returns}"
+    inner = ",\n    ".join(written)
+    return f"{name}(\n    {inner},\n) -> {signature.return_annotation}"
 
 
 def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    is_keyword = False
+    last = None
     for one in parameters:
-        if one.kind is one.KEYWORD_ONLY and not is_keyword:
-            is_keyword = True
+        if last is one.POSITIONAL_ONLY and one.kind is not last:
+            yield "/"
+        if one.kind is one.KEYWORD_ONLY and last is not one.kind:
             yield "*"
-        yield str(one).replace("'", "")
+        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        default = "" if one.default is one.empty else f" = {one.default!r}"
+        yield f"{star}{one.name}: {one.annotation}{default}"
+        last = one.kind
+    if last is inspect.Parameter.POSITIONAL_ONLY:
+        yield "/"
 
 
 def _docstring(value: object) -> Iterator[str]:

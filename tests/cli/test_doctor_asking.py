@@ -74,6 +74,14 @@ def test_without_leave_the_report_is_made_without_tools_and_says_so(home: Path, 
     assert "k3y-k3y" not in done.out + done.err
 
 
+def test_a_first_word_means_all_clients_that_begin_with_it(home: Path, doctor: Doctor) -> None:
+    write(home, ".claude.json", {"lab": fake("lab", "a")})
+    write(home, ".gemini/settings.json", {"lab": fake("lab", "a")})
+    done = doctor("--for", "claude", "--start", "--json")
+
+    assert [one["client"] for one in done.document["clients"]] == ["claude-code"]
+
+
 def test_one_that_fails_is_one_finding_and_the_others_are_examined(home: Path, doctor: Doctor) -> None:
     write(home, ".claude.json", {"lab": fake("lab", "a/b", "a_b"), "gone": MISSING})
     done = doctor("--start", "--json")

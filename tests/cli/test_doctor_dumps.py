@@ -140,6 +140,7 @@ def test_lists_of_one_label_are_servers_of_their_own(run: Run, tmp_path: Path) -
         (("lists.json", "--json", "--sarif", "-"), "--json and --sarif - both write to stdout"),
         (("lists.json", "--sarif", "no/such/dir.sarif"), "no/such/dir.sarif cannot be written"),
         (("--for", "gemini-cli"), "no configuration of gemini-cli was found"),
+        (("--for", "claude"), "no configuration of claude-desktop or claude-code was found"),
     ],
 )
 def test_what_can_not_be_done_is_a_fault_of_usage(run: Run, lists: Path, words: tuple[str, ...], said: str) -> None:

@@ -29,6 +29,7 @@ def test_every_rule_there_is_can_be_explained(run: Run) -> None:
     assert [one["code"] for one in everything] == sorted(RULEBOOK)
     for one in everything:
         assert one["what"].endswith(".")
+        assert not one["what"].startswith("Find "), "a finding is a statement"
         assert one["why"]
         assert run("explain", one["code"], "--json").document["rule"] == one
     assert {one["found_by"] for one in everything} >= {"truename lint", "truename doctor"}

@@ -364,6 +364,8 @@ class _ClientFilter:
         # The name of a client with files selects by file.
         others = (dialects.get(name) for name in self._names if not config_files(name))
         self._dialects = tuple(dict.fromkeys(others))
+        # Its first word selects too: claude is Claude Code as well as Claude Desktop, as for `truename connect`.
+        self._first_words = tuple(f"{name}-" for name in self._names if not config_files(name))
 
     def only(self, intake: DoctorInput) -> DoctorInput:
         """Keep the files of these clients. Raises `UsageError` if there are none."""
@@ -371,15 +373,26 @@ class _ClientFilter:
             return intake
         meant = {"", *self._names}
         spoken = {one.name for one in self._dialects}
-        files = tuple(one for one in intake.files if one.file.client in meant or one.file.dialect in spoken)
+        files = tuple(
+            one
+            for one in intake.files
+            if one.file.client in meant or one.file.dialect in spoken or one.file.client.startswith(self._first_words)
+        )
         if intake.searched and not files:
             hows = [file.how for name in self._names for file in config_files(name) if file.how]
             raise UsageError(
-                fact=f"no configuration of {' or '.join(self._names)} was found",
+                fact=f"no configuration of {' or '.join(self._searched())} was found",
                 advice=" ".join(hows)
                 or "`truename doctor` lists the clients that were found; for others pass a file or a dump.",
             )
         return replace(intake, files=files)
+
+    def _searched(self) -> tuple[str, ...]:
+        """Return the clients whose files were looked for, or the name where it stands for a dialect alone."""
+        known = tuple(dict.fromkeys(file.client for file in config_files()))
+        begun = ([one for one in known if one.startswith(f"{name}-")] for name in self._names)
+        pairs = zip(self._names, begun, strict=True)
+        return tuple(one for name, more in pairs for one in ([name] if name in known else more or [name]))
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:

@@ -27,11 +27,12 @@ _HEAD: Final = """# Settings
 All keys of `truename.toml`. In an `mcpServers` file of JSON the settings stand under the key `truename`. Texts may
 refer to `${NAME}`, `${NAME:-default}`, `${file:PATH}` and `${keyring:SERVICE/NAME}`; write every secret as a reference.
 
-"Reload" tells whether a running gateway takes a change over; for any other change it has to be restarted. A secret is
-never shown in messages and logs. `truename init` writes a JSON Schema with the same meanings, for editors.
+*Reload*: a running gateway applies a changed value (*yes*), or needs a restart (*no*); *in part*: see the table's own
+section. *Secret*: the value is never shown in messages and logs. `truename init` writes a JSON Schema with the same
+meanings, for editors.
 """
 _SERVERS: Final = """Each server is an entry under its key. A reference without a value (a variable that is not set, a
-file that is missing) costs only this server. A changed entry restarts only its server."""
+file that is missing) stops only this server. A changed entry restarts only its server."""
 _LINE: Final = "| setting | type | default | meaning | reload | secret |\n|---|---|---|---|---|---|"
 _SHORT: Final = "| setting | type | meaning |\n|---|---|---|"
 _SIZES: Final = ((1024 * 1024, "MiB"), (1024, "KiB"))
@@ -103,7 +104,7 @@ def _properties(path: str, schema: Mapping[str, Any]) -> Iterator[str]:
 def _type(schema: Mapping[str, Any]) -> str:
     """Return the type that a JSON Schema describes, in the words of the other tables."""
     if "enum" in schema:
-        return " or ".join(f"`{word}`" for word in schema["enum"])
+        return " or ".join(f"`{word}`" if word else "empty" for word in schema["enum"])
     for choice in schema.get("anyOf", ()):
         return _type(choice)
     kinds = schema.get("type", "text")

@@ -340,7 +340,11 @@ _SUPPRESSIONS_SCHEMA: Final[Schema] = {
     "type": "array",
     "items": {
         "type": "object",
-        "properties": {"rule": _FILLED_SCHEMA, "tools": _TEXTS_SCHEMA, "reason": _TEXT_SCHEMA},
+        "properties": {
+            "rule": {**_FILLED_SCHEMA, "description": "The code or name of the rule."},
+            "tools": {**_TEXTS_SCHEMA, "description": "Globs on the names of tools; without them every tool."},
+            "reason": {**_TEXT_SCHEMA, "description": "Why the team accepts the findings."},
+        },
         "required": ["rule"],
         "additionalProperties": False,
     },

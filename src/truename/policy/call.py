@@ -293,7 +293,7 @@ def bound_call(
     digests: Callable[[Tool], tuple[str, str]] | None = None,
     tool: Tool | None = None,
 ) -> Call:
-    """Build a call from its parts, for an adapter owner payloads have another shape; else like `call_of`.
+    """Build a call from its parts, for an adapter whose payloads have another shape; else like `call_of`.
 
     ``digests`` may return cached digests of a tool's definition, with and without its name, if definitions are never
     changed in place. ``tool`` is the tool of the catalogue, if the caller has already resolved the name.

@@ -50,14 +50,14 @@ _BREAKER: Final = {"closed": 0, "half-open": 1, "open": 2}
 _OF_A_SERVER: Final[tuple[tuple[str, str, Callable[[ServerStatus], int]], ...]] = (
     ("truename_server_up", "Whether a server can be called.", lambda one: one.is_up),
     ("truename_server_tools", "Tools that a server lists.", lambda one: one.tools),
-    ("truename_server_running", "Calls that run there.", lambda one: one.calls_running),
-    ("truename_server_waiting", "Calls that wait for a place there.", lambda one: one.calls_waiting),
+    ("truename_server_running", "Calls that run at a server.", lambda one: one.calls_running),
+    ("truename_server_waiting", "Calls that wait for a free slot at a server.", lambda one: one.calls_waiting),
     (
         "truename_server_breaker",
         "State of the circuit breaker: 0 closed, 1 half-open, 2 open.",
         lambda one: _BREAKER[one.breaker],
     ),
-    ("truename_logins_required", "People who have to log in there.", lambda one: one.logins_required),
+    ("truename_logins_required", "People who have to log in at a server.", lambda one: one.logins_required),
 )
 
 Labels = tuple[str, str, str]
@@ -77,7 +77,7 @@ class Metrics:
     def __init__(self, most_tools: int = 0) -> None:
         self.registry = CollectorRegistry()
         self._calls = Counter(
-            "truename_calls", "Calls that are over.", ("server", "outcome", "code"), registry=self.registry
+            "truename_calls", "Calls of tools that ended.", ("server", "outcome", "code"), registry=self.registry
         )
         self._answered = Histogram(
             "mcp_server_operation_duration_seconds",
@@ -94,16 +94,25 @@ class Metrics:
             buckets=_SECONDS,
         )
         self._tools = Counter(
-            "truename_tool_calls", "Calls that are over, by tool.", ("tool", "outcome"), registry=self.registry
+            "truename_tool_calls",
+            "Calls of tools that ended, by tool id; beyond telemetry.metrics_tools tools the id is other.",
+            ("tool", "outcome"),
+            registry=self.registry,
         )
         self._suspected = Counter(
-            "truename_suspected_answers", "Answers that break a rule.", ("server", "rule"), registry=self.registry
+            "truename_suspected_answers",
+            "Answers in which a rule found a suspected prompt injection (`trust.results`).",
+            ("server", "rule"),
+            registry=self.registry,
         )
         self._starts = Counter(
             "truename_server_starts", "How often a server became ready.", ("server",), registry=self.registry
         )
         self._losses = Counter(
-            "truename_server_losses", "How often a server was lost.", ("server",), registry=self.registry
+            "truename_server_losses",
+            "How often a connection to a server, or its program, was lost.",
+            ("server",),
+            registry=self.registry,
         )
         self._most_tools = most_tools
         self._known_tools: set[str] = set()
@@ -210,23 +219,31 @@ class _StatusCollector(Collector):
         rows: list[tuple[str, str, float | None]] = [
             ("truename_requests_running", "Requests that run now.", now.requests_running),
             ("truename_tools", "Tools of all servers.", now.tools),
-            ("truename_ledger_bindings", "Ids in the ledger.", now.ledger_bindings),
-            ("truename_tools_hidden", "Tools that wait for a review.", now.tools_hidden),
-            ("truename_definitions_waiting", "Definitions not reviewed yet.", now.definitions_waiting),
+            ("truename_ledger_bindings", "Tool ids in the ledger.", now.ledger_bindings),
+            (
+                "truename_tools_hidden",
+                "Tools that are hidden, because their definitions are pending or rejected.",
+                now.tools_hidden,
+            ),
+            (
+                "truename_definitions_waiting",
+                "Definitions of tools and servers that wait for a review.",
+                now.definitions_waiting,
+            ),
             ("truename_approvals_waiting", "Calls that wait for a decision.", now.approvals_waiting),
         ]
         if now.audit is not None:
             rows += [
-                ("truename_audit_waiting", "Records not on the disk yet.", now.audit.waiting),
-                ("truename_audit_lag_seconds", "How long the oldest waits.", now.audit.lag),
-                ("truename_audit_dropped", "Records that were lost.", now.audit.dropped),
+                ("truename_audit_waiting", "Audit records that are not on the disk yet.", now.audit.waiting),
+                ("truename_audit_lag_seconds", "How long the oldest of these audit records has waited.", now.audit.lag),
+                ("truename_audit_dropped", "Audit records that were lost.", now.audit.dropped),
                 (
                     "truename_audit_head_lag_seconds",
-                    "How long the head in the state database has been behind.",
+                    "How long the state database has lacked the head (the last hash) of the audit log.",
                     now.audit.heads_behind,
                 ),
             ]
-        rows.append(("truename_quotas_ok", "Whether the state database leases what quotas allow.", now.quotas_ok))
+        rows.append(("truename_quotas_ok", "Whether the state database grants shares of the quotas.", now.quotas_ok))
         rows.append(("truename_audit_ok", "Whether the audit log can be written.", now.audit_ok))
         yield from (GaugeMetricFamily(name, text, value=value) for name, text, value in rows if value is not None)
         for name, text, value in _OF_A_SERVER:

@@ -28,7 +28,7 @@ __all__ = ["CHECKS"]
 
 @check("TN150", "invisible_character", Severity.WARNING)
 def invisible_character(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    r"""Find invisible characters in a name or text: zero width, tags, private use, fillers.
+    r"""A name or text has invisible characters: zero width, tags, private use, fillers.
 
     Why: A person who approves the tool does not see them, and a model reads them; they hide instructions, and make
     two different names look the same.
@@ -42,7 +42,7 @@ def invisible_character(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN151", "bidirectional_text", Severity.ERROR)
 def bidirectional_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    r"""Find marks that change the direction of writing in texts without right-to-left writing.
+    r"""A text without right-to-left writing has marks that change the direction of writing.
 
     Why: They change the order in which a person sees the text, so a person and a model read different texts.
 
@@ -55,7 +55,7 @@ def bidirectional_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN152", "confusable_name", Severity.ERROR)
 def confusable_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names with letters of another script that look like Latin ones.
+    """A name has letters of another script that look like Latin ones.
 
     Why: A person confuses the name with another one, for example when writing a list of permissions.
 
@@ -73,7 +73,7 @@ def confusable_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN153", "control_character", Severity.WARNING)
 def control_character(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    r"""Find control characters other than tabs and line breaks.
+    r"""A text has control characters other than tabs and line breaks.
 
     Why: A terminal executes them: text is erased, overwritten or shown in the colour of its background. Some clients
     and providers refuse the whole list because of one.

@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 @check("TN110", "duplicate_name", Severity.ERROR)
 def duplicate_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools with the same name.
+    """Several tools have the same name.
 
     Why: Calls and recordings are looked up by name. Some clients refuse the whole request because of a duplicate; the
     others run one of the two, usually the last, without saying which.
@@ -44,7 +44,7 @@ def duplicate_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN111", "folded_collision", Severity.ERROR)
 def folded_collision(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that differ only in capitals or in separators.
+    """Several names differ only in capitals or in separators.
 
     Why: Some clients lower-case names, treat `-` and `_` alike, or collapse double ones, so the two become one tool
     there; and a person who reads an approval or a log confuses them.
@@ -63,7 +63,7 @@ def folded_collision(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN112", "merged_by_client", Severity.ERROR)
 def merged_by_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find different names that a client of the convention transforms to the same name.
+    """A client of the convention transforms different names to the same name.
 
     Why: Clients replace characters and shorten names. Which of the two tools a call then runs depends on their order,
     and the other one cannot be called at all.

@@ -26,7 +26,7 @@ _KEBAB: Final = "kebab"
 
 @check("TN128", "integration_casing", Severity.ERROR)
 def integration_casing(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find server keys that are not lower case with hyphens between words, the form of integrations.
+    """A server key is not in lower case with hyphens between words, the form of integrations.
 
     Why: The key becomes the integration of every canonical id of the server. `data_grout@1/ask@1` and
     `data-grout@1/ask@1` are two tools, and a call with one spelling does not reach the other. The rule applies if the

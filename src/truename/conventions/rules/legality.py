@@ -32,7 +32,7 @@ _OTHERWISE: Final = "Give it a short name of letters, digits and underscores."
 
 @check("TN103", "illegal_name", Severity.ERROR)
 def illegal_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that are empty or have illegal characters.
+    """A name is empty or has illegal characters.
 
     Why: The protocol's own rule (SEP-986, in the specification since 2025-11-25) is 1 to 128 of `A-Za-z0-9_.-`.
     Clients drop such a tool, fail on its whole server, or send a name that the model's provider refuses.
@@ -48,7 +48,7 @@ def illegal_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN104", "illegal_for_client", Severity.ERROR)
 def illegal_for_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that are refused or changed by a client that must accept every name.
+    """A client that must accept every name refuses or changes this one.
 
     Why: Clients drop or change a name that they do not accept, and a provider fails the whole request because of one.
     If a client's rule is unknown, the strictest known rule is checked, and a finding is a warning.
@@ -76,7 +76,7 @@ def illegal_for_client(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN105", "too_long", Severity.ERROR)
 def too_long(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that are longer than a client accepts, or than the convention allows.
+    """A name is longer than a client accepts, or than the convention allows.
 
     Why: Clients add their own prefix, and then refuse or cut names that are too long; but tools often differ only at
     the end of their names. A convention's own limit leaves room for such prefixes; a name above it that every client

@@ -24,7 +24,7 @@ _APP: Final = re.compile(r"[a-z][a-zA-Z0-9]*(?:[_.-][a-zA-Z0-9]+)*")
 
 @check("TN130", "reserved", Severity.ERROR)
 def reserved(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools with a name that belongs to another team, or that is reserved.
+    """A tool has a name that belongs to another team, or that is reserved.
 
     Why: Common primitives and the prefixes of platforms and apps are owned centrally. A tool that takes such a name
     gets calls and recordings that were meant for the owner's tool. The preset `trailblaze` reserves the names of all
@@ -51,7 +51,7 @@ def reserved(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN131", "unowned", Severity.NOTE)
 def unowned(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools without an owner: no entry of `owners` matches the name, and the tool's metadata has no owner.
+    """A tool has no owner: no entry of `owners` matches the name, and the tool's metadata has no owner.
 
     Why: Without an owner nobody can be asked before a tool is renamed or removed, or when it fails. The rule applies
     only if the convention has `owners`.
@@ -70,7 +70,7 @@ def unowned(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN132", "clashing_app", Severity.ERROR)
 def clashing_app(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find app ids that are a platform, a device type or another prefix, contain a separator, or are duplicates.
+    """An app id is a platform, a device type or another prefix, contains a separator, or is a duplicate.
 
     Why: The first part of a name identifies the app or platform. With an app `ios`, the name `ios_scroll` is
     ambiguous; an app `my_app` cannot be recognised, because the first separator ends the part. Ids that differ only in

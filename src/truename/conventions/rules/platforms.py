@@ -27,7 +27,7 @@ _Group = tuple[str, str, str, int]
 
 @check("TN140", "platform_mismatch", Severity.ERROR)
 def platform_mismatch(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools whose name and metadata have different platforms, or whose platform is unknown.
+    """A tool's name and metadata have different platforms, or its platform is unknown.
 
     Why: Tools are listed and run by the `platforms` of their metadata; people and models go by the name. If the two
     differ, the tool is offered where it cannot work. A tool without `platforms` is for all platforms and not reported.
@@ -51,7 +51,7 @@ def platform_mismatch(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN141", "needless_platform_split", Severity.WARNING)
 def needless_platform_split(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools for different platforms with exactly the same parameters.
+    """Tools for different platforms have exactly the same parameters.
 
     Why: Separate tools for platforms are useful only if the parameters differ. Otherwise a model reads the same
     definition twice, and may choose the wrong tool.
@@ -71,7 +71,7 @@ def needless_platform_split(rule: Rule, context: LintContext) -> Iterator[Findin
 
 @check("TN142", "platform_conditional_parameter", Severity.WARNING)
 def platform_conditional_parameter(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools for several platforms with parameters that work on some of them only.
+    """A tool for several platforms has parameters that work on some of them only.
 
     Why: A schema cannot express it, so a model passes arguments without effect, or omits necessary ones. Separate tools
     for the platforms have exact schemas.

@@ -356,7 +356,7 @@ _LAYERS: Final = 2
 
 @check("TN170", "hidden_instruction", Severity.WARNING)
 def hidden_instruction(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find instructions to the model in a name, a description, a parameter or any other text of a definition.
+    """A name, a description, a parameter or any other text of a definition has instructions to the model.
 
     Why: A model reads the definitions of all tools before it does anything, and cannot tell a description from an
     instruction. A tool that is never called can override the user's rules, steal secrets, forward all messages to an
@@ -376,7 +376,7 @@ def hidden_instruction(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN171", "encoded_payload", Severity.ERROR)
 def encoded_payload(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find texts with a command or an instruction in base64, hexadecimal digits or escapes.
+    """A text has a command or an instruction in base64, hexadecimal digits or escapes.
 
     Why: A person cannot read it, but the model, or a program that it runs, decodes a command.
 
@@ -402,7 +402,7 @@ def _decoded(text: str, layers: int) -> Iterator[tuple[int, str]]:
 
 @check("TN172", "capability_mismatch", Severity.WARNING)
 def capability_mismatch(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools that only compute according to their name or first words, but also do something else.
+    """A tool only computes according to its name or first words, but also does something else.
 
     Why: A person who allows a calculator does not expect that it reads a private key or calls a server.
 
@@ -422,7 +422,7 @@ def capability_mismatch(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN173", "foreign_parameter", Severity.WARNING)
 def foreign_parameter(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find parameters that ask for data of the caller: its model, conversation, instructions, tools, credentials.
+    """A parameter asks for data of the caller: its model, conversation, instructions, tools, credentials.
 
     Why: A model fills in every parameter of a schema; the conversation then goes to a server that does not need it, in
     a call that looks like any other (out-of-scope parameter).

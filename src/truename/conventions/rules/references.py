@@ -41,7 +41,7 @@ _COMMANDLET: Final = re.compile(r"[A-Z][a-z]{1,20}-[A-Z][A-Za-z0-9-]{0,60}")
 
 @check("TN180", "dead_reference", Severity.WARNING)
 def dead_reference(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find descriptions that tell the model to use a tool that does not exist.
+    """A description tells the model to use a tool that does not exist.
 
     Why: The model calls the name; the call fails, or runs another server's tool with that name. Such references remain
     when a tool is renamed.

@@ -200,7 +200,7 @@ def _items(text: str) -> Sequence[str]:
 
 @check("TN163", "self_praise", Severity.WARNING)
 def self_praise(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find texts that praise their tool above all others, or disparage other tools.
+    """A text praises its tool above all others, or disparages other tools.
 
     Why: A model selects tools by their descriptions: a tool that calls itself the best is called instead of the right
     one (preference manipulation).
@@ -219,7 +219,7 @@ def self_praise(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN164", "stuffed_text", Severity.WARNING)
 def stuffed_text(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find keyword stuffing: a word repeated many times, lists of search terms, words of many unrelated fields.
+    """A text has keyword stuffing: a word repeated many times, lists of search terms, words of many unrelated fields.
 
     Why: With tool search, a tool that contains all words is found whatever the query is (search-term deception).
 

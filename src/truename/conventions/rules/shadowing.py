@@ -211,7 +211,7 @@ _REMEDY: Final = "Remove one of the two, or find out which one is genuine."
 
 @check("TN160", "shadowed_tool", Severity.ERROR)
 def shadowed_tool(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools that imitate another server's tool: the same name and description, or a name that looks the same.
+    """A tool imitates another server's tool: the same name and description, or a name that looks the same.
 
     Why: A model confuses the two, and so does a person who allows tools by name: the arguments of a payment go to the
     author of the copy.
@@ -232,7 +232,7 @@ def shadowed_tool(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN161", "near_name", Severity.WARNING)
 def near_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find tools with nearly the same name and description as another server's tool.
+    """A tool has nearly the same name and description as another server's tool.
 
     Why: As with packages, a name with one letter more or less imitates another; a model that misspells calls the copy.
 
@@ -247,7 +247,7 @@ def near_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN162", "steered_call", Severity.WARNING)
 def steered_call(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find texts that control calls of other servers' tools: that demand a call, change arguments, or demand priority.
+    """A text controls calls of other servers' tools: it demands a call, changes arguments, or demands priority.
 
     Why: A server that nobody calls then controls the tools of other servers (cross-server shadowing).
 

@@ -22,7 +22,7 @@ __all__ = ["CHECKS"]
 
 @check("TN120", "separator", Severity.ERROR)
 def separator(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names with another separator than the convention's, or with repeated separators.
+    """A name has another separator than the convention's, or repeated separators.
 
     Why: OpenAI and Anthropic refuse dots, so one such name makes every request fail; and a part with another separator
     is not recognised as an app or a platform.
@@ -41,7 +41,7 @@ def separator(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN121", "casing", Severity.ERROR)
 def casing(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names whose words do not have the convention's casing.
+    """The words of a name do not have the convention's casing.
 
     Why: Some clients distinguish capitals and others don't, and a model that knows `inputText` from other names will
     not call `InputText`. With one casing, names differ only in their words.
@@ -55,7 +55,7 @@ def casing(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN122", "unknown_prefix", Severity.ERROR)
 def unknown_prefix(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that begin with a part that is not an app, a platform or another prefix of the convention.
+    """A name begins with a part that is not an app, a platform or another prefix of the convention.
 
     Why: The first part identifies the owner of a tool. An unknown part is a typing error, an app that is missing in the
     convention, or words that were joined by the separator instead of capitals.
@@ -74,7 +74,7 @@ def unknown_prefix(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN123", "device_type", Severity.ERROR)
 def device_type(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that contain a device type.
+    """A name contains a device type.
 
     Why: The device is known from the execution context when the tool runs. With the device in names, there is one tool
     per device, and a model must guess which one to call. As the last word after "on" or "for" (`scrollOnPhone`) it is
@@ -89,7 +89,7 @@ def device_type(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN124", "version_suffix", Severity.ERROR)
 def version_suffix(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names with a final number that is not the convention's suffix for breaking changes.
+    """A name ends with a number that is not the convention's suffix for breaking changes.
 
     Why: A breaking change is `_v2`, then `_v3`. There is no `_v1`, because the first version has no number; and `_2`
     distinguishes two tools with one name, which does not say which of them is newer.
@@ -103,7 +103,7 @@ def version_suffix(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN125", "verb_first", Severity.WARNING)
 def verb_first(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names whose own words do not begin with one of the convention's verbs.
+    """The own words of a name do not begin with one of the convention's verbs.
 
     Why: A model selects tools by name, and a name should begin with the action. The list of verbs is the team's own, so
     a missing verb is only a warning.
@@ -117,7 +117,7 @@ def verb_first(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN126", "platform_in_name", Severity.WARNING)
 def platform_in_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names with a platform in another position than the convention's.
+    """A name has a platform in another position than the convention's.
 
     Why: Tools are listed by platform, which is read from its own part of the name (and from `platforms`). A platform
     within or after the tool's own words is not recognised: the tool is offered on every platform, and fails on most.
@@ -133,7 +133,7 @@ def platform_in_name(rule: Rule, context: LintContext) -> Iterator[Finding]:
 
 @check("TN127", "no_category", Severity.ERROR)
 def no_category(rule: Rule, context: LintContext) -> Iterator[Finding]:
-    """Find names that match the format of none of the convention's categories.
+    """A name matches the format of none of the convention's categories.
 
     Why: The category determines the owner of a name and where the tool is listed. A name without a category has no
     owner, and its parts are ambiguous.

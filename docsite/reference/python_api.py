@@ -132,7 +132,7 @@ def _fields(kind: type) -> list[tuple[str, str]]:
         return [(code(one.name), code(str(one.type))) for one in fields(kind)]
     annotations = inspect.get_annotations(kind)
     # Named tuples wrap the text of a type in a ForwardRef.
-    texts = {name: getattr(one, "__forward_arg__", one) for name, one in annotations.items()}
+    texts = {name: str(getattr(one, "__forward_arg__", one)) for name, one in annotations.items()}
     return [(code(name), code(texts[name])) for name in getattr(kind, "_fields", ())]
 
 
@@ -173,7 +173,7 @@ def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:
             yield "/"
         if one.kind is one.KEYWORD_ONLY and last is not one.kind:
             yield "*"
-        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
         default = "" if one.default is one.empty else f" = {one.default!r}"
         yield f"{star}{one.name}: {one.annotation}{default}"
         last = one.kind

@@ -147,7 +147,12 @@ TERMS: Final[Mapping[str, Term]] = MappingProxyType(
         "upstream": Term(_texts, "texts", "Globs on the server's own names of tools."),
         "annotations": Term(_hints, "annotations", "Annotations that the tool has, as readOnlyHint = false."),
         "principals": Term(_principals, "texts", "Globs on principals."),
-        "agents": Term(_texts, "texts", "Globs on agents, as a Python program names them. At the gateway the agent is unknown: a rule that allows never applies, any other does."),
+        "agents": Term(
+            _texts,
+            "texts",
+            "Globs on agents, as a Python program names them. At the gateway the agent is unknown: a rule that allows "
+            "never applies, any other does.",
+        ),
         "clients": Term(_texts, "texts", "Globs on clients, in any case."),
         "platforms": Term(_texts, "texts", "Globs on platforms, in any case."),
         "apps": Term(_texts, "texts", "Globs on apps, in any case."),

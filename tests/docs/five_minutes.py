@@ -1,4 +1,4 @@
-"""`python -m tests.docs.five_minutes [--without-install] FOLDER`: the first minutes of a new user, as README has them.
+"""`python -m tests.docs.five_minutes [--without-install] FOLDER`: the first minutes of a new user, in README's steps.
 
 A fresh home has the files of three clients: servers that share tool names, two secrets in plain text, and one file that
 was cut off. The trial follows README to a called tool and to a `truename

@@ -26,6 +26,7 @@ _CHANGING: Final = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "<key>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.:+Z-]*"), "<time>"),
+    (re.compile(r"(?<=retired on )\d{4}-\d\d-\d\d"), "<date>"),
     (re.compile(r"00-[0-9a-f]{32}-[^\"]{16}-0[01]"), "<trace>"),
 )
 RECORDED: Final = frozenset({"arguments", "context", "id", "name", "result", "server", "tool"})

@@ -1,0 +1,16 @@
+"""Export names to other gateways: what to put where, which names they will list, and what they cannot express."""
+
+from truename.clients.exporters.comparison import ListComparison, compare
+from truename.clients.exporters.export import Export, ExportedTool, ExportSource, InexpressibleTool
+from truename.clients.exporters.gateways import GATEWAYS, ExportKind
+
+__all__ = [
+    "GATEWAYS",
+    "Export",
+    "ExportKind",
+    "ExportSource",
+    "ExportedTool",
+    "InexpressibleTool",
+    "ListComparison",
+    "compare",
+]

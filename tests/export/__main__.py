@@ -1,0 +1,209 @@
+"""Round trips: `python -m tests.export [GATEWAY ...]`. Exit status 1: a name or a called tool is not as exported.
+
+The servers are those of the collection that were recorded by running them: 48 with 1,834 tools. Their lists are replayed
+over HTTP, `truename export` writes what the gateway gets, the gateway is started, `truename export --check` compares its
+list, and every tool is called by its listed name with arguments that its schema accepts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from bench.gateways.environments import NotInstalled, install
+from bench.gateways.processes import Process, free_port
+from tests.export.arguments import example
+from tests.export.client import GatewayClient
+from tests.export.gateways import GATEWAYS
+from tests.export.replay import address
+from truename.identity import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.export.gateways import RunningGateway, StartedGateway
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_COLLECTION: Final = Path(os.environ.get("TRUENAME_SHARED") or _ROOT.parent / "shared") / "corpus" / "open.jsonl.gz"
+_ENVIRONMENTS: Final = _ROOT / ".cache" / "export"
+_START_SECONDS: Final = 120.0
+_SHORT: Final = ("fastmcp",)
+_MOST: Final = 10
+Lists = dict[str, list[dict[str, Any]]]
+
+
+def recorded() -> Lists:
+    """Return the tools of the servers of the collection that were run, by key."""
+    with gzip.open(_COLLECTION, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    # A client that knows an output schema wants structured content, which a replayed call has not.
+    return {
+        row["server"]: [{word: value for word, value in tool.items() if word != "outputSchema"} for tool in row["tools"]]
+        for row in rows
+        if row["recorded"] == "live"
+    }
+
+
+def truename(folder: Path, *words: str) -> tuple[int, Any, str]:
+    """Run the command with a state of its own; return its status, JSON document and messages."""
+    env = os.environ | {"XDG_STATE_HOME": str(folder / "state")}
+    command = [sys.executable, "-m", "truename", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, check=False)
+    return done.returncode, json.loads(done.stdout or "null"), done.stderr
+
+
+def wait_for(process: Process, started: StartedGateway) -> None:
+    """Wait until the gateway answers at its address. Raises `RuntimeError` if it ends."""
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until:
+        if not process.is_running():
+            raise RuntimeError(f"the gateway has ended: {process.last_words()}")
+        try:
+            anyio.run(_reached, started)
+        except (OSError, ValueError, KeyError, anyio.EndOfStream, Exception):  # noqa: BLE001 - not there yet, in any way
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"the gateway does not answer: {process.last_words()}")
+
+
+async def _reached(started: StartedGateway) -> None:
+    async with GatewayClient(started.url, started.headers) as client:
+        await client.ask("ping", {})
+
+
+def trip(gateway: RunningGateway, lists: Lists, folder: Path, *, calls: bool) -> dict[str, Any]:
+    """Export to a gateway, start it, compare its list, call every tool; return the figures."""
+    version, place = "", folder
+    if gateway.environment is not None:
+        _ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+        place = _ENVIRONMENTS / gateway.environment.packages[0].partition("=")[0].partition("[")[0]
+        version = install(gateway.environment, place)
+    with ExitStack() as running:
+        config = _replayed(lists, folder, running)
+        exported_file = folder / f"{gateway.name}.json"
+        status, exported, messages = truename(
+            folder, "export", str(config), "--to", gateway.to, "--write", str(exported_file)
+        )
+        if status not in (0, 1):
+            raise RuntimeError(f"truename export: {messages}")
+        started = gateway.start(place, exported_file, free_port())
+        env = os.environ | {"NO_COLOR": "1", **started.env}
+        log = folder / f"{gateway.name}.log"
+        process = running.enter_context(Process(started.command, env=env, log=log))
+        wait_for(process, started)
+        _, checked, messages = truename(folder, "export", str(config), "--to", gateway.to, "--check", started.url)
+        if checked is None or "errors" in checked:
+            raise RuntimeError(f"truename export --check: {messages}")
+        answers = anyio.run(_called, started, exported, lists, gateway.at_a_time) if calls else {}
+        _, names, _ = truename(folder, "names", str(config))
+    return _figures(gateway, version, exported, checked, answers, {one["id"]: one["name"] for one in names["tools"]})
+
+
+def _replayed(lists: Lists, folder: Path, running: ExitStack) -> Path:
+    """Start the servers, and return the configuration that names them."""
+    port = free_port()
+    (folder / "lists.json").write_text(json.dumps(lists), "utf-8")
+    command = (sys.executable, "-m", "tests.export.replay", str(folder / "lists.json"), str(port))
+    env = os.environ | {"PYTHONPATH": str(_ROOT)}
+    running.enter_context(Process(command, env=env, log=folder / "replay.log"))
+    config = folder / "mcp.json"
+    entries = {key: {"type": "http", "url": address(port, number)} for number, key in enumerate(lists)}
+    config.write_text(json.dumps({"mcpServers": entries}), "utf-8")
+    return config
+
+
+async def _called(
+    started: StartedGateway, exported: Mapping[str, Any], lists: Lists, at_a_time: int
+) -> dict[str, tuple[bool, str]]:
+    """Call every exported tool by its listed name; return whether it was the right tool, and the answer."""
+    schemas = {(key, tool["name"]): tool.get("inputSchema") for key, tools in lists.items() for tool in tools}
+    wanted = {one["listed"]: {"server": one["server"], "tool": one["tool"]} for one in exported["tools"]}
+    calls = [(name, example(schemas[one["server"], one["tool"]])) for name, one in wanted.items()]
+    async with GatewayClient(started.url, started.headers) as client:
+        answers = await client.call_all(calls, at_a_time)
+    return {name: (_origin(text) == wanted[name], text) for name, text in answers.items()}
+
+
+def _origin(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _figures(
+    gateway: RunningGateway,
+    version: str,
+    exported: Mapping[str, Any],
+    checked: Mapping[str, Any],
+    answers: Mapping[str, tuple[bool, str]],
+    names: Mapping[str, str],
+) -> dict[str, Any]:
+    tools = exported["tools"]
+    failed = {name: text for name, (is_right, text) in answers.items() if not is_right}
+    # An answer that names a tool is another tool's; any other is an error.
+    wrong = {name: text for name, text in failed.items() if isinstance(_origin(text), dict)}
+    return {
+        "gateway": gateway.name,
+        "version": version,
+        "servers": len({one["server"] for one in tools}),
+        "tools": len(tools),
+        "listed as exported": checked["matching"],
+        "missing": len(checked["missing"]),
+        "other": len(checked["other"]),
+        "extra": len(checked["extra"]),
+        "as in the name table": sum(fold(names[one["id"]]) == fold(one["listed"]) for one in tools),
+        "under a second name": sum(fold(names[one["id"]]) != fold(one["listed"]) for one in tools),
+        "not expressible": len(exported["left"]),
+        "called": len(answers),
+        "right tool": len(answers) - len(failed),
+        "wrong tool": len(wrong),
+        "first failures": dict(list(failed.items())[:_MOST]),
+    }
+
+
+def is_good(figures: Mapping[str, Any]) -> bool:
+    """Return whether every tool is listed as exported, and every call reached its tool."""
+    listed = figures["listed as exported"] == figures["tools"] and not figures["extra"]
+    return listed and figures["right tool"] == figures["called"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the round trips, and print the figures of each as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m tests.export", description="Round trips through other gateways.")
+    parser.add_argument("gateways", nargs="*", help=f"of {', '.join(GATEWAYS)} (default: all)")
+    parser.add_argument("--short", action="store_true", help="FastMCP only")
+    options = parser.parse_args(arguments)
+    if not _COLLECTION.is_file():
+        sys.stdout.write(f"There is no {_COLLECTION}. TRUENAME_SHARED says where the collection is.\n")
+        return 2
+    lists, all_good = recorded(), True
+    for name in options.gateways or (_SHORT if options.short else GATEWAYS):
+        with TemporaryDirectory(prefix="truename-export-") as folder:
+            began = time.monotonic()
+            try:
+                figures = trip(GATEWAYS[name], lists, Path(folder), calls=name != "fastmcp-run")
+            except NotInstalled as error:
+                sys.stdout.write(f"{name}: {error}\n")
+                all_good = False
+                continue
+            figures["seconds"] = round(time.monotonic() - began, 1)
+        sys.stdout.write(f"{json.dumps(figures, indent=1)}\n")
+        all_good &= is_good(figures)
+    return 0 if all_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -49,7 +49,9 @@ def recorded() -> Lists:
         rows = [json.loads(line) for line in lines]
     # A client that knows an output schema wants structured content, which a replayed call has not.
     return {
-        row["server"]: [{word: value for word, value in tool.items() if word != "outputSchema"} for tool in row["tools"]]
+        row["server"]: [
+            {word: value for word, value in tool.items() if word != "outputSchema"} for tool in row["tools"]
+        ]
         for row in rows
         if row["recorded"] == "live"
     }

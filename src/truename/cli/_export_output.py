@@ -30,7 +30,9 @@ def show_export(export: Export, kind: ExportKind) -> None:
     second = list(export.second())
     if second:
         show(styled(f"Another name than in Truename's table ({len(second):,}), because the prefix stays:", "bold"))
-        print_table(["name in the table", f"listed by {kind.title}"], [[one.name, one.listed] for one in second[:_MOST]])
+        print_table(
+            ["name in the table", f"listed by {kind.title}"], [[one.name, one.listed] for one in second[:_MOST]]
+        )
         _more(len(second))
         show("")
     if export.left:
@@ -88,7 +90,11 @@ def show_comparison(export: Export, compared: ListComparison, url: str) -> None:
     rows: list[list[Cell]] = [
         *(["missing", styled(one.listed, "bold cyan"), one.id.short] for one in compared.missing),
         *(
-            ["other", styled(one.tool.listed, "bold cyan"), f"described as {one.described.id.short}, not {one.tool.id.short}"]
+            [
+                "other",
+                styled(one.tool.listed, "bold cyan"),
+                f"described as {one.described.id.short}, not {one.tool.id.short}",
+            ]
             for one in compared.other
         ),
         *(["twice", styled(name, "bold cyan"), ""] for name in compared.twice),

@@ -67,9 +67,7 @@ def check_free(path: Path, *, force: bool, option: str = "--out") -> None:
         )
 
 
-def save(
-    path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False, option: str = "--out"
-) -> Path | None:
+def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False, option: str = "--out") -> Path | None:
     """Write a file atomically; return the backup of the file that it replaced, if any.
 
     Raises `UsageError` as `check_free`, and `OSError`.

@@ -11,9 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.exporters import Export, ExportedTool, ExportKind, ListComparison
+    from truename.clients.exporters import ApiRequest, Export, ExportedTool, ExportKind, ListComparison
 
-__all__ = ["comparison_document", "export_document", "show_comparison", "show_export"]
+__all__ = [
+    "applied_document",
+    "comparison_document",
+    "export_document",
+    "show_applied",
+    "show_comparison",
+    "show_export",
+]
 
 _MOST: Final = 200
 
@@ -47,7 +54,8 @@ def show_export(export: Export, kind: ExportKind) -> None:
     show(
         styled(
             f"{count(len(export.tools), 'tool')} of {count(servers, 'server')} for {kind.title}, by the rules of "
-            f"version {kind.version}; {count(len(second), 'name differs', 'names differ')} from the table's.",
+            f"version {kind.version} ({kind.evidence}); "
+            f"{count(len(second), 'name differs', 'names differ')} from the table's.",
             "bold",
         )
     )
@@ -65,6 +73,7 @@ def export_document(
     return {
         "gateway": export.gateway,
         "version": kind.version,
+        "evidence": kind.evidence,
         "tools": [_plain(one) for one in export.tools],
         "left": [{"server": one.server, "tool": one.tool, "reason": one.reason} for one in export.left],
         "notes": list(export.notes),
@@ -82,6 +91,27 @@ def _plain(tool: ExportedTool) -> dict[str, object]:
         "name": tool.name,
         "listed": tool.listed,
         "written": tool.written,
+    }
+
+
+def show_applied(requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool) -> None:
+    """Print what was set through the API, or would be."""
+    if not requests:
+        show("The gateway has these names already.")
+    elif is_sent:
+        show(f"Sent {count(len(requests), 'request')}. Former names: {undo} (--undo {undo} restores them).")
+    else:
+        show(f"{count(len(requests), 'request')} would set the names: add --apply.")
+
+
+def applied_document(
+    export: Export, kind: ExportKind, requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool
+) -> dict[str, object]:
+    """Return an export with its requests as JSON."""
+    return export_document(export, kind, (), ()) | {
+        "requests": [{"method": one.method, "path": one.path, "body": dict(one.body)} for one in requests],
+        "sent": is_sent,
+        "undo": None if undo is None else str(undo),
     }
 
 

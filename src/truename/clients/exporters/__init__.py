@@ -1,16 +1,23 @@
 """Export names to other gateways: what to put where, which names they will list, and what they cannot express."""
 
+from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayApi, GatewayState, read_undo
 from truename.clients.exporters.comparison import ListComparison, compare
 from truename.clients.exporters.export import Export, ExportedTool, ExportSource, InexpressibleTool
 from truename.clients.exporters.gateways import GATEWAYS, ExportKind
 
 __all__ = [
     "GATEWAYS",
+    "ApiPlan",
+    "ApiRequest",
     "Export",
     "ExportKind",
     "ExportSource",
     "ExportedTool",
+    "FormerValues",
+    "GatewayApi",
+    "GatewayState",
     "InexpressibleTool",
     "ListComparison",
     "compare",
+    "read_undo",
 ]

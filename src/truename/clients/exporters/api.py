@@ -1,0 +1,113 @@
+"""Plan the requests that put an export into a gateway through its API, and those that undo it. Nothing is sent here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import quote
+
+from truename.errors import ConfigError, excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from truename.clients.exporters.export import Export, InexpressibleTool
+
+__all__ = ["ApiPlan", "ApiRequest", "FormerValues", "GatewayApi", "GatewayState", "in_path", "objects", "read_undo"]
+
+_LONGEST_ID = 200
+_FORMAT = "truename.export-undo/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiRequest:
+    """A request that changes the gateway: ``what`` says whose names it sets."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any]
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormerValues:
+    """The values that an export replaced: by the gateway's id of a server or tool."""
+
+    gateway: str
+    values: Mapping[str, Any]
+
+    def plain(self) -> dict[str, object]:
+        """Return the content of the undo file."""
+        return {"format": _FORMAT, "gateway": self.gateway, "values": dict(self.values)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPlan:
+    """The requests in the order in which they have to be sent, the values that they replace, and what has no place."""
+
+    requests: tuple[ApiRequest, ...] = ()
+    former: FormerValues
+    left: tuple[InexpressibleTool, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayState:
+    """What a gateway has: the objects that its API listed, by path, and what they say about prefixes."""
+
+    listed: Mapping[str, Sequence[Mapping[str, Any]]]
+    known_as: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
+
+
+@runtime_checkable
+class GatewayApi(Protocol):
+    """The API of a gateway that keeps renames in its database."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths whose lists say what the gateway has."""
+        ...
+
+    def state(self, listed: Mapping[str, object], servers: Sequence[str]) -> GatewayState:
+        """Return the state that the answers describe, for these servers. Raises `ConfigError` for other answers."""
+        ...
+
+    def plan(self, export: Export, state: GatewayState) -> ApiPlan:
+        """Return the requests that make the gateway list the export; none for what is so already."""
+        ...
+
+    def undo(self, former: FormerValues, state: GatewayState) -> tuple[ApiRequest, ...]:
+        """Return the requests that restore former values; none for what is so already."""
+        ...
+
+
+def objects(answer: object, path: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a list that an API answered. Raises `ConfigError` if it is none."""
+    if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
+        raise _wrong(path, "the answer is not a list of objects", "Check that the URL is the gateway's own.")
+    return answer
+
+
+def in_path(id: object, path: str) -> str:
+    """Return an id from an answer as one segment of a path. Raises `ConfigError` for anything but a short text."""
+    if not isinstance(id, str) or not 0 < len(id) <= _LONGEST_ID or not id.isprintable() or set(id) <= {"."}:
+        raise _wrong(path, f"an id in the answer is {excerpt(str(id))}", "Check that the URL is the gateway's own.")
+    return quote(id, safe="")
+
+
+def read_undo(content: Mapping[str, object], file: str, gateway: str) -> FormerValues:
+    """Read an undo file. Raises `ConfigError` if it is none, or another gateway's."""
+    values = content.get("values")
+    if content.get("format") != _FORMAT or not isinstance(values, dict):
+        raise ConfigError(
+            file=file, key="format", problem="it is not an undo file of `truename export`", remedy="Give that file."
+        )
+    if content.get("gateway") != gateway:
+        whose = excerpt(str(content.get("gateway")))
+        raise ConfigError(file=file, key="gateway", problem=f"it is for {whose}", remedy=f"Give one for {gateway}.")
+    return FormerValues(gateway=gateway, values=MappingProxyType(values))
+
+
+def _wrong(path: str, problem: str, remedy: str) -> ConfigError:
+    return ConfigError(file=path, key="", problem=problem, remedy=remedy)

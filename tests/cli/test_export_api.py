@@ -1,4 +1,4 @@
-"""`truename export --apply`: names are set through a gateway's API, once, and can be undone; hostile answers harm nothing."""
+"""`truename export --apply`: names are set through an API, once, and can be undone; hostile answers harm nothing."""
 
 from __future__ import annotations
 

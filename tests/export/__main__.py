@@ -1,14 +1,13 @@
 """Round trips: `python -m tests.export [GATEWAY ...]`. Exit status 1: a name or a called tool is not as exported.
 
-The servers are those of the collection that were recorded by running them: 48 with 1,834 tools. Their lists are replayed
-over HTTP, `truename export` writes what the gateway gets, the gateway is started, `truename export --check` compares its
-list, and every tool is called by its listed name with arguments that its schema accepts.
+The servers are those of the collection that were recorded by running them: 48 with 1,834 tools. Their lists are
+replayed over HTTP, `truename export` writes or sets what the gateway gets, the gateway is started, `--check` compares
+its list, and every tool is called by its listed name with arguments that its schema accepts.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import subprocess
@@ -23,6 +22,7 @@ import anyio
 
 from bench.gateways.environments import NotInstalled, install
 from bench.gateways.processes import Process, free_port
+from tests.corpus.collection import catalogues, is_whole
 from tests.export.arguments import example
 from tests.export.client import GatewayClient
 from tests.export.gateways import GATEWAYS, TripPlace
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tests.export.gateways import RunningGateway, StartedGateway
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_COLLECTION: Final = Path(os.environ.get("TRUENAME_SHARED") or _ROOT.parent / "shared") / "corpus" / "open.jsonl.gz"
 _ENVIRONMENTS: Final = _ROOT / ".cache" / "export"
 _START_SECONDS: Final = 120.0
 _SHORT: Final = ("fastmcp",)
@@ -44,16 +43,14 @@ Lists = dict[str, list[dict[str, Any]]]
 
 
 def recorded() -> Lists:
-    """Return the tools of the servers of the collection that were run, by key."""
-    with gzip.open(_COLLECTION, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    """Return the tools of the servers of the collection that were run, by key; without it, those of the tests' sample."""
+    rows = catalogues()
+    if is_whole():
+        rows = [row for row in rows if row["recorded"] == "live"]
     # A client that knows an output schema wants structured content, which a replayed call has not.
     return {
-        row["server"]: [
-            {word: value for word, value in tool.items() if word != "outputSchema"} for tool in row["tools"]
-        ]
+        row["server"]: [{word: tool[word] for word in tool if word != "outputSchema"} for tool in row["tools"]]
         for row in rows
-        if row["recorded"] == "live"
     }
 
 
@@ -205,9 +202,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--servers", type=int, help="only so many servers of the collection")
     parser.add_argument("--short", action="store_true", help="FastMCP only")
     options = parser.parse_args(arguments)
-    if not _COLLECTION.is_file():
-        sys.stdout.write(f"There is no {_COLLECTION}. TRUENAME_SHARED says where the collection is.\n")
-        return 2
     lists, all_good = dict(list(recorded().items())[: options.servers]), True
     for name in options.gateways or (_SHORT if options.short else GATEWAYS):
         with TemporaryDirectory(prefix="truename-export-") as folder:

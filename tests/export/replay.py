@@ -1,7 +1,7 @@
 """Replay the tool lists of many servers over HTTP: `python -m tests.export.replay FILE PORT`.
 
-The file has ``{key: [definition, ...]}``; server number N is at ``/N/mcp``, in the order of the file. A call answers with
-the server's key and the tool's own name, so the caller knows which tool has run.
+The file has ``{key: [definition, ...]}``; server number N is at ``/N/mcp``, in the order of the file. A call answers
+with the server's key and the tool's own name, so the caller knows which tool has run.
 """
 
 from __future__ import annotations

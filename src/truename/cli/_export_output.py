@@ -8,7 +8,7 @@ from truename.cli._rendering import Cell, count, print_table, show, styled
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from truename.clients.exporters import ApiRequest, Export, ExportedTool, ExportKind, ListComparison
@@ -117,19 +117,7 @@ def applied_document(
 
 def show_comparison(export: Export, compared: ListComparison, url: str) -> None:
     """Print the differences between an export and the list of a running gateway."""
-    rows: list[list[Cell]] = [
-        *(["missing", styled(one.listed, "bold cyan"), one.id.short] for one in compared.missing),
-        *(
-            [
-                "other",
-                styled(one.tool.listed, "bold cyan"),
-                f"described as {one.described.id.short}, not {one.tool.id.short}",
-            ]
-            for one in compared.other
-        ),
-        *(["twice", styled(name, "bold cyan"), ""] for name in compared.twice),
-        *(["extra", styled(name, "bold cyan"), _unrenamed(tool)] for name, tool in compared.extra),
-    ]
+    rows = list(_differences(compared))
     if rows:
         print_table(["difference", "name", "tool"], rows[:_MOST], whole=1)
         _more(len(rows))
@@ -137,6 +125,17 @@ def show_comparison(export: Export, compared: ListComparison, url: str) -> None:
     what = f"{compared.matching:,} of {count(len(export.tools), 'exported tool')}"
     verb = "are listed as exported" if compared.is_equal else "are listed as exported; the list differs"
     show(styled(f"{what} {verb} at {excerpt(url)[1:-1]}.", "bold"))
+
+
+def _differences(compared: ListComparison) -> Iterator[list[Cell]]:
+    for one in compared.missing:
+        yield ["missing", styled(one.listed, "bold cyan"), one.id.short]
+    for other in compared.other:
+        yield ["other", styled(other.tool.listed, "bold cyan"), f"described as {other.described.id.short}"]
+    for name in compared.twice:
+        yield ["twice", styled(name, "bold cyan"), ""]
+    for name, tool in compared.extra:
+        yield ["extra", styled(name, "bold cyan"), _unrenamed(tool)]
 
 
 def _unrenamed(tool: ExportedTool | None) -> str:

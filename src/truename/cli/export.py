@@ -134,10 +134,12 @@ def export(
         state = api.state(http.read(api.paths), _keys(workspace))
     with _recording(workspace, found, is_recorded=target.records) as recorded:
         names, exported = _exported(recorded, found, to, client, state, is_recorded=target.records)
+    plan = None if api is None or state is None else api.plan(exported, state)
+    if plan is not None:
+        exported = exported.without(plan.left)
     if target.check is not None:
         return _checked(exported, names, target.check, as_json=as_json)
-    if api is not None and http is not None and state is not None:
-        plan = api.plan(exported, state)
+    if plan is not None and http is not None:
         return _applied(exported, plan, target, http, workspace, force=force, as_json=as_json)
     written = () if target.write is None else _written(exported, target.write, force=force)
     if as_json:
@@ -270,7 +272,6 @@ def _applied(
     as_json: bool,
 ) -> int:
     """Show the requests, or send them; the former names are in a file before the first one is sent."""
-    exported = replace(exported, left=(*exported.left, *plan.left))
     undo = None
     if target.apply and plan.requests:
         undo = _undo_file(target, exported.gateway)

@@ -152,9 +152,12 @@ def test_undoing_restores_what_was_there() -> None:
 
 def test_missing_gateways_and_tools_are_listed() -> None:
     lists = {"desk": ["search", "new"], "notes": ["list"]}
-    _, plan = applied(Forge({"desk": ["search"]}), lists)
+    export, plan = applied(Forge({"desk": ["search"]}), lists)
+    left = export.without(plan.left)
 
     assert [(one.server, one.tool) for one in plan.left] == [("notes", ""), ("desk", "new")]
+    assert [(one.server, one.tool) for one in left.tools] == [("desk", "search")]
+    assert left.left == plan.left
 
 
 def test_an_id_from_an_answer_is_one_segment_of_a_path() -> None:

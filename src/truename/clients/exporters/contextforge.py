@@ -1,8 +1,8 @@
 """Export to ContextForge: ``custom_name`` of each tool, behind the slug of its gateway.
 
-ContextForge lists ``SLUG SEPARATOR slug(custom_name)``. The slug of a gateway stays, so names are chosen that begin with
-it. A slug has ContextForge's own separator for every run of other characters; names that differ in it only are one name
-to the ledger, and to `resolve`.
+ContextForge lists ``SLUG SEPARATOR slug(custom_name)``. The slug of a gateway stays, so names are chosen that begin
+with it. A slug has ContextForge's own separator for every run of other characters; names that differ in it only are one
+name to the ledger, and to `resolve`.
 """
 
 from __future__ import annotations
@@ -108,10 +108,11 @@ class ContextForgeApi:
         gateways = _matched(state.listed[_GATEWAYS], export.values)
         rows = {(row.get("gatewayId"), row.get("originalName")): row for row in state.listed[_TOOLS]}
         changes: list[tuple[Mapping[str, Any], str]] = []
-        left: list[InexpressibleTool] = []
-        for server in export.values:
-            if server not in gateways:
-                left.append(InexpressibleTool(server=server, tool="", reason=_NO_GATEWAY))
+        left = [
+            InexpressibleTool(server=server, tool="", reason=_NO_GATEWAY)
+            for server in export.values
+            if server not in gateways
+        ]
         for one in export.tools:
             if one.server not in gateways:
                 continue

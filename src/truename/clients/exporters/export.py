@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,13 @@ class Export:
         for one in self.tools:
             found.setdefault(one.server, {})[one.tool] = one.written
         return MappingProxyType(found)
+
+    def without(self, left: Sequence[InexpressibleTool]) -> Export:
+        """Return the export without the tools and servers that the gateway turned out not to express."""
+        servers = {one.server for one in left if not one.tool}
+        tools = {(one.server, one.tool) for one in left}
+        kept = (one for one in self.tools if one.server not in servers and (one.server, one.tool) not in tools)
+        return replace(self, tools=tuple(kept), left=(*self.left, *left))
 
     def listed(self) -> Mapping[str, ExportedTool]:
         """Return the tools by the name that the gateway lists."""

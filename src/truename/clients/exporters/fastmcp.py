@@ -101,6 +101,7 @@ def _free(key: str, entries: Mapping[str, object]) -> str:
 def _notes(prefixes: Mapping[str, str], entries: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     for server, prefix in prefixes.items():
         if server != prefix:
-            yield f"Server {excerpt(server)} has the key {excerpt(prefix)} there, which FastMCP writes before its names."
+            key = excerpt(prefix)
+            yield f"Server {excerpt(server)} has the key {key} there, which FastMCP writes before its names."
     if any(_REFERENCE in json.dumps(entry) for entry in entries.values()):
         yield "FastMCP does not replace ${...}: write the values into the file, which only you should be able to read."

@@ -81,7 +81,7 @@ class LiteLlmApi:
             present = _names(row)
             # Names of tools that the export does not know stay, unless they are names of the export.
             kept = {tool: name for tool, name in present.items() if tool not in wanted}
-            changed = {tool: name for tool, name in kept.items() if name not in export.listed()} | wanted
+            changed = {tool: name for tool, name in kept.items() if name not in export.listed()} | dict(wanted)
             if changed != present:
                 requests.append(_put(row, changed, server))
                 former[_id(row)] = present

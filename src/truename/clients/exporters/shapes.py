@@ -50,8 +50,8 @@ def _candidates(names: NameTable, server: str, tools: Sequence[Tool]) -> Iterato
     for tool in tools:
         own = names[tool.id].split("_")
         beginnings.update("_".join(own[:end]) for end in range(1, len(own)))
-    own = words(server)
-    plain = "_".join(key_forms(own, own)[0]) if own else f"{_TOOL}_{digest_of(server, _DIGEST)}"
+    key = words(server)
+    plain = "_".join(key_forms(key, key)[0]) if key else f"{_TOOL}_{digest_of(server, _DIGEST)}"
     keys = (server, snake(server), plain)
     ranked = sorted(beginnings, key=lambda one: (-beginnings[one], one not in keys, one not in parts, len(one), one))
     yield from (one for one in ranked if one)

@@ -1,7 +1,8 @@
 """Export to ToolHive: overrides in the configuration of a virtual MCP server, and the operator's MCPToolConfig.
 
-With ``conflictResolution: manual`` a virtual MCP server writes no prefix, and does not start if two tools have one name.
-It applies overrides twice: a new name that is another overridden tool's own name, on the same server, is changed again.
+With ``conflictResolution: manual`` a virtual MCP server writes no prefix, and does not start if two tools have one
+name. It applies overrides twice: a new name that is another overridden tool's own name, on the same server, is changed
+again.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ Lists = dict[str, list[dict[str, Any]]]
 
 
 def recorded() -> Lists:
-    """Return the tools of the servers of the collection that were run, by key; without it, those of the tests' sample."""
+    """Return the tools of the servers that were run, by key; without the collection, those of the tests' sample."""
     rows = catalogues()
     if is_whole():
         rows = [row for row in rows if row["recorded"] == "live"]

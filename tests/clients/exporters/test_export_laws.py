@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 
 from tests.clients.exporters.lists import LISTS, exported, real, table
+from truename.catalog import Catalog
 from truename.clients.exporters import GATEWAYS
 from truename.identity import fold
 from truename.ledger import Ledger
-from truename.naming import resolve
+from truename.naming import project, resolve
 
 EVERY = pytest.mark.parametrize("gateway", GATEWAYS)
 
@@ -81,3 +82,12 @@ def test_an_export_that_is_repeated_is_the_same(gateway: str) -> None:
 @EVERY
 def test_nothing_is_exported_of_no_tools(gateway: str) -> None:
     assert exported(gateway, table({})).tools == ()
+
+
+@EVERY
+def test_of_two_servers_with_one_key_only_the_first_is_exported(gateway: str) -> None:
+    catalog = Catalog.from_mcp([("desk", ["search", "list"]), ("desk", ["search", "getTicket"]), ("notes", ["list"])])
+    export = exported(gateway, project(catalog, "universal"))
+
+    assert [(one.server, one.tool) for one in export.left if one.tool] == [("desk", "search"), ("desk", "getTicket")]
+    assert [(one.server, one.tool) for one in export.tools] == [("desk", "search"), ("desk", "list"), ("notes", "list")]

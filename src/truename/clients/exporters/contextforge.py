@@ -58,7 +58,7 @@ def contextforge(source: ExportSource) -> tuple[Export, list[Claim]]:
     shaped = ShapedNames(source.names, CONTEXTFORGE)
     separator = source.separator or _SEPARATOR
     tools: list[ExportedTool] = []
-    left: list[InexpressibleTool] = []
+    left = [*source.shadowed()]
     for server, listed in source.by_server().items():
         prefix = slug(source.known_as.get(server, server), separator)
         for tool in listed:

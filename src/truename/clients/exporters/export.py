@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from truename.identity import fold
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from truename.naming import NameTable
 
 __all__ = ["Export", "ExportSource", "ExportedTool", "InexpressibleTool"]
+
+
+_SAME_KEY: Final = "another server has this key too: give each its own key"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +35,29 @@ class ExportSource:
     separator: str | None = None
 
     def by_server(self) -> Mapping[str, Sequence[Tool]]:
-        """Return the tools of each server, servers and tools in the order of the table."""
-        found: dict[str, list[Tool]] = {}
+        """Return the tools of each server, servers and tools in the order of the table.
+
+        Of several servers with one key, as of two sources, only the first is one: `shadowed` has the tools of others.
+        """
+        return {key: tools for key, tools, is_first in self._servers() if is_first}
+
+    def shadowed(self) -> Iterator[InexpressibleTool]:
+        """Yield the tools of servers whose key another server has: a gateway cannot tell them apart."""
+        for key, tools, is_first in self._servers():
+            for tool in () if is_first else tools:
+                yield InexpressibleTool(
+                    id=tool.id, server=key, tool=tool.origin.name, name=self.names[tool.id], reason=_SAME_KEY
+                )
+
+    def _servers(self) -> Iterator[tuple[str, Sequence[Tool], bool]]:
+        found: dict[tuple[str, str], list[Tool]] = {}
         for id in self.names:
             tool = self.names.catalog[id]
-            found.setdefault(tool.origin.server, []).append(tool)
-        return found
+            found.setdefault((tool.origin.server, tool.origin.server_id), []).append(tool)
+        seen: set[str] = set()
+        for (key, _), tools in found.items():
+            yield key, tools, key not in seen
+            seen.add(key)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ def fastmcp(source: ExportSource) -> tuple[Export, list[Claim]]:
     shaped = ShapedNames(source.names, FASTMCP)
     tools: list[ExportedTool] = []
     entries: dict[str, dict[str, object]] = {}
-    left: list[InexpressibleTool] = []
+    left = [*source.shadowed()]
     for server, listed in servers.items():
         prefix = prefixes[server]
         exported = [_exported(source, shaped, tool, server, prefix) for tool in listed]

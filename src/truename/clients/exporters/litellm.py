@@ -37,7 +37,7 @@ _NOT_LEGAL: Final = "LiteLLM accepts letters, digits, '_' and '-' in a display n
 def litellm(source: ExportSource) -> tuple[Export, list[Claim]]:
     """Return the display names; they are the table's own, so nothing else is claimed."""
     tools: list[ExportedTool] = []
-    left: list[InexpressibleTool] = []
+    left = [*source.shadowed()]
     for server, listed in source.by_server().items():
         prefix = source.known_as.get(server, server)
         for tool in listed:

@@ -64,7 +64,7 @@ def toolhive_operator(source: ExportSource) -> tuple[Export, list[Claim]]:
 
 def _tools(source: ExportSource) -> tuple[tuple[ExportedTool, ...], tuple[InexpressibleTool, ...]]:
     tools: list[ExportedTool] = []
-    left: list[InexpressibleTool] = []
+    left = [*source.shadowed()]
     for server, listed in source.by_server().items():
         renamed = {tool.origin.name for tool in listed if tool.origin.name != source.names[tool.id]}
         for tool in listed:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from importlib.metadata import version as package_version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -90,9 +91,11 @@ async def _reached(started: StartedGateway) -> None:
 
 def trip(gateway: RunningGateway, lists: Lists, folder: Path, *, calls: bool) -> dict[str, Any]:
     """Export to a gateway, start it, compare its list, call every tool; return the figures."""
-    _ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
-    installed = _ENVIRONMENTS / gateway.to
-    version = install(gateway.environment, installed)
+    version, installed = package_version("fastmcp"), Path(sys.prefix)
+    if gateway.environment is not None:
+        _ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
+        installed = _ENVIRONMENTS / gateway.to
+        version = install(gateway.environment, installed)
     with ExitStack() as running:
         servers = _replayed(lists, folder, running)
         file = folder / f"{gateway.name}.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import sys
 import time
 import urllib.request
 from dataclasses import dataclass, field
@@ -59,11 +60,14 @@ class StartedGateway:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGateway:
-    """A gateway of a round trip; ``has_api``: names are set through its API after its start."""
+    """A gateway of a round trip; ``has_api``: names are set through its API after its start.
+
+    Without an ``environment`` it runs in this one.
+    """
 
     name: str
     to: str
-    environment: PythonEnvironment
+    environment: PythonEnvironment | None
     start: Callable[[TripPlace], StartedGateway]
     at_a_time: int = 4
     has_api: bool = False
@@ -78,6 +82,12 @@ def _fastmcp_run(place: TripPlace) -> StartedGateway:
     words = ("run", str(place.exported), "--transport", "http", "--port", str(place.port), "--no-banner")
     program = str(place.installed / "bin" / "fastmcp")
     return StartedGateway(command=(program, *words), url=f"http://127.0.0.1:{place.port}/mcp")
+
+
+def _fastmcp_transform(place: TripPlace) -> StartedGateway:
+    words = (str(place.folder / "mcp.json"), str(place.folder / "lists.json"), str(place.port))
+    command = (sys.executable, str(_PROGRAMS / "fastmcp_transform.py"), *words)
+    return StartedGateway(command=command, url=f"http://127.0.0.1:{place.port}/mcp")
 
 
 def _litellm(place: TripPlace) -> StartedGateway:
@@ -162,6 +172,8 @@ GATEWAYS: Final[dict[str, RunningGateway]] = {
     for one in (
         RunningGateway(name="fastmcp", to="fastmcp", environment=_FASTMCP, start=_fastmcp),
         RunningGateway(name="fastmcp-run", to="fastmcp", environment=_FASTMCP, start=_fastmcp_run),
+        # A transform gives whole names, as an export to LiteLLM does.
+        RunningGateway(name="fastmcp-transform", to="litellm", environment=None, start=_fastmcp_transform),
         RunningGateway(name="litellm", to="litellm", environment=_LITELLM, start=_litellm, has_api=True),
         RunningGateway(
             name="contextforge",

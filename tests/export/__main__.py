@@ -99,8 +99,15 @@ def trip(gateway: RunningGateway, lists: Lists, folder: Path, *, calls: bool) ->
     with ExitStack() as running:
         servers = _replayed(lists, folder, running)
         file = folder / f"{gateway.name}.json"
-        exported = {} if gateway.has_api else exporting(folder, "", "--to", gateway.to, "--write", str(file))
-        place = TripPlace(installed=installed, folder=folder, servers=servers, port=free_port(), exported=file)
+        exported = exporting(folder, "", "--to", gateway.to, "--write", str(file))
+        place = TripPlace(
+            installed=installed,
+            folder=folder,
+            servers=servers,
+            port=free_port(),
+            exported=file,
+            keys=exported["keys"],
+        )
         started = gateway.start(place)
         env = os.environ | {"NO_COLOR": "1", **started.env}
         log = folder / f"{gateway.name}.log"

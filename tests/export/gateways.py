@@ -29,13 +29,17 @@ _START_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class TripPlace:
-    """What a gateway is started with: its environment, a folder, the servers' URLs, a port, an exported file."""
+    """What a gateway is started with: its environment, a folder, the servers' URLs, a port, an exported file.
+
+    ``keys`` are the names that the export proposes for servers.
+    """
 
     installed: Path
     folder: Path
     servers: Mapping[str, str]
     port: int
     exported: Path
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def python(self, program: str, *words: str) -> tuple[str, ...]:
         """Return the command of a program in the gateway's environment."""
@@ -137,7 +141,7 @@ def _contextforge(place: TripPlace) -> StartedGateway:
     launch = peer.launch(
         Place(
             setup=Setup("export"),
-            servers=tuple(Address(key, url) for key, url in place.servers.items()),
+            servers=tuple(Address(place.keys.get(key, key), url) for key, url in place.servers.items()),
             port=place.port,
             folder=place.folder,
             installed=place.installed,

@@ -76,6 +76,7 @@ def export_document(
         "evidence": kind.evidence,
         "tools": [_plain(one) for one in export.tools],
         "left": [{"server": one.server, "tool": one.tool, "reason": one.reason} for one in export.left],
+        "keys": dict(export.keys),
         "notes": list(export.notes),
         "documents": {name: dict(document) for name, document in export.documents.items()},
         "written": [str(path) for path in written],

@@ -35,6 +35,8 @@ from truename.clients.exporters import (
     ExportSource,
     GatewayApi,
     GatewayState,
+    SoughtServer,
+    choose_prefixes,
     compare,
     read_undo,
 )
@@ -131,7 +133,7 @@ def export(
     api, http = GATEWAYS[to].api, None if target.url is None else HttpApi(target.url)
     state = None
     if api is not None and http is not None:
-        state = api.state(http.read(api.paths), _keys(workspace))
+        state = api.state(http.read(api.paths), _sought(workspace.table(client), _entries(found)))
     with _recording(workspace, found, is_recorded=target.records) as recorded:
         names, exported = _exported(recorded, found, to, client, state, is_recorded=target.records)
     plan = None if api is None or state is None else api.plan(exported, state)
@@ -180,8 +182,13 @@ def _undo_file(target: ExportTarget, to: str) -> Path:
     return Path(_UNDO.format(to)) if target.undo_file is None else target.undo_file
 
 
-def _keys(workspace: ToolWorkspace) -> list[str]:
-    return list(dict.fromkeys(tool.origin.server for tool in workspace.catalog.values()))
+def _sought(names: NameTable, entries: Mapping[str, Mapping[str, object]]) -> list[SoughtServer]:
+    """Return the servers as the gateway may know them."""
+    servers = ExportSource(names=names).by_server()
+    proposed = choose_prefixes(names, servers)
+    return [
+        SoughtServer(key=key, url=str(entries.get(key, {}).get("url") or ""), proposed=proposed[key]) for key in servers
+    ]
 
 
 def _exported(

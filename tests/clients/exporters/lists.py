@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.corpus.collection import catalogues
 from truename.catalog import Catalog
-from truename.clients.exporters import GATEWAYS, Export, ExportSource
+from truename.clients.exporters import GATEWAYS, Export, ExportSource, SoughtServer, choose_prefixes
 from truename.naming import project
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable
 
-__all__ = ["LISTS", "exported", "real", "table"]
+__all__ = ["LISTS", "exported", "real", "sought", "table"]
 
 LISTS: Final[dict[str, list[str]]] = {
     "desk": ["search", "get_ticket", "invoice.get", "desk_close"],
@@ -37,6 +37,13 @@ def exported(gateway: str, names: NameTable, **more: Any) -> Export:
     if names.ledger is not None:
         names.ledger.remember(None, claims, ())
     return export
+
+
+def sought(names: NameTable, **urls: str) -> list[SoughtServer]:
+    """Return the servers of a table as a gateway may know them."""
+    servers = ExportSource(names=names).by_server()
+    proposed = choose_prefixes(names, servers)
+    return [SoughtServer(key=key, url=urls.get(key, ""), proposed=proposed[key]) for key in servers]
 
 
 def real() -> dict[str, list[Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.clients.exporters.lists import LISTS, exported, real, table
+from tests.clients.exporters.lists import LISTS, exported, real, sought, table
 from truename.clients.exporters import GATEWAYS, ExportSource, FormerValues, GatewayApi
 from truename.clients.exporters.contextforge import slug
 from truename.errors import ConfigError
@@ -63,7 +63,7 @@ class Forge:
 
 def applied(forge: Forge, lists: Mapping[str, Sequence[str]], ledger: Ledger | None = None) -> Any:
     names = table(lists, ledger)
-    state = api().state(forge.answers(), list(lists))
+    state = api().state(forge.answers(), sought(names))
     export, _ = GATEWAYS["contextforge"].export(
         ExportSource(names=names, known_as=state.known_as, separator=state.separator)
     )
@@ -115,9 +115,29 @@ def test_a_gateway_under_another_name_gives_the_prefix_that_its_slug_has() -> No
 
 
 def test_a_gateway_without_a_slug_is_not_expressible() -> None:
-    export = exported("contextforge", table(LISTS))
+    export = exported("contextforge", table(LISTS), known_as={"文書": "文書"})
 
     assert [(one.server, one.tool) for one in export.left] == [("文書", "検索")]
+
+
+def test_a_gateway_that_is_not_registered_yet_is_proposed_under_the_beginning_of_its_names() -> None:
+    lists = {"notes-mcp": ["search", "listNotes"], "desk": ["search"]}
+    export = exported("contextforge", table(lists))
+    forge = Forge({export.keys[key]: tools for key, tools in lists.items()})
+    found, plan = applied(forge, lists)
+
+    assert export.keys == {"notes-mcp": "notes", "desk": "desk"}
+    assert [note for note in export.notes if "'notes-mcp'" in note and "'notes'" in note]
+    assert list(found.second()) == []
+    assert (plan.left, {one.listed for one in found.tools}) == ((), set(forge.names().values()))
+
+
+def test_a_gateway_whose_slug_begins_no_name_is_told_a_better_name() -> None:
+    lists = {"notes-mcp": ["search", "listNotes"], "desk": ["search"]}
+    found, _ = applied(Forge(lists), lists)
+
+    assert [one.tool for one in found.second()] == ["search", "listNotes"]
+    assert any("'notes-mcp'" in note and "'notes'" in note for note in found.notes)
 
 
 def test_nothing_is_sent_twice() -> None:
@@ -164,7 +184,7 @@ def test_an_id_from_an_answer_is_one_segment_of_a_path() -> None:
     forge = Forge({"desk": ["getTicket"]})
     forge.tools = {"t": forge.tools["t0.0"] | {"id": "../../admin?x=1#y"}}
     names = table({"desk": ["getTicket"]})
-    state = api().state(forge.answers(), ["desk"])
+    state = api().state(forge.answers(), sought(names))
     export, _ = GATEWAYS["contextforge"].export(ExportSource(names=names, known_as=state.known_as))
 
     assert [one.path for one in api().plan(export, state).requests] == ["/tools/..%2F..%2Fadmin%3Fx%3D1%23y"]

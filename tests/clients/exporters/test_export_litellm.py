@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.exporters.lists import exported, table
+from tests.clients.exporters.lists import exported, sought, table
 from truename.catalog import Catalog
 from truename.clients.exporters import GATEWAYS, FormerValues, GatewayApi
 from truename.errors import ConfigError
@@ -28,7 +28,7 @@ def row(name: str, id: str, **more: Any) -> dict[str, Any]:
 
 def planned(rows: list[dict[str, Any]], lists: dict[str, list[str]] | None = None) -> Any:
     names = table(lists or LISTS)
-    state = api().state({PATH: rows}, list(lists or LISTS))
+    state = api().state({PATH: rows}, sought(names))
     export = exported("litellm", names, known_as=state.known_as)
     return api().plan(export, state)
 
@@ -85,6 +85,14 @@ def test_a_server_that_is_missing_ambiguous_or_in_the_file_is_listed() -> None:
     assert [one.server for one in twice.left] == ["notes-mcp"]
     assert "its file" in in_file.left[0].reason or "LiteLLM's file" in in_file.left[0].reason
     assert [one.what for one in in_file.requests] == ["desk"]
+
+
+def test_a_server_is_found_by_its_url_or_by_the_proposed_name_if_its_key_is_unknown_there() -> None:
+    names = table(LISTS)
+    rows = [row("one", "1", url="http://127.0.0.1/desk"), row("notes", "2", url="http://127.0.0.1/notes")]
+    state = api().state({PATH: rows}, sought(names, desk="http://127.0.0.1/desk"))
+
+    assert {key: one["server_id"] for key, one in state.matched.items()} == {"desk": "1", "notes-mcp": "2"}
 
 
 def test_another_server_that_shows_a_name_of_the_export_is_named() -> None:

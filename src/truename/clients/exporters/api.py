@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from truename.errors import ConfigError, excerpt
+from truename.identity import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from truename.clients.exporters.export import Export, InexpressibleTool
 
-__all__ = ["ApiPlan", "ApiRequest", "FormerValues", "GatewayApi", "GatewayState", "in_path", "objects", "read_undo"]
+__all__ = [
+    "ApiPlan",
+    "ApiRequest",
+    "FormerValues",
+    "GatewayApi",
+    "GatewayState",
+    "SoughtServer",
+    "in_path",
+    "match",
+    "objects",
+    "read_undo",
+]
 
 _LONGEST_ID = 200
 _FORMAT = "truename.export-undo/1"
@@ -52,10 +64,23 @@ class ApiPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SoughtServer:
+    """A server of the export, as a gateway may know it: by its key, its URL, or the name that an export proposed."""
+
+    key: str
+    url: str = ""
+    proposed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GatewayState:
-    """What a gateway has: the objects that its API listed, by path, and what they say about prefixes."""
+    """What a gateway has: the objects that its API listed, by path, and which of them each server of the export is.
+
+    ``known_as`` are the gateway's names of these servers, ``separator`` is what it writes behind its prefixes.
+    """
 
     listed: Mapping[str, Sequence[Mapping[str, Any]]]
+    matched: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     known_as: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
 
@@ -69,7 +94,7 @@ class GatewayApi(Protocol):
         """The paths whose lists say what the gateway has."""
         ...
 
-    def state(self, listed: Mapping[str, object], servers: Sequence[str]) -> GatewayState:
+    def state(self, listed: Mapping[str, object], servers: Sequence[SoughtServer]) -> GatewayState:
         """Return the state that the answers describe, for these servers. Raises `ConfigError` for other answers."""
         ...
 
@@ -80,6 +105,31 @@ class GatewayApi(Protocol):
     def undo(self, former: FormerValues, state: GatewayState) -> tuple[ApiRequest, ...]:
         """Return the requests that restore former values; none for what is so already."""
         ...
+
+
+def match(
+    rows: Sequence[Mapping[str, Any]], servers: Sequence[SoughtServer], names: tuple[str, ...]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the row of each server: of its key, else spelled alike, else of its URL, else of the proposed name.
+
+    ``names`` are the fields that hold a name. A server that several rows fit equally is none of them.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in servers:
+        tests: tuple[Callable[[Mapping[str, Any]], bool], ...] = (
+            lambda row, one=one: one.key in _texts(row, names),  # type: ignore[misc]
+            lambda row, one=one: fold(one.key) in map(fold, _texts(row, names)),  # type: ignore[misc]
+            lambda row, one=one: bool(one.url) and row.get("url") == one.url,  # type: ignore[misc]
+            lambda row, one=one: fold(one.proposed) in map(fold, _texts(row, names)),  # type: ignore[misc]
+        )
+        fitting = next((several for test in tests if (several := [row for row in rows if test(row)])), [])
+        if len(fitting) == 1:
+            found[one.key] = fitting[0]
+    return found
+
+
+def _texts(row: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    return [text for name in names if isinstance(text := row.get(name), str) and text]
 
 
 def objects(answer: object, path: str) -> list[Mapping[str, Any]]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, objects
+from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, match, objects
 from truename.clients.exporters.export import Export, ExportedTool, InexpressibleTool
-from truename.clients.exporters.shapes import ShapedNames
-from truename.errors import ConfigError
+from truename.clients.exporters.shapes import ShapedNames, choose_prefixes
+from truename.errors import ConfigError, excerpt
 from truename.identity import digest_of, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
+    from truename.clients.exporters.api import SoughtServer
     from truename.clients.exporters.export import ExportSource
     from truename.ledger import Claim
 
@@ -38,7 +41,7 @@ _OTHERS: Final = re.compile(r"[\W_]+")
 _LETTERS: Final = {"æ": "ae", "ß": "ss", "ø": "o"}
 _NO_GATEWAY: Final = "ContextForge has no gateway of this name, or several: register it there"
 _NO_TOOL: Final = "ContextForge has no such tool of this gateway: refresh the gateway there"
-_NO_SLUG: Final = "the gateway's name has no letter or digit that a slug keeps, so two gateways can have equal names"
+_NO_SLUG: Final = "its gateway's name has no letter or digit that a slug keeps: give the gateway another name"
 
 
 def slug(text: str, separator: str = _SEPARATOR) -> str:
@@ -56,11 +59,12 @@ def slug(text: str, separator: str = _SEPARATOR) -> str:
 def contextforge(source: ExportSource) -> tuple[Export, list[Claim]]:
     """Return the custom names, and the claims for the names that only ContextForge lists."""
     shaped = ShapedNames(source.names, CONTEXTFORGE)
-    separator = source.separator or _SEPARATOR
+    separator, servers = source.separator or _SEPARATOR, source.by_server()
+    proposed = choose_prefixes(source.names, servers)
     tools: list[ExportedTool] = []
     left = [*source.shadowed()]
-    for server, listed in source.by_server().items():
-        prefix = slug(source.known_as.get(server, server), separator)
+    for server, listed in servers.items():
+        prefix = slug(source.known_as.get(server, proposed[server]), separator)
         for tool in listed:
             if prefix:
                 tools.append(_exported(source, shaped, tool, prefix, separator))
@@ -68,9 +72,26 @@ def contextforge(source: ExportSource) -> tuple[Export, list[Claim]]:
                 name = source.names[tool.id]
                 one = InexpressibleTool(id=tool.id, server=server, tool=tool.origin.name, name=name, reason=_NO_SLUG)
                 left.append(one)
-    export = Export(gateway=CONTEXTFORGE, tools=tuple(tools), left=tuple(left))
-    documents = {_FILE: export.values}
-    return Export(gateway=CONTEXTFORGE, tools=export.tools, left=export.left, documents=documents), shaped.claims
+    keys = MappingProxyType({server: source.known_as.get(server, proposed[server]) for server in servers})
+    notes = tuple(_notes(keys, proposed, tools, source))
+    export = Export(gateway=CONTEXTFORGE, tools=tuple(tools), left=tuple(left), keys=keys, notes=notes)
+    return replace(export, documents={_FILE: export.values}), shaped.claims
+
+
+def _notes(
+    keys: Mapping[str, str], proposed: Mapping[str, str], tools: Sequence[ExportedTool], source: ExportSource
+) -> Iterator[str]:
+    second = Counter(one.server for one in tools if one.is_second)
+    for server, name in keys.items():
+        better = excerpt(proposed[server])
+        if server not in source.known_as:
+            if name != server:
+                yield f"Register server {excerpt(server)} there under the name {better}, which begins its names."
+        elif second[server] and fold(name) != fold(proposed[server]):
+            yield (
+                f"Gateway {excerpt(name)} gives {second[server]:,} tools another name than the table's; "
+                f"one that is called {better} keeps more of them."
+            )
 
 
 def _exported(source: ExportSource, shaped: ShapedNames, tool: Tool, prefix: str, separator: str) -> ExportedTool:
@@ -93,19 +114,20 @@ class ContextForgeApi:
 
     paths = (_GATEWAYS, _TOOLS)
 
-    def state(self, listed: Mapping[str, object], servers: Sequence[str]) -> GatewayState:
+    def state(self, listed: Mapping[str, object], servers: Sequence[SoughtServer]) -> GatewayState:
         """Return gateways and tools; the separator is that of a listed name, between the two slugs."""
         gateways, tools = (objects(listed[path], path) for path in self.paths)
-        known = {key: str(row["name"]) for key, row in _matched(gateways, servers).items()}
+        matched = match(gateways, servers, ("name",))
         return GatewayState(
             listed=MappingProxyType({_GATEWAYS: gateways, _TOOLS: tools}),
-            known_as=MappingProxyType(known),
+            matched=MappingProxyType(matched),
+            known_as=MappingProxyType({key: str(row.get("name")) for key, row in matched.items()}),
             separator=next((found for one in tools if (found := _separator(one))), None),
         )
 
     def plan(self, export: Export, state: GatewayState) -> ApiPlan:
         """Return a request for each tool whose custom name differs, in an order in which no two names are equal."""
-        gateways = _matched(state.listed[_GATEWAYS], export.values)
+        gateways = state.matched
         rows = {(row.get("gatewayId"), row.get("originalName")): row for row in state.listed[_TOOLS]}
         changes: list[tuple[Mapping[str, Any], str]] = []
         left = [
@@ -140,20 +162,6 @@ class ContextForgeApi:
                     file="the undo file", key=f"values.{row.get('id')}", problem="it is no name", remedy="Give another."
                 )
         return tuple(_ordered([(row, name) for row, name in wanted if row.get("customName") != name], state))
-
-
-def _matched(
-    rows: Sequence[Mapping[str, Any]], servers: Sequence[str] | Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the gateway of each server: of equal name, else the only one that is spelled alike."""
-    found: dict[str, Mapping[str, Any]] = {}
-    named = [row for row in rows if isinstance(row.get("name"), str)]
-    for server in servers:
-        exact = [row for row in named if row["name"] == server]
-        several = exact or [row for row in named if fold(row["name"]) == fold(server)]
-        if len(several) == 1:
-            found[server] = several[0]
-    return found
 
 
 def _separator(row: Mapping[str, Any]) -> str | None:

@@ -97,14 +97,15 @@ class InexpressibleTool:
 class Export:
     """An export to one gateway: its tools, what it cannot express, the documents to write, and notes for the user.
 
-    ``documents`` are JSON or YAML objects by their suggested file names. ``values`` are, by server, the texts to set
-    through the gateway's API, by tool.
+    ``documents`` are JSON or YAML objects by their suggested file names. ``keys`` are the names that the servers have
+    there, where the gateway writes them before the names of tools.
     """
 
     gateway: str
     tools: tuple[ExportedTool, ...] = ()
     left: tuple[InexpressibleTool, ...] = ()
     documents: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

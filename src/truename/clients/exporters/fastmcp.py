@@ -58,6 +58,7 @@ def fastmcp(source: ExportSource) -> tuple[Export, list[Claim]]:
         tools=tuple(tools),
         left=tuple(left),
         documents={_FILE: {"mcpServers": entries}},
+        keys={server: prefix or server for server, prefix in prefixes.items()},
         notes=tuple(_notes(prefixes if several else {}, entries)),
     )
     return export, shaped.claims

@@ -11,14 +11,14 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, objects
+from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, match, objects
 from truename.clients.exporters.export import Export, ExportedTool, InexpressibleTool
 from truename.errors import ConfigError, excerpt
-from truename.identity import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from truename.clients.exporters.api import SoughtServer
     from truename.clients.exporters.export import ExportSource
     from truename.ledger import Claim
 
@@ -58,19 +58,21 @@ class LiteLlmApi:
 
     paths = (_SERVERS,)
 
-    def state(self, listed: Mapping[str, object], servers: Sequence[str]) -> GatewayState:
-        """Return the servers; a server of the export is the one whose name, or alias, is its key as LiteLLM spells it.
-
-        LiteLLM allows no ``-`` in a name.
-        """
+    def state(self, listed: Mapping[str, object], servers: Sequence[SoughtServer]) -> GatewayState:
+        """Return the servers. LiteLLM allows no ``-`` in a name, so a key is also found in another spelling."""
         rows = objects(listed[_SERVERS], _SERVERS)
-        known = {key: str(row.get("alias") or row.get("server_name")) for key, row in _matched(rows, servers).items()}
-        return GatewayState(listed=MappingProxyType({_SERVERS: rows}), known_as=MappingProxyType(known))
+        matched = match(rows, servers, ("server_name", "alias"))
+        known = {key: str(row.get("alias") or row.get("server_name")) for key, row in matched.items()}
+        return GatewayState(
+            listed=MappingProxyType({_SERVERS: rows}),
+            matched=MappingProxyType(matched),
+            known_as=MappingProxyType(known),
+        )
 
     def plan(self, export: Export, state: GatewayState) -> ApiPlan:
         """Return a request for each server whose display names differ."""
         rows = state.listed[_SERVERS]
-        matched = _matched(rows, export.values)
+        matched = state.matched
         left = [*_unmatched(export, matched), *_shown_elsewhere(export, rows, matched)]
         requests: list[ApiRequest] = []
         former: dict[str, Any] = {}
@@ -95,24 +97,6 @@ class LiteLlmApi:
             for id, names in former.values.items()
             if id in rows and _names(rows[id]) != _texts(names, id)
         )
-
-
-def _matched(
-    rows: Sequence[Mapping[str, Any]], servers: Sequence[str] | Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the row of each server: of equal name or alias, else the only one that is spelled alike."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for server in servers:
-        exact = [row for row in rows if server in (row.get("server_name"), row.get("alias"))]
-        alike = [row for row in rows if fold(server) in {fold(one) for one in _spellings(row)}]
-        several = exact or alike
-        if len(several) == 1:
-            found[server] = several[0]
-    return found
-
-
-def _spellings(row: Mapping[str, Any]) -> Iterator[str]:
-    return (name for key in ("server_name", "alias") if isinstance(name := row.get(key), str))
 
 
 def _unmatched(export: Export, matched: Mapping[str, Mapping[str, Any]]) -> Iterator[InexpressibleTool]:

@@ -92,6 +92,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_audit::a_second_gateway_on_one_directory_writes_a_chain_of_its_own",
         "gateway_audit::another_configuration_is_written_down_and_what_was_refused_without_its_text",
         "gateway_audit::the_head_is_in_the_state_database_and_a_stored_head_is_no_news",
+        "gateway_audit::where_a_name_leads_from_now_on_is_written_down_whoever_said_so",
         "gateway_audit::who_starts_and_ends_is_written_down",
         "gateway_traces::the_journal_has_the_span_s_own_trace",
     ),

@@ -141,7 +141,7 @@ $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name (SHORT=1: no embeddings)
 	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
 
-export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: FastMCP only)
+export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: 16 servers, FastMCP only)
 	$(BIN)/python -m tests.export $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)

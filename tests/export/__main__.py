@@ -40,6 +40,7 @@ _ENVIRONMENTS: Final = _ROOT / ".cache" / "export"
 _START_SECONDS: Final = 120.0
 _SHORT: Final = ("fastmcp",)
 _MOST: Final = 10
+_FEW: Final = 16
 Lists = dict[str, list[dict[str, Any]]]
 
 
@@ -210,9 +211,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.export", description="Round trips through other gateways.")
     parser.add_argument("gateways", nargs="*", help=f"of {', '.join(GATEWAYS)} (default: all)")
     parser.add_argument("--servers", type=int, help="only so many servers of the collection")
-    parser.add_argument("--short", action="store_true", help="FastMCP only")
+    parser.add_argument("--short", action="store_true", help=f"FastMCP only, {_FEW} servers")
     options = parser.parse_args(arguments)
-    lists, all_good = dict(list(recorded().items())[: options.servers]), True
+    lists = dict(list(recorded().items())[: options.servers or (_FEW if options.short else None)])
+    all_good = True
     for name in options.gateways or (_SHORT if options.short else GATEWAYS):
         with TemporaryDirectory(prefix="truename-export-") as folder:
             began = time.monotonic()

@@ -123,9 +123,12 @@ def trip(gateway: RunningGateway, lists: Lists, folder: Path, *, calls: bool) ->
             exported["repeated"] = len(again["requests"])
         checked = exporting(folder, started.token, "--to", gateway.to, *api, "--check", started.url)
         answers = anyio.run(_called, started, exported, lists, gateway.at_a_time) if calls else {}
-        if gateway.has_api:
+        if exported.get("undo") is not None:
             undone = truename(folder, started.token, "export", "--to", gateway.to, *api, "--undo", exported["undo"])
             exported["restored"] = len((undone[1] or {}).get("restored", ()))
+            # What was there before needs the same requests again.
+            again = exporting(folder, started.token, "--to", gateway.to, *api)
+            exported["undone"] = again["requests"] == exported["requests"]
         _, names, _ = truename(folder, "", "names", str(folder / "mcp.json"))
     return _figures(
         gateway, version, exported, checked, answers=answers, names={one["id"]: one["name"] for one in names["tools"]}
@@ -196,14 +199,15 @@ def _figures(
         "requests": len(exported.get("requests", ())),
         "requests of a second export": exported.get("repeated"),
         "requests to undo": exported.get("restored"),
+        "undone": exported.get("undone", True),
         "first failures": dict(list(failed.items())[:_MOST]),
     }
 
 
 def is_good(figures: Mapping[str, Any]) -> bool:
-    """Return whether every tool is listed as exported, and every call reached its tool."""
+    """Return whether every tool is listed as exported, every call reached its tool, and undoing restored all."""
     listed = figures["listed as exported"] == figures["tools"] and not figures["extra"]
-    return listed and figures["right tool"] == figures["called"]
+    return listed and figures["right tool"] == figures["called"] and figures["undone"]
 
 
 def main(arguments: Sequence[str]) -> int:

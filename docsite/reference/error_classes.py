@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["page"]
 
 _INTRODUCTION: Final = """All errors are subclasses of `truename.errors.TruenameError`. An error has a `code` for programs, typed fields, and a text of two parts: what
-happened, and what to do. Two errors of one class with equal fields are equal. Several problems at once are an `ExceptionGroup`. A tool call that fails
-answers with an `isError` result that has the text; other requests answer with the JSON-RPC code. Commands end with the exit status."""
+happened, and what to do. Two errors of one class with equal fields are equal. Several problems at once are an `ExceptionGroup`.
+
+The gateway answers a tool call that fails with an `isError` result that has the text, and other requests with the JSON-RPC code. Commands end with
+the exit status: 1 for findings, 2 for wrong use, 3 for a server that cannot be used."""
 _ID: Final = ToolId.parse("github@1/create_issue@1")
 _OTHER: Final = ToolId.parse("jira@1/create_issue@1")
 _KEY: Final = "github@1/create_issue@1"
@@ -64,9 +66,9 @@ def page() -> str:
     parts = [head("Errors", "the classes of errors"), _INTRODUCTION, "## Codes"]
     parts.append(
         table(
-            ("code", "JSON-RPC", "exit status", "class"),
+            ("code", "meaning", "JSON-RPC", "exit status", "class"),
             (
-                (code(name), str(info.jsonrpc), str(info.exit_status), ", ".join(_classes(name)))
+                (code(name), info.meaning, str(info.jsonrpc), str(info.exit_status), ", ".join(_classes(name)))
                 for name, info in CODES.items()
             ),
         )
@@ -96,9 +98,8 @@ def _classes(name: str) -> list[str]:
     known = {type(one).__name__ for one in _EXAMPLES}
     found = [kind for kind, codes in _tree().items() if name in codes]
     found += [type(one).__name__ for one in _EXAMPLES if one.code == name and type(one).__name__ not in found]
-    if not found and name in str(errors.LedgerError.__doc__):
-        found = ["LedgerError"]
-    return [f"[`{kind}`](#{kind.lower()})" for kind in found if kind in known]
+    found += [type(one).__name__ for one in _EXAMPLES if f"``{name}``" in str(type(one).__doc__)]
+    return [f"[`{kind}`](#{kind.lower()})" for kind in dict.fromkeys(found) if kind in known]
 
 
 def _section(example: TruenameError) -> Iterator[str]:
@@ -112,3 +113,6 @@ def _section(example: TruenameError) -> Iterator[str]:
     yield table(("field", "type"), [(code("code"), code("str")), *own])
     yield f"Code here: `{example.code}`. Message:"
     yield f"```text\n{example}\n```"
+    if kind is AgentsError:
+        yield "Its codes, each with its message (`{name}` and `{other}` are the fields):"
+        yield table(("code", "message"), ((code(name), text) for name, text in _TEXTS.items()))

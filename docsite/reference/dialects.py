@@ -30,7 +30,7 @@ them. `truename clients NAME` prints the same; the table is `src/truename/dialec
 | row | meaning |
 |---|---|
 | also known as | other words for it in settings and commands |
-| characters | the characters that a name may contain (`any`: no limit is known) |
+| characters | the characters that a name may contain (`any`: all printable ones) |
 | length | the longest name that the model may see (`?`: not known); then the length that is left for Truename's part of it, after the client's prefix for a server entry `truename` |
 | tools | the most tools of one request |
 | too long | what the client does with a longer name |

@@ -369,12 +369,14 @@ _LEDGER_TEXT: Mapping[str, str] = {
 class LedgerError(TruenameError):
     """An error of the ledger; the code says which fields are set.
 
-    ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
-    ``style_mismatch`` (recorded, wanted), ``identity_mismatch`` (origin, name, recorded, wanted, count of such
-    tools), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
-    ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
-    origin, name), ``invalid_day`` (wanted). If ``remedy`` is set, the text consists of
-    ``path``, ``reason`` and ``remedy``.
+    - ``conflict``: name, holder, claimant; ``withdrawn``: name, claimant
+    - ``bound``: claimant, origin, name; ``full``: origin, count
+    - ``style_mismatch``: recorded, wanted
+    - ``identity_mismatch``: origin, name, recorded, wanted, and as count the number of such tools
+    - ``not_held`` and ``readonly``: name; ``invalid_day``: wanted
+    - ``corrupt``: path, line, reason; ``newer``: path, version; ``busy``: path; ``unusable``: path, reason
+
+    If ``remedy`` is set, the text consists of ``path``, ``reason`` and ``remedy``.
     """
 
     code: str

@@ -52,6 +52,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_holding::questions_that_wait_are_bounded_in_bytes",
         "gateway_holding::the_calls_of_one_user_that_wait_keep_no_other_from_being_asked",
         "gateway_http::sessions_are_bounded",
+        "gateway_isolation::nobody_who_signed_in_keeps_all_others_out_by_opening_sessions",
         "gateway_http::sessions_are_counted_over_all_paths",
         "gateway_http::subscriptions_are_counted_over_all_paths",
         "gateway_isolation::programs_of_users_are_bounded",
@@ -124,6 +125,12 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "raw_connections::the_end_of_a_session_ends_the_streams_that_nobody_reads[http]",
         "raw_connections::who_stopped_reading_gets_everything_on_another_connection[http]",
         "response_forms::many_upgrades_in_one_piece_are_answered_one_after_the_other",
+    ),
+    "Ids of tasks of a session's own program are told apart within one replica; no other reads them.": (
+        "gateway_tasks::sessions_with_programs_of_their_own_have_tasks_of_their_own[session",
+    ),
+    "A replica that refused a call for a quota asks again after a second; another one has ended the call.": (
+        "call_quotas::a_call_that_ended_makes_room_for_the_next[legacy",
     ),
     "It needs a state in memory or in a file, or a key that is none.": (
         "gateway_approvals_waiting::a_state_that_can_not_be_read_stops_the_gateway",

@@ -3,7 +3,8 @@
 A fresh home has the files of three clients. Servers share tool names; secrets in plain text are in a variable, in
 arguments and in a header; one server is reached over HTTP; one file was cut off. The trial types the commands that
 README has, answers their questions, repairs the file as `truename doctor` says, and calls tools at the addresses that
-are in the clients' own files then. It writes a picture of each step, and the table of all steps into a page.
+are in the clients' own files then. It writes a picture of each step, and the table of all steps into a page. FOLDER is
+the user's home; pictures show its path.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import time
 import tomllib
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -47,7 +48,9 @@ _INSTALLING: Final = 600.0
 _WORDS_A_MINUTE: Final = 220
 # A picture takes the reader's own font, and loads none from another host.
 _FONTS: Final = re.compile(r"@font-face\s*\{.*?\}|<!--.*?-->", re.DOTALL)
-_HOME: Final = "/home/ann"
+# A folder with it was made by a trial, and may be removed.
+_MARK: Final = ".truename-trial"
+_LAST_LINES: Final = 12
 _BEGIN, _END = "<!-- five-minutes: begin -->", "<!-- five-minutes: end -->"
 _README: Final = ROOT / "README.md"
 
@@ -67,7 +70,7 @@ class Trial:
     """A new user's machine, and what they do on it. ``programs`` is a folder with `truename`; None: it is installed."""
 
     def __init__(self, folder: Path, programs: Path | None) -> None:
-        self.home = folder / "home"
+        self.home = folder
         self.work = self.home / "truename"
         self.steps: list[Step] = []
         self._programs = programs
@@ -81,6 +84,9 @@ class Trial:
         if self._programs is None:
             begin = next(number for number, line in enumerate(install) if "-m venv" in line)
             self._do("Install from the checkout", " && ".join(install[begin:]), _INSTALLING)
+            # pip says where packages came from.
+            last = "\n".join(self.steps[0].shown.splitlines()[-_LAST_LINES:])
+            self.steps[0] = replace(self.steps[0], shown=f"...\n{last}")
             self._programs = self.work / ".venv" / "bin"
         with self._handbook(), ExitStack() as stack:
             self._do("See the problem", first[0])
@@ -99,6 +105,7 @@ class Trial:
 
     def _make_home(self) -> None:
         self.home.mkdir(parents=True)
+        (self.home / _MARK).touch()
         for part in ("src", "requirements", "examples"):
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / part, self.work / part, ignore=ignored, symlinks=True)
@@ -156,8 +163,6 @@ class Trial:
 
     def _note(self, title: str, command: str, status: int, began: float, shown: str) -> None:
         seconds = time.monotonic() - began
-        # Of a home anywhere a reader learns nothing.
-        shown = shown.replace(str(self.home), _HOME)
         self.steps.append(Step(title=title, command=command, status=status, seconds=seconds, shown=shown))
 
     def _repair(self, diagnosed: str) -> None:
@@ -270,6 +275,9 @@ def main(words: list[str]) -> int:
     folder, *page = (Path(word).absolute() for word in words if not word.startswith("-"))
     if not is_free(ADDRESS):
         sys.stderr.write("Port 8750, the gateway's default, is in use. End what listens there.\n")
+        return 2
+    if folder.exists() and not (folder / _MARK).exists():
+        sys.stderr.write(f"{folder} is not a folder of a trial. Name another one.\n")
         return 2
     shutil.rmtree(folder, ignore_errors=True)
     trial = Trial(folder, Path(sys.executable).parent if is_installed else None)

@@ -28,7 +28,7 @@ def test_a_new_user_comes_from_a_broken_set_up_to_called_tools(tmp_path: Path) -
     if not is_free(ADDRESS):
         assert not os.environ.get("CI"), "port 8750 is in use"
         pytest.skip("port 8750, the gateway's default, is in use")
-    trial = Trial(tmp_path, Path(sys.executable).parent)
+    trial = Trial(tmp_path / "ann", Path(sys.executable).parent)
 
     trial.run()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -217,6 +218,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--servers", type=int, help="only so many servers of the collection")
     parser.add_argument("--short", action="store_true", help=f"FastMCP only, {_FEW} servers")
     options = parser.parse_args(arguments)
+    # An order to stop ends what was started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     lists = dict(list(recorded().items())[: options.servers or (_FEW if options.short else None)])
     all_good = True
     for name in options.gateways or (_SHORT if options.short else GATEWAYS):

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -144,6 +144,9 @@ $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 # The model and its runtime take gigabytes: they are installed only here. SHORT=1 does without.
 names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name (SHORT=1: no embeddings)
 	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
+
+export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: 16 servers, FastMCP only)
+	$(BIN)/python -m tests.export $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),36,$(or $(FUZZ_SECONDS),600))

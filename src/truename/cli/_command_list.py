@@ -88,6 +88,15 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             ),
         ),
         Command(
+            "export",
+            "Put the names into another gateway's own renames, and check what it lists.",
+            "Names that it cannot express are listed. --write records the names in the ledger. " + _SOURCES,
+            (
+                Example("export --to fastmcp --write fastmcp.json", "write a configuration for `fastmcp run`"),
+                Example("export --to fastmcp --check http://127.0.0.1:8000/mcp", "compare with the running gateway"),
+            ),
+        ),
+        Command(
             "allow",
             "Allow the configuration found in a directory, until it changes.",
             "Without a FILE, ./truename.toml, ./.mcp.json or ./mcp.json is allowed, with a truename.toml beside it "

@@ -19,6 +19,7 @@ __all__ = [
     "clients",
     "configured_clients",
     "contexts",
+    "gateways",
     "pending_calls",
     "profiles",
     "rules",
@@ -45,6 +46,13 @@ def configured_clients(_: CompletionContext) -> Iterable[str]:
     from truename.clients import config_files  # noqa: PLC0415 - as above
 
     return list(dict.fromkeys(file.client for file in config_files()))
+
+
+def gateways(_: CompletionContext) -> Iterable[tuple[str, str]]:
+    """Complete the name of a gateway to which names are exported."""
+    from truename.clients.exporters import GATEWAYS  # noqa: PLC0415 - as above
+
+    return [(name, kind.title) for name, kind in GATEWAYS.items()]
 
 
 def styles(_: CompletionContext) -> Iterable[str]:

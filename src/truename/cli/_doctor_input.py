@@ -360,7 +360,9 @@ class _ClientFilter:
     """A filter by the clients of ``--for``; without any, all pass. Raises `UnknownDialect`."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(name.strip().lower() for name in names)
+        given = [name.strip().lower() for name in names]
+        self._names = tuple(dict.fromkeys(name.partition("@")[0] for name in given))
+        self._versions = {name.partition("@")[0]: name.partition("@")[2] for name in given if "@" in name}
         # The name of a client with files selects by file.
         others = (dialects.get(name) for name in self._names if not config_files(name))
         self._dialects = tuple(dict.fromkeys(others))

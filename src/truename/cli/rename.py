@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from truename.cli import _completion
+from truename.cli._client_rules import client_rules
 from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import STYLE_NAMES, Aliases, JsonOutput, NamingOptions, ServerName, StateOption
@@ -605,6 +606,8 @@ def rename(
         client = clients[0] if clients else "universal"
         making = NamingOptions(style=style, server_name=server_name, alias=alias, state=ledger)
         return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
+    for client in clients:
+        client_rules(client)
     request = RenameArguments(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
     if where.check is not None:
         return check(request, where, as_json=as_json)

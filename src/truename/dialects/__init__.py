@@ -6,7 +6,21 @@ the longest legal name, and simulates how the client shows one name or a whole l
 
 from truename.dialects.detection import Detection, detect
 from truename.dialects.dialect import Dialect, Simulation
-from truename.dialects.registry import get, names, own, table
+from truename.dialects.registry import get, names, own, table, versions
+from truename.dialects.versions import ClientRun, ClientVersion
 from truename.errors import Reason
 
-__all__ = ["Detection", "Dialect", "Reason", "Simulation", "detect", "get", "names", "own", "table"]
+__all__ = [
+    "ClientRun",
+    "ClientVersion",
+    "Detection",
+    "Dialect",
+    "Reason",
+    "Simulation",
+    "detect",
+    "get",
+    "names",
+    "own",
+    "table",
+    "versions",
+]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from truename.dialects.transformation import ClientSpelling
+    from truename.dialects.versions import ClientRun
 
 __all__ = [
     "DEFAULT_SERVER",
@@ -271,6 +272,11 @@ class Dialect:
     if unknown. ``unknown`` lists the fields whose values are unknown; they have the values of ``universal``.
     ``confidence``: ``run`` (the client was run) or ``read`` (its code, documentation or issues were read). ``lab``: the
     files in ``lab/results`` with the runs. ``client_info``, ``user_agents``: patterns that identify the client.
+
+    ``runs``: the versions with which these rules were seen, oldest first, each with its day. ``release``: the client's
+    version that was asked for, "" if none was; ``version`` and ``date`` are then those of the run that speaks for it,
+    and ``confidence`` is ``read`` unless that version was run, or an older and a newer one that agree. ``client``: the
+    name of the client's row; ``name`` differs from it only for rules that older versions had.
     """
 
     name: str
@@ -294,6 +300,8 @@ class Dialect:
     confidence: str = "read"
     lab: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: tuple[ClientRun, ...] = ()
+    release: str = ""
     mangling: NameTransformation = field(default_factory=NameTransformation)
 
     def __hash__(self) -> int:
@@ -302,6 +310,25 @@ class Dialect:
 
     def __repr__(self) -> str:
         return f"Dialect({self.name!r})"
+
+    @property
+    def client(self) -> str:
+        """The name of the client's row in the table, without a version."""
+        return self.name.partition("@")[0]
+
+    @property
+    def unrun(self) -> str:
+        """The sentence that the version which was asked for was not run, and what is used instead; "" if it was.
+
+        >>> from truename.dialects import get
+        >>> get("codex@99").unrun.startswith("Codex 99 was not run; the rules are those of ")
+        True
+        """
+        if not self.release or self.confidence == "run":
+            return ""
+        if not self.runs:
+            return f"{self.title} {self.release} was not run, nor was any other version; its rules were read."
+        return f"{self.title} {self.release} was not run; the rules are those of {self.version}, run on {self.date}."
 
     @property
     def styles(self) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def play(order: Order, folder: Path) -> Trial:
         entries: Sequence[Entry] = awkward.entries
         if order.mode != "bare":
             url = stack.enter_context(through.serving(entries, folder, _GATEWAY_PORT, scenario.search))
-            entries = through.entries(url, entries, order.mode, client.dialect)
+            entries = through.entries(url, entries, order.mode, f"{client.dialect}@{client.version}")
             listed = _listed(entries)
         model = stack.enter_context(ModelServer(script))
         stage = Stage(client=client, model=model.url, servers=tuple(entries), home=home, work=work)

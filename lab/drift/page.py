@@ -22,15 +22,15 @@ _MADE: Final = "<!-- made by `python -m lab page` from lab/drift; do not edit --
 _MOST: Final = 12
 _EXAMPLES: Final = ("get_x", "fs.list")
 _INTRODUCTION: Final = (
-    "Clients change how they write the names of tools. `python -m lab watch` installs the newest version of each client "
-    "that the [lab](../measurements/lab.md) can run, shows it the awkward servers without Truename, and compares every "
+    "Clients change how they write the names of tools. `python -m lab watch` installs the newest of each client that "
+    "the [lab](../measurements/lab.md) can run, shows it the awkward servers without Truename, and compares every "
     "tool with the rules of the [dialect](../glossary.md#dialect) table for that version. The records are data: "
     "`lab/drift/CLIENT.jsonl` has a line for each version and each set of rules that it was compared with."
 )
 _RULES: Final = (
-    "A rule holds for the versions that were run, and between two of them that agree. `truename names --for codex@0.50` "
-    "uses the rules of the nearest older version that was run, and says so if that version was not run itself: "
-    "[Versions of clients](../clients/versions.md)."
+    "A rule holds for the versions that were run, and between two of them that agree. `truename resolve --for "
+    "codex@0.50` uses the rules of the nearest older version that was run, and says so if that version was not run "
+    "itself: [Versions of clients](../clients/versions.md)."
 )
 
 

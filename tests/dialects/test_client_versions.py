@@ -136,7 +136,8 @@ def test_a_row_is_its_newest_rules_and_the_older_ones_are_listed_before() -> Non
     assert [one.name for one in dialects.versions("open-code")] == ["opencode@0.1.0", "opencode@0.5.0", "opencode"]
     assert dialects.versions("opencode@0.1.0") == dialects.versions("opencode")
     assert dialects.get("opencode").shown("lab", "x") == "lab_x"
-    assert {"opencode@0.1.0", "opencode@0.5.0"} == {*dialects.names(older=True)} - {*dialects.names()}
+    older = {*dialects.names(older=True)} - {*dialects.names()}
+    assert {"opencode@0.1.0", "opencode@0.5.0"} == {name for name in older if name.startswith("opencode")}
 
 
 def test_a_client_of_which_no_version_was_run_says_so() -> None:

@@ -365,9 +365,9 @@ class _ClientFilter:
     def __init__(self, names: Sequence[str]) -> None:
         given = [name.strip().lower() for name in names]
         # Names of npm's packages begin with @ too.
-        asked = {name[:1] + name[1:].partition("@")[0]: name[1:].partition("@")[2] for name in given}
-        self._names = tuple(asked)
-        self._versions = {name: version for name, version in asked.items() if version}
+        parts = [(name[:1] + name[1:].partition("@")[0], name[1:].partition("@")) for name in given]
+        self._names = tuple(dict.fromkeys(name for name, _ in parts))
+        self._versions = {name: version for name, (_, mark, version) in parts if mark}
         # The name of a client with files selects by file.
         others = (dialects.get(self._versioned(name, name)) for name in self._names if not config_files(name))
         self._dialects = tuple(dict.fromkeys(others))

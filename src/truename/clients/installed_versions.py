@@ -18,13 +18,14 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.dialects import ClientVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from truename.clients.machine import Machine
 
@@ -36,6 +37,8 @@ _UPWARDS: Final = 6
 _SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {"windows": (".exe", ".cmd", ".ps1", "")}
 # .../Cellar/codex/0.50.0/bin/codex, .../Caskroom/codex/0.50.0/codex
 _KEGS: Final = frozenset({"Cellar", "Caskroom"})
+# ~/.local/share/claude/versions/2.1.330 is the program itself.
+_VERSIONS: Final = "versions"
 _SAID: Final = re.compile(r"(?<![\w.])[vV]?[0-9]+\.[0-9]+(?:\.[0-9]+)*(?:-[0-9A-Za-z.-]+)?(?![\w.])", re.ASCII)
 _ANSWER: Final = 4096
 _SECONDS: Final = 10.0
@@ -61,7 +64,7 @@ def installed_client(client: str, machine: Machine) -> InstalledClient | None:
         return None
     packages: Sequence[str] = row.get("packages", ())
     for program in _programs(row["programs"], machine):
-        told = _told_by_path(program) or _told_by_package(program, packages)
+        told = _told_by_package(program, packages) or _told_by_path(program, {client, *row["programs"]})
         version, source = told or ("", "")
         return InstalledClient(client=client, program=program, version=version, source=source)
     return _told_by_folder(client, row.get("folders", ()), machine)
@@ -98,10 +101,12 @@ def _is_program(path: Path) -> bool:
         return False
 
 
-def _told_by_path(program: Path) -> tuple[str, str] | None:
+def _told_by_path(program: Path, names: Set[str]) -> tuple[str, str] | None:
     parts = _resolved(program).parts
-    places = [at + 2 for at, part in enumerate(parts) if part in _KEGS]
-    places += [at + 1 for at, part in enumerate(parts) if part == "versions"]
+    # The parts behind are of the same package only if it is called so: Homebrew has node in a keg too.
+    places = [at + 2 for at, (keg, name) in enumerate(pairwise(parts)) if keg in _KEGS and name in names]
+    if parts[-2:-1] == (_VERSIONS,):
+        places.append(len(parts) - 1)
     for at in places:
         if at < len(parts) and _is_version(parts[at]):
             return parts[at], f"its path {Path(*parts[: at + 1])}"
@@ -122,7 +127,7 @@ def _told_by_package(program: Path, packages: Sequence[str]) -> tuple[str, str] 
 
 
 def _prefixes(folder: Path) -> tuple[Path, ...]:
-    return (folder, folder.parent / "lib")
+    return (folder, folder.parent / "lib") if folder.name == "bin" else (folder,)
 
 
 def _told_by_folder(client: str, patterns: Iterable[str], machine: Machine) -> InstalledClient | None:

@@ -538,9 +538,20 @@ def _resolve_twins(mode: str, state: _SimulationState[K]) -> None:
         alike.setdefault(state.engine.alike(text), []).append(text)
     for texts in (texts for texts in alike.values() if len(texts) > 1):
         group = [state.reaches[text] for text in texts]
+        if mode == "hash":
+            _digest_later_twins(texts, state)
+            continue
         if mode.startswith("refuse-"):
             state.refuse(group, mode.removeprefix("refuse-"))
         state.reaches.update(dict.fromkeys(texts, group[-1]))
+
+
+def _digest_later_twins(texts: Sequence[str], state: _SimulationState[K]) -> None:
+    for text in texts[1:]:
+        entry = state.reaches.pop(text)
+        del state.seen[text]
+        tries = (state.engine.digested(state.spell(entry), state.limit, salt) for salt in count())
+        state.assign(entry, _free(tries, state.taken))
 
 
 def _refused(dialect: Dialect, entry: SimulatedTool[K], state: _SimulationState[K]) -> bool:

@@ -109,7 +109,8 @@ class DigestSuffix:
     ``of`` is the template of the digested text, with ``{raw}`` (the parts joined, unchanged), ``{name}`` (after the
     changes), ``{server}`` and ``{tool}``. ``algorithm`` is one of hashlib's, or ``fnv1a-32`` over UTF-16 code units; a
     digest in a ``base`` other than 16 is padded with zeros to ``length``. ``keep`` is how many characters of the name
-    stay before the ``mark`` and the digest; None: as many as fit.
+    stay before the ``mark`` and the digest; None: as many as fit. ``apart``: the server's part and the tool's are
+    shortened before they are joined, so what joins them stays.
     """
 
     algorithm: str
@@ -118,6 +119,7 @@ class DigestSuffix:
     base: int = 16
     keep: int | None = None
     mark: str = "_"
+    apart: bool = False
     strip: str = ""
     when: tuple[str, ...] = ("over",)
 
@@ -267,6 +269,10 @@ class CompiledTransformation:
         if keep is None:
             spare = len(spelling.text) if limit is None else limit - (spelling.size - len(spelling.text))
             keep = max(0, spare - len(ending))
+        if digest.apart:
+            kept = spelling.server[: keep - (len(spelling.text) - spelling.size)]
+            rest = spelling.tool[: max(0, keep - (len(spelling.text) - spelling.size) - len(kept))]
+            return self.rules.join.format(server=kept, tool=rest + ending)
         return spelling.text[:keep].rstrip(digest.strip) + ending
 
 

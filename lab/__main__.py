@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     watching = commands.add_parser("watch", help="run the newest version of clients, and note what changed")
     watching.add_argument("clients", nargs="*", help="names (default: all)")
     watching.add_argument("--version", help="this version instead of the newest, of one client")
+    watching.add_argument("--transport", choices=["http", "stdio"], default="http")
     watching.add_argument("--again", action="store_true", help="run what was compared with the same rules before too")
     watching.add_argument("--json", action="store_true", help="print one JSON document")
     watching.set_defaults(run=_watch)
@@ -107,7 +108,8 @@ def _watch(options: argparse.Namespace) -> int:
     if options.version is not None and len(options.clients) != 1:
         raise LookupError("--version is of one client: name it.")
     chosen = _chosen(options.clients or ["all"], installed=False)
-    found = watch.watch_all(chosen, version=options.version, again=options.again)
+    how = {"version": options.version, "transport": options.transport, "again": options.again}
+    found = watch.watch_all(chosen, **how)
     import_module("lab.page").write_drift()
     if options.json:
         print(watch.document(found))

@@ -44,13 +44,15 @@ class Outcome:
     watched: Watched | None = None
 
 
-def watch_all(chosen: Iterable[Client], *, version: str | None = None, again: bool = False) -> list[Outcome]:
+def watch_all(
+    chosen: Iterable[Client], *, version: str | None = None, transport: str = "http", again: bool = False
+) -> list[Outcome]:
     """Watch clients one after the other, and say on stderr how it goes; nothing that fails stops the others."""
     found: list[Outcome] = []
     for client in chosen:
         _say(f"{client.title}: ", end="")
         try:
-            found.append(watch(client, version=version, again=again))
+            found.append(watch(client, version=version, transport=transport, again=again))
         except (RuntimeError, LookupError, OSError, ValueError) as error:
             problem = str(error.args[0]) if error.args else type(error).__name__
             found.append(Outcome(client=client.name, version=version or "", state="error", problem=problem))
@@ -58,7 +60,7 @@ def watch_all(chosen: Iterable[Client], *, version: str | None = None, again: bo
     return found
 
 
-def watch(client: Client, *, version: str | None = None, again: bool = False) -> Outcome:
+def watch(client: Client, *, version: str | None = None, transport: str = "http", again: bool = False) -> Outcome:
     """Install a version of a client (default: the newest), run it bare, and note how it differs from its rules.
 
     Raises `RuntimeError` if it cannot be found, installed or run.
@@ -76,7 +78,7 @@ def watch(client: Client, *, version: str | None = None, again: bool = False) ->
         message = f"{client.package} {wanted.version} is not there after its installation, but {wanted.installed}"
         raise RuntimeError(message)
     made: list[Trial] = []
-    run = runner.run_client(wanted, names, ("bare",), made.append, keep=False)
+    run = runner.run_client(wanted, names, ("bare",), made.append, transport=transport, keep=False)
     seen = compared(replace(run, trials=tuple(made)), names)
     drift.append(seen)
     return Outcome(client=client.name, version=wanted.version, state=_state(seen), is_new=True, watched=seen)

@@ -38,6 +38,7 @@ _EQUAL = {
     "last": "the last stays, calls of the others reach it",
     "same": "all are shown, calls go to the one whose own name it is",
     "hash": "each gets a digest",
+    "hash-later": "the first stays, later ones get a digest",
     "number": "later ones get a number",
     "prefix": "the server's name is put in front",
     "race": "the server that is ready first keeps it, which varies",

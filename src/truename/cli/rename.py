@@ -19,6 +19,8 @@ from truename.cli._project_settings import clients_here, settings_here
 from truename.cli._rename_all import ledger_location, move_ids, restyle
 from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
 from truename.cli._rendering import output, styled
+from truename.clients import Machine, find
+from truename.clients.renamed_names import rename_in_clients
 from truename.config import find_convention
 from truename.conventions.convention import Convention
 from truename.files import absolute
@@ -194,6 +196,16 @@ Undo = Annotated[
 ]
 
 
+InClients = Annotated[
+    bool,
+    Parameter(
+        name="--clients",
+        show_default=False,
+        help="Also rename in the files of the clients on this machine: lists of tools, hooks, agents, skills.",
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RenamePlaces:
@@ -210,6 +222,7 @@ class RenamePlaces:
     among: Sources = ()
     control_plane: ControlPlane = ()
     diff: Diff = False
+    in_clients: InClients = False
 
 
 @Parameter(name="*")
@@ -393,10 +406,12 @@ def migrate(request: RenameArguments, where: RenamePlaces, fate: OldNames, *, dr
         has_ledger=ledger is not None,
         count_up=where.protocol,
     )
-    if made.ok and made.renames and where.apply is not None:
+    dry_run = dry_run or where.apply is None
+    if made.ok and made.renames and (where.apply is not None or where.in_clients):
         if not dry_run:
             done = replace(done, recovered=recover(_state()))
-        found = _surveyed(made, where.apply, where, settings, request.map_file)
+        servers = _servers(asked, where, ledger)
+        found = _surveyed(made, where.apply or (), where, settings, request.map_file, servers=servers)
         records = where.record or settings.record
         done = _recorded(replace(done, survey=found), found, records, where.because or "", today)
         if not dry_run:
@@ -413,7 +428,7 @@ def check(request: RenameArguments, where: RenamePlaces, *, as_json: bool) -> in
     asked = request.wanted(where)
     # After a rename the new names exist, so they are not checked for clashes here.
     made = _planned(replace(asked, known=()), request.clients, where, settings, None)
-    found = _surveyed(made, where.check or (), where, settings, request.map_file)
+    found = _surveyed(made, where.check or (), where, settings, request.map_file, servers=_servers(asked, where, None))
     print_left(made, found, as_json=as_json)
     return 0 if found.is_clean else EXIT_FINDINGS
 
@@ -433,7 +448,7 @@ def _planned(
     settings: MigrationSettings,
     ledger: Ledger | None,
 ) -> RenamePlan:
-    servers = dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger)))
+    servers = _servers(asked, where, ledger)
     return plan(
         asked.renames,
         known=(*(asked.known or _beside(asked, ledger)), *_declared_beside(asked, where.apply or ())),
@@ -442,6 +457,11 @@ def _planned(
         ledger=ledger,
         control_plane=(*settings.control_plane, *where.control_plane),
     )
+
+
+def _servers(asked: RenameRequest, where: RenamePlaces, ledger: Ledger | None) -> tuple[str, ...]:
+    """Return the keys of the servers that have the tools, as far as they are known."""
+    return tuple(dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger))))
 
 
 def _servers_of(asked: RenameRequest, ledger: Ledger | None) -> Iterator[str]:
@@ -468,13 +488,19 @@ def _declared_beside(asked: RenameRequest, paths: Sequence[str]) -> tuple[str, .
 
 
 def _surveyed(
-    made: RenamePlan, paths: Sequence[str], where: RenamePlaces, settings: MigrationSettings, map_file: str | None
+    made: RenamePlan,
+    paths: Sequence[str],
+    where: RenamePlaces,
+    settings: MigrationSettings,
+    map_file: str | None,
+    *,
+    servers: Sequence[str],
 ) -> Survey:
     records = Path(where.record or settings.record).as_posix()
-    if not paths:
+    if not paths and not where.in_clients:
         raise UsageError(fact="no file or directory was named", advice="Use --apply PATH or --check PATH.")
     with _progress() as told:
-        return survey(
+        found = survey(
             made,
             [Path(path) for path in paths],
             exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
@@ -487,6 +513,34 @@ def _surveyed(
             functions=read_functions,
             on_file=lambda number, count: told("read", number, count),
         )
+    return _with_clients(made, found, servers) if where.in_clients else found
+
+
+def _with_clients(made: RenamePlan, found: Survey, servers: Sequence[str]) -> Survey:
+    """Add the changes of clients' files; a file that is changed already is changed further."""
+    if not servers:
+        raise UsageError(
+            fact="clients name a tool with its server, and the server is not known",
+            advice="Give its key: --server KEY, or the gateway's ledger: --state PATH.",
+        )
+    before = {change.target: change.after for change in found.changes if change.after is not None}
+    with busy("Reading the clients' files"):
+        clients = rename_in_clients(find(Machine.here()), made.renames, servers, before)
+    further = {change.path: change for change in clients.changes}
+    changes = [
+        replace(change, after=more.after, edits=(*change.edits, *more.edits))
+        if (more := further.pop(change.target, None)) is not None
+        else change
+        for change in found.changes
+    ]
+    known = {(absolute(left.path), left.leftover.name) for left in found.leftovers}
+    left = (one for one in clients.left if (absolute(one.path), one.leftover.name) not in known)
+    return replace(
+        found,
+        changes=(*changes, *further.values()),
+        leftovers=(*found.leftovers, *left),
+        files=found.files + clients.files,
+    )
 
 
 def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today: date) -> RenameResult:

@@ -634,6 +634,11 @@ def _by_digest(_text: str, group: list[SimulatedTool[K]], state: _SimulationStat
         state.assign(entry, _free(tries, state.taken))
 
 
+def _by_later_digests(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
+    state.assign(group[0], text)
+    _by_digest(text, group[1:], state)
+
+
 def _by_number(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
     state.assign(group[0], text)
     for entry in group[1:]:
@@ -656,6 +661,7 @@ def _by_prefix(text: str, group: list[SimulatedTool[K]], state: _SimulationState
 
 _RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _SimulationState[Any]], None]] = {
     "hash": _by_digest,
+    "hash-later": _by_later_digests,
     "last-character": _by_last_character,
     "number": _by_number,
     "prefix": _by_prefix,

@@ -265,14 +265,15 @@ class CompiledTransformation:
         server, tool = spelling.listed
         source = digest.of.format(raw=spelling.raw, name=spelling.text, server=server, tool=tool)
         ending = digest.mark + _hex(digest, f"{source}\0{salt}" if salt else source)
+        if digest.apart and limit is not None:
+            # What joins the parts is counted as it is measured.
+            room = limit - len(ending) - (spelling.size - len(spelling.server) - len(spelling.tool))
+            own = spelling.server[: max(0, room)]
+            return self.rules.join.format(server=own, tool=spelling.tool[: max(0, room - len(own))] + ending)
         keep = digest.keep
         if keep is None:
             spare = len(spelling.text) if limit is None else limit - (spelling.size - len(spelling.text))
             keep = max(0, spare - len(ending))
-        if digest.apart:
-            kept = spelling.server[: keep - (len(spelling.text) - spelling.size)]
-            rest = spelling.tool[: max(0, keep - (len(spelling.text) - spelling.size) - len(kept))]
-            return self.rules.join.format(server=kept, tool=rest + ending)
         return spelling.text[:keep].rstrip(digest.strip) + ending
 
 

@@ -8,6 +8,7 @@ files that several servers share, files of administrators, links.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -129,7 +130,8 @@ class _RenameDraft:
         for step in self._draft.steps():
             path = absolute(step.path)
             text = (step.raw or b"").decode("utf-8", "replace")
-            edits = tuple(_edit(text, max(0, text.find(one.old)), one.old, one.new) for one in step.changes)
+            lines = _Lines(text)
+            edits = tuple(lines.edit(max(0, text.find(one.old)), one.old, one.new) for one in step.changes)
             yield FileRewrite(path=path, before=step.raw, after=step.after, target=path, edits=edits)
         for path, spelled in self._texts.items():
             yield from self._in_text(path, spelled)
@@ -140,14 +142,16 @@ class _RenameDraft:
         if text is None or not spelled:
             return
         pattern = re.compile(rf"(?<![A-Za-z0-9_./@:-]){_any(spelled)}(?!{_WORD})(?!\.{_WORD})")
-        edits = tuple(_edit(text, found.start(), found[0], spelled[found[0]]) for found in pattern.finditer(text))
+        lines = _Lines(text)
+        edits = tuple(lines.edit(found.start(), found[0], spelled[found[0]]) for found in pattern.finditer(text))
         after = pattern.sub(lambda found: spelled[found[0]], text)
         if edits and path.is_symlink():
             self._mention(path, edits, "link")
         elif edits:
             yield FileRewrite(path=path, before=text.encode(), after=after.encode(), target=path, edits=edits)
         quoted = re.compile(f"`{_any(self._renames)}`").finditer(after)
-        self._mention(path, [_edit(after, one.start() + 1, one[0].strip("`"), "") for one in quoted], "unowned")
+        lines = _Lines(after)
+        self._mention(path, [lines.edit(one.start() + 1, one[0].strip("`")) for one in quoted], "unowned")
 
     def _mention(self, path: Path, edits: Iterable[TextEdit], reason: str) -> None:
         for one in edits:
@@ -259,9 +263,15 @@ def _reloaded(found: FoundFile, several: Iterable[FoundFile], raw: bytes | None)
     )
 
 
-def _edit(text: str, start: int, old: str, new: str) -> TextEdit:
-    line = text.count("\n", 0, start) + 1
-    return TextEdit(line=line, column=start - text.rfind("\n", 0, start), start=start, old=old, new=new)
+class _Lines:
+    """Finds lines and columns in a text; a file may have very many names."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def edit(self, start: int, old: str, new: str = "") -> TextEdit:
+        line = bisect_right(self._starts, start)
+        return TextEdit(line=line, column=start - self._starts[line - 1] + 1, start=start, old=old, new=new)
 
 
 def _read_text(path: Path, raw: bytes | None) -> str | None:

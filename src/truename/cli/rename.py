@@ -31,6 +31,7 @@ from truename.lint import read_declared
 from truename.lint.python_tools import read_functions
 from truename.migration import (
     MAX_MAP,
+    LeftMention,
     MigrationSettings,
     OldNamesDecision,
     RenamePlan,
@@ -533,14 +534,22 @@ def _with_clients(made: RenamePlan, found: Survey, servers: Sequence[str]) -> Su
         else change
         for change in found.changes
     ]
-    known = {(absolute(left.path), left.leftover.name) for left in found.leftovers}
-    left = (one for one in clients.left if (absolute(one.path), one.leftover.name) not in known)
+    known = {_mentioned(one) for one in found.leftovers}
+    left = (replace(one, path=_near(one.path)) for one in clients.left if _mentioned(one) not in known)
     return replace(
         found,
         changes=(*changes, *further.values()),
         leftovers=(*found.leftovers, *left),
         files=found.files + clients.files,
     )
+
+
+def _mentioned(left: LeftMention) -> tuple[Path, str]:
+    return absolute(left.path), left.leftover.name
+
+
+def _near(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today: date) -> RenameResult:

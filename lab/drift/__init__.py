@@ -104,9 +104,9 @@ def append(watched: Watched) -> None:
 
 
 def _read(row: Mapping[str, Any]) -> Watched:
-    known = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    several = (
-        Drifted(**{name: tuple(value) if isinstance(value, list) else value for name, value in one.items()})
-        for one in known.pop("differences", ())
-    )
-    return Watched(**known, differences=tuple(several))
+    several = tuple(Drifted(**_frozen(one)) for one in row.get("differences", ()))
+    return Watched(**{**_frozen(row), "differences": several})
+
+
+def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}

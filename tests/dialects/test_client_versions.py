@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.older import FORMER, changed_table
 from tests.shared import ROOT
-from truename import Catalog, Ledger, dialects, project, resolve
+from truename import Catalog, Ledger, ToolId, dialects, project, resolve
 from truename.dialects import ClientRun, ClientVersion
 from truename.dialects.versions import speaks_for
 from truename.errors import UnknownDialect
@@ -207,12 +207,13 @@ def test_the_prefix_that_an_older_version_adds_leads_to_the_tool_too(monkeypatch
 @pytest.mark.usefixtures("older")
 def test_an_override_for_a_client_holds_for_its_newest_rules_by_any_version() -> None:
     catalog = Catalog.of("git/push")
-    fixed = {"opencode": {"git/push": "shove"}}
+    shove: dict[ToolId | str, str] = {"git/push": "shove"}
+    fixed = {"opencode": shove}
     id = "git@1/push@1"
 
     assert project(catalog, "opencode@1.18.40", overrides=fixed)[id] == "shove"
     assert project(catalog, "opencode@0.1.0", overrides=fixed)[id] == "git_push"
-    assert project(catalog, "opencode@0.2.0", overrides={"opencode@0.1.3": fixed["opencode"]})[id] == "shove"
+    assert project(catalog, "opencode@0.2.0", overrides={"opencode@0.1.3": shove})[id] == "shove"
 
 
 def test_the_table_says_of_each_older_convention_when_it_was_run() -> None:

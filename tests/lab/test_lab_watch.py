@@ -65,8 +65,8 @@ class Registry:
 def _as_predicted(client: Client, trial: Trial, otherwise: dict[str, str | None], *, failed: bool) -> Trial:
     rules = dialects.get(f"{client.dialect}@{client.version}")
     if failed:
-        tools = tuple(SeenTool(server=one.server, upstream=one.upstream, outcome="failed") for one in trial.tools)
-        return Trial(scenario=trial.scenario, mode=trial.mode, tools=tools, failure=trial.failure)
+        none = tuple(SeenTool(server=one.server, upstream=one.upstream, outcome="failed") for one in trial.tools)
+        return Trial(scenario=trial.scenario, mode=trial.mode, tools=none, failure=trial.failure)
     found = predict.predicted(rules, trial)
     tools = []
     for one in dict.fromkeys((tool.server, tool.upstream) for tool in trial.tools):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truename.clients import Machine, config_files
+from truename.clients import Machine, config_files, installed_versions
 from truename.clients.installed_versions import InstalledClient, _table, ask_version, installed_client
 from truename.dialects import ClientVersion
 
@@ -205,7 +205,7 @@ def test_a_program_is_asked_for_its_version(home: Home, text: str, version: str)
 
 
 def test_a_program_that_does_not_end_is_ended_with_what_it_started(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truename.clients.installed_versions._SECONDS", 0.5)
+    monkeypatch.setattr(installed_versions, "_SECONDS", 0.5)
     found = ask_version(program(home, "echo $$ > $0.pid; sleep 1000 & sleep 1000"), home.home)
 
     assert found.version == ""

@@ -16,7 +16,7 @@ from tests.dialects.older import FORMER, changed_table
 from tests.shared import ROOT
 from truename import Catalog, Ledger, ToolId, dialects, project, resolve
 from truename.dialects import ClientRun, ClientVersion
-from truename.dialects.versions import speaks_for
+from truename.dialects.client_versions import speaks_for
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:

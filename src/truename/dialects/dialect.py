@@ -24,8 +24,8 @@ from truename.errors import Reason, excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from truename.dialects.client_versions import ClientRun
     from truename.dialects.transformation import ClientSpelling
-    from truename.dialects.versions import ClientRun
 
 __all__ = [
     "DEFAULT_SERVER",

@@ -18,9 +18,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truename.dialects.client_versions import ClientRun, ClientVersion, speaks_for
 from truename.dialects.dialect import DEFAULT_SERVER, Dialect
 from truename.dialects.transformation import DigestSuffix, NameTransformation
-from truename.dialects.versions import ClientRun, ClientVersion, speaks_for
 from truename.errors import UnknownDialect
 
 if TYPE_CHECKING:

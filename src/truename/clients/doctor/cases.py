@@ -162,7 +162,8 @@ class ServerLists:
     def _alone(self, server: ExaminedServer, dialect: Dialect) -> Iterable[str]:
         if server.shown is not None:
             return server.names
-        rules = dialects.own(client_of(dialect.name), server.key)
+        # `connect` writes the address without a version.
+        rules = dialects.own(client_of(dialect.client), server.key)
         return project(self.catalog.only(server.key), rules, style=ONLY_STYLE).values()
 
     def lost_through(self, dialect: Dialect) -> int:

@@ -53,6 +53,19 @@ def test_names_look_as_recorded(run: Run, monkeypatch: pytest.MonkeyPatch, dump:
     same_as_golden(f"names-{width}", done.out)
 
 
+def test_a_long_list_of_names_is_one_table(run: Run, tmp_path: Path) -> None:
+    tools = [{"name": f"get_{'very_' * (number % 4)}item_{number}"} for number in range(2_345)]
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps({"items": tools}), "utf-8")
+
+    done = run("names", file)
+
+    heading, _, *rows = done.out.split("\n\n")[0].splitlines()
+    column = heading.index("name")
+    assert [row[column:] for row in rows] == [tool["name"] for tool in tools]
+    assert {row[column - 3 : column] for row in rows} == {"   "}
+
+
 def test_names_as_json_tell_every_tool(run: Run, dump: Path) -> None:
     document = run("names", dump, "--for", "cursor", "--style", "prefixed", "--json").document
 

@@ -84,6 +84,26 @@ def test_a_shim_that_is_no_link_has_its_package_below_the_prefix_or_beside_it(ho
 
 
 @pytest.mark.parametrize(
+    ("client", "name", "written", "version"),
+    [
+        ("codex", "@openai/codex", "0.130.0-linux-x64", "0.130.0"),
+        ("codex", "@openai/codex", "0.130.0-alpha.2-darwin-arm64", "0.130.0-alpha.2"),
+        ("codex", "@openai/codex", "0.130.0-linux", "0.130.0-linux"),
+        ("cline", "@cline/cli-linux-x64", "3.0.65", "3.0.65"),
+        ("cline", "@cline/core", "0.0.86", ""),
+        ("cline", "x@cline/cli-linux-x64", "1.0.0", ""),
+    ],
+)
+def test_a_package_for_one_platform_is_of_the_same_version(
+    home: Home, client: str, name: str, written: str, version: str
+) -> None:
+    home.link(f"bin/{client}", home.file(f"lib/node_modules/{name}/bin/{client}"))
+    home.file(f"lib/node_modules/{name}/package.json", {"name": name, "version": written})
+
+    assert home.version(client) == version
+
+
+@pytest.mark.parametrize(
     ("client", "target", "version"),
     [
         ("codex", "opt/homebrew/Cellar/codex/0.50.0/bin/codex", "0.50.0"),

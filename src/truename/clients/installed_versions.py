@@ -22,6 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from truename.clients.machine import is_glob, like
 from truename.dialects import ClientVersion
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {"windows": (".exe", ".cmd", "
 _KEGS: Final = frozenset({"Cellar", "Caskroom"})
 # ~/.local/share/claude/versions/2.1.330 is the program itself.
 _VERSIONS: Final = "versions"
+# Codex publishes 0.130.0-linux-x64 under the name of its package.
+_PLATFORM: Final = re.compile(r"-(?:linux|darwin|win32)-[a-z0-9-]+\Z")
 _SAID: Final = re.compile(r"(?<![\w.])[vV]?[0-9]+\.[0-9]+(?:\.[0-9]+)*(?:-[0-9A-Za-z.-]+)?(?![\w.])", re.ASCII)
 _ANSWER: Final = 4096
 _SECONDS: Final = 10.0
@@ -118,11 +121,13 @@ def _told_by_package(program: Path, packages: Sequence[str]) -> tuple[str, str] 
     beside = [above / "package.json" for above in real.parents[:_UPWARDS]]
     # A shim that is no link, as on Windows: the packages stand beside it, or below the prefix.
     for name in packages:
-        beside += [folder / "node_modules" / name / "package.json" for folder in _prefixes(program.parent)]
+        if not is_glob(name):
+            beside += [folder / "node_modules" / name / "package.json" for folder in _prefixes(program.parent)]
     for path in beside:
-        found = _package(path)
-        if found is not None and found.get("name") in packages and _is_version(version := found.get("version")):
-            return str(version), str(path)
+        found = _package(path) or {}
+        name, version = found.get("name"), found.get("version")
+        if isinstance(name, str) and any(like(name, one) for one in packages) and _is_version(version):
+            return _PLATFORM.sub("", str(version)), str(path)
     return None
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from truename import Catalog, Ledger, project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,6 +191,18 @@ def test_without_a_server_nothing_can_be_told_and_nothing_is_changed(clients: Cl
     assert done.status == 2
     assert "the server is not known" in done.err
     assert clients.everything() == before
+
+
+def test_the_ledger_of_the_gateway_knows_the_server(clients: Clients, tmp_path: Path) -> None:
+    path = tmp_path / "names.ledger"
+    with closing(Ledger.open(path)) as ledger:
+        project(Catalog.from_mcp({"git": [OLD], "svn": ["other"]}), "universal", ledger=ledger)
+
+    assert clients.rename("--state", str(path), "--check", "tools.py").status == 1
+    assert clients.rename("--state", str(path), "--apply", ".").status == 0
+
+    allowed = clients.value(".claude/settings.json")["permissions"]["allow"]
+    assert allowed == ["mcp__git__push_everything", "mcp__hg__push_all", "Bash(push_all)"]
 
 
 def test_a_server_that_no_client_has_changes_no_client(clients: Clients) -> None:

@@ -429,7 +429,9 @@ def check(request: RenameArguments, where: RenamePlaces, *, as_json: bool) -> in
     asked = request.wanted(where)
     # After a rename the new names exist, so they are not checked for clashes here.
     made = _planned(replace(asked, known=()), request.clients, where, settings, None)
-    found = _surveyed(made, where.check or (), where, settings, request.map_file, servers=_servers(asked, where, None))
+    ledger = _ledger(request.ledger, AS_PLANNED, readonly=True) if where.in_clients else None
+    servers = _servers(asked, where, ledger)
+    found = _surveyed(made, where.check or (), where, settings, request.map_file, servers=servers)
     print_left(made, found, as_json=as_json)
     return 0 if found.is_clean else EXIT_FINDINGS
 

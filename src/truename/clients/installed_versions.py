@@ -125,8 +125,8 @@ def _told_by_package(program: Path, packages: Sequence[str]) -> tuple[str, str] 
             beside += [folder / "node_modules" / name / "package.json" for folder in _prefixes(program.parent)]
     for path in beside:
         found = _package(path) or {}
-        name, version = found.get("name"), found.get("version")
-        if isinstance(name, str) and any(like(name, one) for one in packages) and _is_version(version):
+        title, version = found.get("name"), found.get("version")
+        if isinstance(title, str) and any(like(title, one) for one in packages) and _is_version(version):
             return _PLATFORM.sub("", str(version)), str(path)
     return None
 

@@ -54,7 +54,7 @@ def watch_all(
         try:
             found.append(watch(client, version=version, transport=transport, again=again))
         except (RuntimeError, LookupError, OSError, ValueError) as error:
-            problem = str(error.args[0]) if error.args else type(error).__name__
+            problem = str(error) or type(error).__name__
             found.append(Outcome(client=client.name, version=version or "", state="error", problem=problem))
         _say(_in_words(found[-1]))
     return found

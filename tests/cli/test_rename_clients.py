@@ -238,6 +238,17 @@ def test_files_of_the_project_that_the_rename_changes_already_are_changed_furthe
     assert clients.everything() == before
 
 
+def test_a_name_that_the_client_spells_otherwise_is_found_by_its_spelling(clients: Clients, run: Run) -> None:
+    clients.write(".claude/settings.json", {"permissions": {"deny": ["mcp__git__fs_list", "mcp__hg__fs_list"]}})
+    clients.write(".claude/agents/releases.md", "Use mcp__git__fs_list, not fs_list or git_fs_list_all.\n")
+
+    assert run("rename", "fs.list", "list_files", "--clients", "--server", "git", "--apply").status == 0
+
+    assert clients.value(".claude/settings.json")["permissions"]["deny"] == ["mcp__git__list_files", "mcp__hg__fs_list"]
+    said = "Use mcp__git__list_files, not fs_list or git_fs_list_all.\n"
+    assert clients.text(".claude/agents/releases.md") == said
+
+
 def test_names_that_are_exchanged_are_exchanged(clients: Clients, run: Run) -> None:
     clients.write(".claude/settings.json", {"permissions": {"deny": ["mcp__git__a", "mcp__git__b", "mcp__git__c"]}})
     clients.write(".claude/agents/releases.md", "mcp__git__a, mcp__git__b and mcp__git__c\n")

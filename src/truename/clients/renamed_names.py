@@ -21,6 +21,7 @@ from truename.config.entries import is_gateway
 from truename.editing import Document
 from truename.errors import ConfigError, UnknownDialect
 from truename.files import absolute, read_plain
+from truename.identity import fold
 from truename.migration import FileRewrite, LeftMention
 from truename.migration.rewrite import Leftover, TextEdit
 
@@ -227,7 +228,8 @@ class _RenamedServers:
             for old, new in self.renames.items():
                 for rules in dialects.versions(self.dialect):
                     shown = rules.shown(key, old), rules.shown(key, new)
-                    if shown[0] is not None and shown[1] is not None and shown[0] != old:
+                    # Without a prefix, the text could be another server's tool.
+                    if shown[0] is not None and shown[1] is not None and fold(shown[0]) != fold(old):
                         pairs[shown[0]] = shown[1]
                 for template in templates:
                     if "{server}" in template and "{tool}" in template:

@@ -31,7 +31,7 @@ them. `truename clients NAME` prints the same; the table is `src/truename/dialec
 |---|---|
 | also known as | other words for it in settings and commands |
 | characters | the characters that a name may contain (`any`: all printable ones) |
-| length | the longest name that the model may see (`?`: not known); then the room for the name in Truename's list, if the client puts the server key `truename` in front |
+| length | the longest name that the model may see, and the part that is left for the tool's name if the client adds the server's key |
 | tools | the most tools of one request |
 | too long | what the client does with a longer name |
 | illegal | what fails if a name has other characters: the tool, its server or the whole request |

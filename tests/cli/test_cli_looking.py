@@ -225,3 +225,15 @@ def test_json_is_one_ascii_document(run: Run, dump: Path) -> None:
 @pytest.mark.parametrize("dialect", dialects.table(), ids=lambda dialect: dialect.name)
 def test_there_are_words_for_whatever_a_client_does(dialect: dialects.Dialect) -> None:
     assert facts(dialect)["became equal"]
+
+
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        ("claude-code", "128, of which 113 are left for the tool's name, if the server's key is truename"),
+        ("claude-desktop", "64"),
+        ("windsurf", "not known, so Truename uses at most 46 characters"),
+    ],
+)
+def test_the_length_of_names_is_told_in_words(client: str, words: str) -> None:
+    assert facts(dialects.get(client))["length"] == words

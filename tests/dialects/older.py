@@ -6,7 +6,7 @@ import copy
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.dialects import registry
+from truename.dialects import detection, registry
 from truename.naming import client_prefixes
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _CACHES: Final = (
     registry._of_version,
     registry._former_rules,
     registry.own,
+    detection._patterns,
     client_prefixes._client_affixes,
     client_prefixes._folded_affixes,
     client_prefixes._by_length,

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ endif
 lab-connect: $(VENV)/.dev ## a real client as `truename connect` leaves it, through a restart, a new tool and a rename: CLIENT=codex (SEED=n, else drawn anew; DRAWS=n)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(or $(filter-out fastmcp,$(CLIENT)),codex)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab connect $(or $(filter-out fastmcp,$(CLIENT)),codex) --draws $(or $(DRAWS),2) $(addprefix --seed ,$(SEED))
+
+lab-watch: $(VENV)/.dev ## the newest version of each real client against awkward names; lab/drift notes what changed: CLIENT=codex, else all (VERSION=0.50.0)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab watch $(filter-out fastmcp,$(CLIENT)) $(addprefix --version ,$(VERSION))
 
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)

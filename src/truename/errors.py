@@ -281,14 +281,18 @@ class InvalidName(TruenameError, ValueError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnknownDialect(TruenameError, LookupError):
-    """A provider, client or framework that is not in the table of dialects."""
+    """A provider, client or framework that is not in the table of dialects, or a ``version`` that it cannot have."""
 
     name: str
     suggestions: tuple[str, ...] = ()
+    version: str | None = None
     code: str = "unknown_dialect"
 
     def __str__(self) -> str:
         hint = f"Did you mean {_choice(self.suggestions)}?" if self.suggestions else "`truename clients` lists them."
+        if self.version is not None:
+            owner = self.name.partition("@")[0]
+            return f"{excerpt(self.version)} is not a version of {owner}. Write {owner}, or a client as in codex@0.50."
         return f"Unknown client or provider: {excerpt(self.name)}. {hint}"
 
 

@@ -167,7 +167,8 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         Command(
             "rename",
             "Rename tools: plan it, change files and the ledger, undo it.",
-            "Without --apply nothing is changed. With it, all files change or none does, and --undo restores them. "
+            "Without --apply nothing is changed. With it, all files change or none does, and --undo restores them; "
+            "with --clients, clients' lists of tools are among them. "
             "A SOURCE is a dump of tools/list answers, a configuration, or Python files.",
             (
                 Example("rename get_cards list_cards --apply .", "rename it in all files of a directory"),

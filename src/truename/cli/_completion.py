@@ -34,11 +34,18 @@ _MOST: Final = 200
 _SOURCES: Final = ("--config", "SOURCE", "SOURCES")
 
 
-def clients(_: CompletionContext) -> Iterable[tuple[str, str]]:
-    """Complete the name of a client, framework, provider or specification."""
+def clients(context: CompletionContext) -> Iterable[tuple[str, str]]:
+    """Complete the name of a client, framework, provider or specification; behind ``@``, a version that was run."""
     from truename import dialects  # noqa: PLC0415 - each completer imports what it alone needs: a shell waits for it
+    from truename.errors import UnknownDialect  # noqa: PLC0415 - as above
 
-    return [(one.name, one.title) for one in dialects.table()]
+    named, _, _ = context.incomplete.rpartition("@")
+    if not named:
+        return [(one.name, one.title) for one in dialects.table()]
+    with suppress(UnknownDialect):
+        runs = [(one, run) for one in dialects.versions(named) for run in one.runs]
+        return [(f"{named}@{run.version}", f"{one.title}, run on {run.date}") for one, run in runs]
+    return []
 
 
 def configured_clients(_: CompletionContext) -> Iterable[str]:

@@ -162,7 +162,7 @@ class CallPath:
             spec = call.view.spec
             record.means(params)
             await record.digest_arguments()
-            record.client = spec.client or ""
+            record.client = spec.caller
             record.view = spec.dialect if spec.only is None else f"{spec.dialect}/only/{spec.only}"
         return call if params is call.params else msgspec.structs.replace(call, params=params)
 

@@ -379,7 +379,7 @@ def _shown(tool: Tool, found: Quarantine) -> Tool:
 
 def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
     """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
-    yield from ledger.held_anywhere(tool.id, dialects.names())
+    yield from ledger.held_anywhere(tool.id, dialects.names(older=True))
     yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
 
 

@@ -207,7 +207,7 @@ class AccessControl:
         self._check_shown(view, tool.id, context, shown)
         if not self.reads_arguments:
             return None, None
-        who = principal.key, session, view.spec.client or "", context
+        who = principal.key, session, view.spec.caller, context
         call = self._call(view, tool, params, number, who=who, endpoint="" if server is None else behind(server))
         if is_large(call.arguments):
             call = await off_loop(digested, call)

@@ -122,7 +122,7 @@ class VisibilityIndex:
         former = formerly(id, self.view.table.ledger)
         key = id, former, self._touched(context)
         if (known := self._answers.get(key)) is None:
-            caller = Caller(client=self.view.spec.client or "").within(context)
+            caller = Caller(client=self.view.spec.caller).within(context)
             tool = self.view.table.catalog[id]
             known = self._answers[key] = self._policy.hides(tool, caller, former, whoever_calls=True)
         return known

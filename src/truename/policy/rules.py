@@ -224,10 +224,14 @@ class CallRule:
         annotations: Annotations,
         caller: Caller,
         formerly: tuple[ToolId, ...] = (),
+        same: tuple[ToolId, ...] = (),
     ) -> bool:
-        """Return whether the rule applies to a call of this tool by this caller; ``formerly`` are redirected ids."""
+        """Return whether the rule applies to a call of this tool by this caller.
+
+        ``formerly`` are redirected ids, ``same`` those of them that somebody accepted as this tool's own former ones.
+        """
         return (
-            (self.names(id) or self._restricts(id, origin, formerly))
+            (self._names_any(id, same) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
@@ -237,6 +241,14 @@ class CallRule:
     def names(self, id: ToolId) -> bool:
         """Return whether the rule's globs match this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
+
+    def _names_any(self, id: ToolId, same: tuple[ToolId, ...]) -> bool:
+        if self.names(id):
+            return True
+        # An exception from a permission is about all that the tool was.
+        if any(fits_id(glob, one) for glob in self.but for one in (id, *same)):
+            return False
+        return any(self.names(one) for one in same)
 
     def _restricts(self, id: ToolId, origin: Origin, formerly: tuple[ToolId, ...]) -> bool:
         # Restrictions also apply by former ids; permissions do not, since they were given to another tool.

@@ -217,7 +217,7 @@ class CallRule:
         """The decision on a call to which the rule applies."""
         return Decision(outcome=self.outcome, rule=self.name, reason=self.reason)
 
-    def applies(
+    def applies(  # noqa: PLR0917 - all that a rule reads
         self,
         id: ToolId,
         origin: Origin,
@@ -230,12 +230,22 @@ class CallRule:
 
         ``formerly`` are redirected ids, ``same`` those of them that somebody accepted as this tool's own former ones.
         """
+        return self.concerns(id, origin, annotations, formerly, same) and self._is_for(caller)
+
+    def concerns(
+        self,
+        id: ToolId,
+        origin: Origin,
+        annotations: Annotations,
+        formerly: tuple[ToolId, ...] = (),
+        same: tuple[ToolId, ...] = (),
+    ) -> bool:
+        """Return whether the rule applies to calls of this tool by any callers."""
         return (
             (self._names_any(id, same) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
-            and self._is_for(caller)
         )
 
     def names(self, id: ToolId) -> bool:

@@ -51,7 +51,13 @@ CREATE TABLE rename_come (
 """
 SCHEMA: Final = Schema(
     "rename",
-    ((_GONE, _COME, "CREATE UNIQUE INDEX rename_come_old ON rename_come (old) WHERE word IN ('proposed', 'accepted')"),),
+    (
+        (
+            _GONE,
+            _COME,
+            "CREATE UNIQUE INDEX rename_come_old ON rename_come (old) WHERE word IN ('proposed', 'accepted')",
+        ),
+    ),
 )
 _GONE_COLUMNS: Final = ("tool", "began", "ended", "server", "name", "at")
 _COME_COLUMNS: Final = (
@@ -80,6 +86,7 @@ _WITHDRAW: Final = (
     "WHERE word = 'proposed' AND {}"
 )
 _WITHDRAW_OLD: Final = _WITHDRAW.format("old = ?")
+_WITHDRAW_OTHERS: Final = _WITHDRAW.format("old = ? AND tool != ?")
 _WITHDRAW_NEW: Final = _WITHDRAW.format("tool = ?")
 _PROPOSE: Final = (
     "UPDATE rename_come SET word = 'proposed', old = ?, old_digest = ?, digest = ?, certain = ?, score = ?, "
@@ -91,6 +98,8 @@ _AGAIN: Final = (
     "UPDATE rename_come SET word = 'new', number = ?, digest = ?, old = '', old_digest = '', certain = 0, score = 0, "
     "reasons = '[]', by = '', decided = '' WHERE tool = ? AND word IN ('rejected', 'renamed')"
 )
+_FORGET_COME: Final = "DELETE FROM rename_come WHERE tool = ?"
+_UNDECIDED: Final = ("", "", 0, 0.0, "[]", "new", "", "", "")
 _COUNT: Final = "SELECT count(*) FROM rename_come WHERE server = ?"
 _OF_SERVER: Final = "SELECT tool FROM rename_come WHERE server = ?"
 
@@ -140,7 +149,7 @@ class ArrivedTool:
 
     def may_be(self, other: DepartedTool) -> bool:
         """Return whether it came while the other one, of the same server, was away."""
-        since = other.began < self.number and not other.ended or other.began < self.number < other.ended
+        since = (other.began < self.number and not other.ended) or other.began < self.number < other.ended
         return self.server == other.server and self.id != other.id and since
 
 
@@ -205,12 +214,14 @@ class RenameStore:
         server: str,
         *,
         bound: Mapping[ToolId, str],
-        present: Mapping[ToolId, tuple[str, str]],
+        present: Mapping[ToolId, str],
+        digest: Callable[[ToolId], str],
         was: Collection[ToolId] | None = None,
     ) -> frozenset[ToolId]:
         """Record what left the list of a server and what is new in it; return those for which there is no room.
 
-        ``bound`` are the tools that it ever had, with their names, ``present`` the present ones with names and digests.
+        ``bound`` are the tools that it ever had, ``present`` the present ones, both with names; ``digest`` returns the
+        digest of a present one.
         ``was`` is what this process noted before, None at first: what another gateway is offered is its own to tell.
         """
         with self._lock:
@@ -222,38 +233,27 @@ class RenameStore:
             if not gone and not back and not (fresh and open_ones):
                 return frozenset()
             with self._change() as data:
-                return self._noted(data, server, bound, present, gone=gone, back=back, fresh=fresh)
+                number = self._next(data)
+                for id in back:
+                    self._returned(data, server, id, number)
+                for id, name in gone:
+                    self._left(data, (str(id), number, 0, server, name, self._now()))
+                room = self._room(data, server, len(fresh), (*bound, *present))
+                rows = [(str(id), number + 1, server, present[id], self._now(), digest(id)) for id in fresh[:room]]
+                data.executemany(_ADD_COME, [(*row, *_UNDECIDED) for row in rows])
+                return frozenset(fresh[room:])
 
-    def _noted(
-        self,
-        data: Transaction,
-        server: str,
-        bound: Mapping[ToolId, str],
-        present: Mapping[ToolId, tuple[str, str]],
-        *,
-        gone: Sequence[tuple[ToolId, str]],
-        back: Sequence[ToolId],
-        fresh: Sequence[ToolId],
-    ) -> frozenset[ToolId]:
-        at, number = self._now(), self._next(data)
-        for id in back:
-            self._returned(data, server, id, number)
-        for id, name in gone:
-            self._left(data, (str(id), number, 0, server, name, at))
+    @staticmethod
+    def _room(data: Transaction, server: str, wanted: int, known: Iterable[ToolId]) -> int:
+        """Return how many more new tools of a server there is room for."""
         ((count,),) = data.execute(_COUNT, (server,)).fetchall()
-        if count + len(fresh) > MAX_ARRIVED:
-            # What was never bound, and is not listed any more, was no tool of the gateway.
-            known = {str(id) for id in (*bound, *present)}
-            idle = [(tool,) for (tool,) in data.execute(_OF_SERVER, (server,)).fetchall() if tool not in known]
-            data.executemany("DELETE FROM rename_come WHERE tool = ?", idle)
+        if count + wanted > MAX_ARRIVED:
+            # What has no identity, and is not listed any more, was no tool of the gateway.
+            kept = {str(id) for id in known}
+            idle = [(tool,) for (tool,) in data.execute(_OF_SERVER, (server,)).fetchall() if tool not in kept]
+            data.executemany(_FORGET_COME, idle)
             count -= len(idle)
-        room = max(MAX_ARRIVED - count, 0)
-        rows = [
-            (str(id), number + 1, server, name, at, digest, "", "", 0, 0.0, "[]", "new", "", "", "")
-            for id, (name, digest) in ((id, present[id]) for id in fresh[:room])
-        ]
-        data.executemany(_ADD_COME, rows)
-        return frozenset(fresh[room:])
+        return max(MAX_ARRIVED - int(count), 0)
 
     def _left(self, data: Transaction, row: tuple[Any, ...]) -> None:
         tool = row[0]
@@ -286,8 +286,7 @@ class RenameStore:
             for old, new, old_name, (name, digest) in pairs:
                 at, number = self._now(), self._next(data)
                 data.execute(_ADD_GONE, (str(old), number, number + 2, server, old_name, at))
-                row = (str(new), number + 1, server, name, at, digest, "", "", 0, 0.0, "[]", "new", "", "", "")
-                data.execute(_ADD_COME, row)
+                data.execute(_ADD_COME, (str(new), number + 1, server, name, at, digest, *_UNDECIDED))
                 data.execute(_AGAIN, (number + 1, digest, str(new)))
 
     def propose(
@@ -329,7 +328,7 @@ class RenameStore:
                 return None
             if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
                 return None
-            data.execute(_WITHDRAW_OLD, (str(old),))
+            data.execute(_WITHDRAW_OTHERS, (str(old), str(new)))
             data.execute(_DECIDE, ("accepted", str(old), by, self._now(), until, str(new)))
             if by:
                 data.execute(_END, (self._next(data), str(old)))
@@ -373,7 +372,7 @@ class RenameStore:
 
     @staticmethod
     def _next(data: Transaction) -> int:
-        return 1 + max(data.execute(query).fetchall()[0][0] for query in _LAST)
+        return 1 + max(int(data.execute(query).fetchall()[0][0]) for query in _LAST)
 
     def _current(self, data: Transaction, id: ToolId) -> ArrivedTool | None:
         rows = data.execute(select("rename_come", _COME_COLUMNS, where=("tool",)), (str(id),)).fetchall()

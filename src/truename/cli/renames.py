@@ -33,10 +33,7 @@ _SHOWN: Final = 12
 _ALL: Final = "`truename renames list` shows all."
 _LEAST: Final = "Name some, or use --certain or --all."
 _STATES: Final = {"new": "undecided", "renamed": "redirected"}
-Tools = Annotated[
-    tuple[str, ...],
-    Parameter(help="A tool by its new id or its old one, as fs@1/read@1.", show_default=False),
-]
+Tools = Annotated[str, Parameter(help="A tool by its new id or its old one, as fs@1/read@1.")]
 Config = Annotated[
     str | None,
     Parameter(name="--config", metavar="FILE", help="The configuration of the gateway; default: as for `serve`."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.corpus.test_diff import RENAMED, described, renamed, servers, untouched, widened
+from tests.corpus.renamed_tools import RENAMED, described, renamed, servers, untouched, widened
 from tests.gateway.staged import Staged
 from tests.shared import data
 from truename import Catalog, Ledger

@@ -13,7 +13,7 @@ from truename.catalog import Catalog
 from truename.migration.lock import pins_of
 from truename.trust import renames as store
 from truename.trust.rename_decisions import RenameDecisions, redirect_accepted
-from truename.trust.rename_matching import RenameProposal, is_opposite, propose_renames
+from truename.trust.rename_matching import RenameMatch, is_opposite, propose_renames
 from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class Server:
         return set() if new is None else {one.name for one in self.book.suspects(new)}
 
 
-def proposal(old: str, new: str, *, is_certain: bool = True) -> RenameProposal:
-    return RenameProposal(old=tool(old), new=tool(new), is_certain=is_certain, score=1.0, reasons=("equal",))
+def proposal(old: str, new: str, *, is_certain: bool = True) -> RenameMatch:
+    return RenameMatch(old=tool(old), new=tool(new), is_certain=is_certain, score=1.0, reasons=("equal",))
 
 
 def pins(*tools: tuple[str, str]) -> Mapping[ToolId, Pin]:

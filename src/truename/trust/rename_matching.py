@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truename.identity import ToolId
 
-__all__ = ["RenameProposal", "is_opposite", "propose_renames"]
+__all__ = ["RenameMatch", "is_opposite", "propose_renames"]
 
 _EQUAL: Final = "the definitions are equal except for the name, and no other tool has this one"
 _OPPOSITE: Final = "the definitions are equal, but the names say the opposite"
@@ -57,7 +57,7 @@ for _pair in (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenameProposal:
+class RenameMatch:
     """A tool that left, and the new one of the same server that it certainly or probably became."""
 
     old: ToolId
@@ -79,7 +79,7 @@ def is_opposite(old: str, new: str) -> bool:
 
 def propose_renames(
     before: Mapping[ToolId, Pin], now: Mapping[ToolId, Pin], gone: Collection[ToolId], come: Collection[ToolId]
-) -> list[RenameProposal]:
+) -> list[RenameMatch]:
     """Return the proposals for one server; no tool is in two of them.
 
     ``before`` are its tools with the definitions last known, those that left included, ``now`` those of its new list;
@@ -96,7 +96,7 @@ def propose_renames(
     for match in suggest_matches(left, right):
         likeness = match.likeness
         found.append(
-            RenameProposal(
+            RenameMatch(
                 old=olds[_key(match.old)],
                 new=news[_key(match.new)],
                 is_certain=False,
@@ -120,8 +120,8 @@ def _without(
     return {key: Pin(pins[key].name, "", pins[key].definition, pins[key].parameters) for key in sorted(rest)}
 
 
-def _proven(old: ToolId, new: ToolId, was: str, is_now: str) -> RenameProposal:
+def _proven(old: ToolId, new: ToolId, was: str, is_now: str) -> RenameMatch:
     is_certain = not is_opposite(was, is_now)
-    return RenameProposal(
+    return RenameMatch(
         old=old, new=new, is_certain=is_certain, score=1.0, reasons=(_EQUAL if is_certain else _OPPOSITE,)
     )

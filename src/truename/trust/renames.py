@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from truename.trust.rename_matching import RenameProposal
+    from truename.trust.rename_matching import RenameMatch
 
 __all__ = ["MAX_ARRIVED", "SCHEMA", "ArrivedTool", "DepartedTool", "RenameStore"]
 
@@ -290,7 +290,7 @@ class RenameStore:
                 data.execute(_AGAIN, (number + 1, digest, str(new)))
 
     def propose(
-        self, present: Collection[ToolId], found: Iterable[RenameProposal], digests: Callable[[ToolId], str]
+        self, present: Collection[ToolId], found: Iterable[RenameMatch], digests: Callable[[ToolId], str]
     ) -> None:
         """Record the proposals about these present tools of a server, in place of former ones about them."""
         wanted = {one.new: one for one in found}
@@ -310,7 +310,7 @@ class RenameStore:
                         data.execute(_PROPOSE, (*_written(proposal, digests), str(proposal.new)))
 
     @staticmethod
-    def _is_as(one: ArrivedTool, wanted: RenameProposal | None, digests: Callable[[ToolId], str]) -> bool:
+    def _is_as(one: ArrivedTool, wanted: RenameMatch | None, digests: Callable[[ToolId], str]) -> bool:
         if wanted is None:
             return one.word == "new"
         told = one.old, one.is_certain, one.score, one.old_digest, one.digest
@@ -414,6 +414,6 @@ class RenameStore:
             self._file.refuse(f"the entry {text!r} is no tool's")
 
 
-def _written(one: RenameProposal, digests: Callable[[ToolId], str]) -> tuple[Any, ...]:
+def _written(one: RenameMatch, digests: Callable[[ToolId], str]) -> tuple[Any, ...]:
     reasons = json.dumps([reason[:_LONGEST_REASON] for reason in one.reasons])
     return str(one.old), digests(one.old), digests(one.new), int(one.is_certain), one.score, reasons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -64,6 +65,7 @@ WAYS: dict[str, Sequence[Sequence[dict[str, Any]]]] = {
     "another name, text, schema and annotations": [(READ, OTHER_SHAPE)],
     "dropped first, brought later": [(READ,), (READ, OTHER_SHAPE)],
     "and the old one comes back beside it": [(READ, OTHER_SHAPE), (READ, WIPE, OTHER_SHAPE)],
+    "with another tool's definition, which a setting accepts": [({**READ, "name": "page"},)],
     "renamed twice": [(READ, {**OTHER_TEXT, "name": "other"}), (READ, CLEAN)],
     "dropped, everything dropped, all brought": [(READ,), (), (READ, CLEAN)],
     "under the case of another client": [(READ, {**WIPE, "name": "WIPE"}), (READ, {**WIPE, "name": "w-i-p-e"}, CLEAN)],
@@ -137,7 +139,7 @@ async def test_a_denied_tool_that_its_server_renames_is_never_callable_without_a
         for tool in several:
             assert (await house.outcome(tool["name"]) == "allow") == (tool["name"] == "read")
     if denied == "unknown_tool":
-        assert house.listed() == ["read"]
+        assert {*house.listed()} <= {"read"}
 
 
 @pytest.mark.parametrize("policy", DENY.values(), ids=DENY.keys())
@@ -237,6 +239,34 @@ async def test_a_certain_rename_is_accepted_by_the_setting_of_its_server_alone()
     house.lists(READ, WIPE)
     house.lists({**READ, "name": "read_page", "description": "Read one page of a book, or several."}, WIPE)
     assert house.registry.renames.book.arrived[id_of("read_page")].word == "proposed"
+
+
+async def test_a_setting_accepts_a_whole_release_and_a_person_confirms_what_may_be_something_else() -> None:
+    house = House(DENY["by id"], trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "acme_read"}, {**WIPE, "name": "acme_wipe"})
+    assert [await house.outcome(name) for name in ("acme_read", "acme_wipe")] == ["allow", "unknown_tool"]
+
+    house = House(DENY["by id"], trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "page"})
+    assert await house.outcome("page") == "unknown_tool"
+    assert house.decisions.accept(id_of("page"), id_of("wipe"), by="ann", until="") is None
+    assert house.decisions.accept(id_of("page"), id_of("read"), by="ann", until="") is not None
+    house.look()
+    assert await house.outcome("page") == "allow"
+
+
+async def test_a_profile_that_leaves_out_a_tool_leaves_out_what_may_be_that_tool() -> None:
+    profiles = Profiles({"all": Profile(servers=("fs",), excluded=("fs/wipe",), default=True)})
+    house = House(profiles=profiles)
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    spec = replace(SPEC, profiles=("all",))
+    assert [*house.registry.view(spec).table.values()] == ["read"]
+    house.decisions.reject(id_of("clean"), by="ann")
+    house.look()
+    assert [*house.registry.view(spec).table.values()] == ["read", "clean"]
 
 
 async def test_hostile_names_and_a_thousand_renames_of_one_server_are_bounded_and_concern_no_other() -> None:

@@ -220,7 +220,7 @@ def _old_of(one: ArrivedTool, book: RenameStore, was: str | None) -> ToolId:
 
 
 def _row(one: ArrivedTool, book: RenameStore) -> list[str]:
-    return [_state(one), _old(one, book), _titled(one), shown_time(one.decided or one.at), _why(one)]
+    return [_state(one), _old(one, book), _titled(one), shown_time(one.decided or one.at), _why(one, book)]
 
 
 def _state(one: ArrivedTool) -> str:
@@ -242,10 +242,13 @@ def _titled(one: ArrivedTool) -> str:
     return str(one.id) if one.name == one.id.tool else f"{one.id} ({excerpt(one.name, 40)})"
 
 
-def _why(one: ArrivedTool) -> str:
+def _why(one: ArrivedTool, book: RenameStore) -> str:
     if one.is_open:
         return "; ".join(one.reasons[:_MOST_REASONS])
-    return f"by {excerpt(one.by, 40)[1:-1]}" if one.by else "by a setting" if one.word == "accepted" else ""
+    if one.by or one.word != "accepted":
+        return f"by {excerpt(one.by, 40)[1:-1]}" if one.by else ""
+    others = book.suspects(one)
+    return f"by a setting; may be one of {len(others):,} others" if others else "by a setting"
 
 
 def _plain(one: ArrivedTool, book: RenameStore) -> dict[str, object]:

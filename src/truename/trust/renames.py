@@ -204,10 +204,17 @@ class RenameStore:
         return [one for one in self.arrived.values() if one.word == "accepted"]
 
     def suspects(self, new: ArrivedTool) -> tuple[DepartedTool, ...]:
-        """Return the tools that a new one may be, as long as nobody decided."""
-        if not new.is_open:
+        """Return the tools that a new one may be, as long as nobody decided.
+
+        A setting that accepted one as its old tool says nothing of others that left, unless they became others too.
+        """
+        if not new.is_open and (new.word != "accepted" or new.by):
             return ()
-        return tuple(one for one in self.departed.get(new.server, ()) if new.may_be(one))
+        found = (one for one in self.departed.get(new.server, ()) if new.may_be(one))
+        if new.is_open:
+            return tuple(found)
+        became = {one.old for one in self.accepted}
+        return tuple(one for one in found if one.id not in became)
 
     def note(
         self,
@@ -324,7 +331,10 @@ class RenameStore:
         """
         with self._lock, self._change() as data:
             one = self._current(data, new)
-            if one is None or one.word == "accepted" or (digest and one.digest != digest):
+            if one is None or (digest and one.digest != digest):
+                return None
+            # What a setting accepted, a person may confirm.
+            if one.word == "accepted" and (one.by or not by or one.old != old):
                 return None
             if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
                 return None

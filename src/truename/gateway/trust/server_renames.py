@@ -298,18 +298,18 @@ class ServerRenames:
     def _perhaps(self, new: ArrivedTool, same: Iterable[ToolId]) -> frozenset[ToolId]:
         """Return all tools that a new one is or perhaps is, also by way of others that came and left."""
         found = {*same}
-        looked: set[int] = set()
+        looked: set[tuple[int, bool]] = set()
         waiting = [new, *(self.book.arrived[id] for id in same if id in self.book.arrived)]
         while waiting:
             one = waiting.pop()
             found |= {*self._same(one)}
-            if not one.is_open or one.number in looked:
+            suspects = set() if (one.number, one.is_open) in looked else {each.id for each in self.book.suspects(one)}
+            if not suspects:
                 continue
-            looked.add(one.number)
+            looked.add((one.number, one.is_open))
             if len(looked) > _MOST_LISTS:
                 found |= {each.id for each in self.book.departed.get(new.server, ())}
                 break
-            suspects = {each.id for each in self.book.suspects(one)}
             waiting += [self.book.arrived[id] for id in suspects - found if id in self.book.arrived]
             found |= suspects
         return frozenset(found - {new.id})

@@ -16,6 +16,8 @@ from truename import ToolId
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.errors import NotAllowed, UnknownTool
+from truename.gateway.trust.vetting import Vetting
+from truename.gateway.views.naming import Namer
 from truename.ledger import open_ledger
 from truename.policy import Context, read_policy
 from truename.policy.presentation import Presentation
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from tests.gateway.conftest import Lab
+    from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 WIPE: dict[str, Any] = {
@@ -76,7 +79,7 @@ class House:
     """A gateway in this process over one server, its state, and who decides."""
 
     def __init__(self, policy: dict[str, Any] | None = None, **settings: Any) -> None:
-        given = {} if policy is None else {"policy": read_policy(policy)}
+        given: dict[str, Any] = {} if policy is None else {"policy": read_policy(policy)}
         self.settings = Settings(**given, **settings)
         self.stage = Stage(self.settings)
 
@@ -120,7 +123,7 @@ def id_of(name: str) -> ToolId:
     return ToolId.parse(f"fs/{name}")
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+@pytest.fixture(params=[*WAYS.values()], ids=[*WAYS])
 def lists(request: pytest.FixtureRequest) -> Sequence[Sequence[dict[str, Any]]]:
     found: Sequence[Sequence[dict[str, Any]]] = request.param
     return found
@@ -404,6 +407,35 @@ async def test_a_rejection_by_a_person_goes_with_a_tool_that_may_be_the_old_one(
         answer = await client.call_tool("clean", {"path": "y"})
         assert answer.meta is not None
         assert answer.meta["dev.truename/error"] == "unsupported"
+
+
+@pytest.mark.parametrize("step", ["bound", "propose", "admitted"])
+async def test_a_gateway_that_dies_between_two_steps_does_not_forget_who_was_away(
+    place: StateLocation, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class DeathError(Exception):
+        pass
+
+    def dies(*_: Any, **__: Any) -> None:
+        raise DeathError
+
+    steps = {"bound": (Namer, "bind"), "propose": (RenameStore, "propose"), "admitted": (Vetting, "admitted")}
+    lists = ((READ, WIPE), (READ, OTHER_SHAPE), (READ, OTHER_SHAPE))
+    for number, tools in enumerate(lists):
+        ledger = open_ledger(place)
+        with PinStore(place) as pins, RenameStore(place) as book, monkeypatch.context() as patch:
+            if number == 1:
+                patch.setattr(*steps[step], dies)
+            stage = Stage(Settings(policy=read_policy(DENY["by id"])), pins, ledger=ledger, renames=book)
+            stage.lists(*tools)
+            if number == 1:
+                with pytest.raises(DeathError):
+                    stage.registry.rebuild()
+            else:
+                stage.registry.rebuild()
+                shown = stage.registry.access.limited(stage.registry.view(SPEC), Context())
+                assert [*shown.by_name] == ["read"]
+        ledger.close()
 
 
 async def test_pins_of_a_gateway_say_what_a_tool_was_that_left_before_it_started(tmp_path: Path) -> None:

@@ -359,7 +359,7 @@ class ServerRenames:
         return _pin(self._former_tool(id, None), name, server)
 
 
-def _pin(tool: Tool, name: str = "", server: str = "") -> Any:
+def _pin(tool: Tool, name: str = "", server: str = "") -> Pin:
     from truename.catalog import Catalog  # noqa: PLC0415
     from truename.migration.lock import Pin, pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
 

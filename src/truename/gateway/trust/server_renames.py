@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.catalog import Origin, Tool
@@ -29,15 +30,27 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.migration.lock import Pin
     from truename.trust import PinStore
+    from truename.trust.rename_matching import RenameMatch
     from truename.trust.renames import ArrivedTool, DepartedTool, RenameStore
-
-    _KnownLineages = tuple[object, dict[ToolId, Lineage], dict[frozenset[ToolId], Lineage]]
 
 __all__ = ["ServerRenames"]
 
 _LOOK_EVERY: Final = 0.05
 # New tools of so many different lists are told apart; beyond that a tool may be any that ever left its server.
 _MOST_LISTS: Final = 100
+# Of one server, each by itself: beyond that their number.
+_MOST_TOLD: Final = 20
+_LIST: Final = "`truename renames list` shows them."
+
+
+class _KnownLineages:
+    """What was found of one state of the record: by id, by the set of what a tool may be, and by when it came."""
+
+    def __init__(self, of: Mapping[ToolId, ArrivedTool]) -> None:
+        self.of = of
+        self.by_id: dict[ToolId, Lineage] = {}
+        self.shared: dict[frozenset[ToolId], Lineage] = {}
+        self.by_place: dict[tuple[str, int], frozenset[ToolId]] = {}
 
 
 class ServerRenames:
@@ -66,8 +79,7 @@ class ServerRenames:
         # Tools that came while others were away, and of which there is no record.
         self._unrecorded: dict[str, frozenset[ToolId]] = {}
         self._look_at = -math.inf
-        # By id, and by the set of what a tool may be, as long as the record stays the same.
-        self._known: _KnownLineages = (None, {}, {})
+        self._known = _KnownLineages({})
 
     def with_settings(self, settings: Settings) -> ServerRenames:
         """Return the same by other settings, with the same record."""
@@ -168,20 +180,31 @@ class ServerRenames:
         before |= {id: now[id] for id in tools if id not in before and id not in arrived}
         self._take_over(key, before, now, tools, digest)
         come = self._open_of(tools)
-        found = [one for one in propose_renames(before, now, gone, come) if self._may_be(one.new, one.old)]
+        absences: defaultdict[ToolId, list[DepartedTool]] = defaultdict(list)
+        for each in self.book.departed.get(key, ()):
+            absences[each.id].append(each)
+        arrivals = self.book.arrived
+        found = [
+            one
+            for one in propose_renames(before, now, gone, come)
+            if any(arrivals[one.new].may_be(each) for each in absences[one.old])
+        ]
         digests = {id: digest(tool) for id, tool in tools.items()}
         self.book.propose(come, found, lambda id: digests.get(id) or before[id].digest)
+        self._tell(key, found)
+
+    def _tell(self, key: str, found: Collection[RenameMatch]) -> None:
+        if len(found) > _MOST_TOLD:
+            text = f"server {printable(key, 100)} renamed {len(found):,} tools, certainly or probably. {_LIST}"
+            self._log.tell(("renamed", key), text, about=len(found))
+            return
         for one in found:
             sure = "certainly" if one.is_certain else "probably"
             text = f"{printable(str(one.old), 200)} was {sure} renamed to {printable(str(one.new), 200)} by its server"
-            self._log.tell(("renamed", str(one.old)), f"{text}: `truename renames list`", about=(one.new, one.score))
+            self._log.tell(("renamed", str(one.old)), f"{text}. {_LIST}", about=(one.new, one.score))
 
     def _open_of(self, ids: Iterable[ToolId]) -> list[ToolId]:
         return [id for id in ids if (new := self.book.arrived.get(id)) is not None and new.is_open]
-
-    def _may_be(self, new: ToolId, old: ToolId) -> bool:
-        one = self.book.arrived.get(new)
-        return one is not None and any(each.id == old for each in self.book.suspects(one))
 
     def _changed(self, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> dict[ToolId, Tool]:
         """Return the tools whose definition is not the trusted one, each with the trusted one."""
@@ -246,45 +269,46 @@ class ServerRenames:
 
     def proposed(self, old: object) -> ArrivedTool | None:
         """Return the new tool that an absent one probably became, None if none is proposed."""
-        if old is None:
-            return None
-        return next((one for one in self.book.proposals if one.old == old), None)
+        return next((one for one in self.book.proposals if one.old == old), None) if old is not None else None
 
-    def is_unrecorded(self, tool: Tool) -> bool:
-        """Return whether a tool came while others were away, and there was no room to record that."""
-        return tool.id in self._unrecorded.get(tool.origin.server, frozenset())
+    def kept_back(self, tools: Iterable[Tool]) -> frozenset[ToolId]:
+        """Return those of these tools that are, or may be, one whose definition was rejected or is pending.
 
-    def kept_back(self, tool: Tool) -> ToolId | None:
-        """Return a tool whose definition was rejected or is pending, and that this one is or perhaps is."""
-        lineage = self.lineage(tool.id)
-        former = sorted(lineage.perhaps)
-        if not former:
-            return None
-        unread = self._definitions.expect(map(str, former))
-        for id in former:
-            if str(id) in unread or self._definitions.about(str(id)).seen:
-                return id
-        return None
+        So is a tool that came while others were away, if there was no room to record that.
+        """
+        found: dict[frozenset[ToolId], bool] = {frozenset(): False}
+        kept = set()
+        for tool in tools:
+            perhaps = self.lineage(tool.id).perhaps
+            if perhaps not in found:
+                # The new tools of one list share the set.
+                found[perhaps] = self._has_kept_back(perhaps)
+            if found[perhaps] or tool.id in self._unrecorded.get(tool.origin.server, ()):
+                kept.add(tool.id)
+        return frozenset(kept)
+
+    def _has_kept_back(self, ids: frozenset[ToolId]) -> bool:
+        unread = self._definitions.expect(map(str, ids))
+        return any(str(id) in unread or self._definitions.about(str(id)).seen for id in ids)
 
     def lineage(self, id: ToolId) -> Lineage:
         """Return what a tool was, or may have been, before its server renamed it."""
-        book = self.book
-        arrived = book.arrived
+        arrived = self.book.arrived
         if id not in arrived:
             return NO_LINEAGE
-        of, known, shared = self._known
-        if of is not arrived:
+        known = self._known
+        if known.of is not arrived:
             # The record is replaced as a whole when it changes.
-            of, known, shared = self._known = arrived, {}, {}
-        if (found := known.get(id)) is None:
+            known = self._known = _KnownLineages(arrived)
+        if (found := known.by_id.get(id)) is None:
             same = self._same(arrived[id])
-            perhaps = self._perhaps(arrived[id], same)
+            perhaps = self._perhaps(arrived[id], same, known)
             # The new tools of one list share the set, and what is made of it.
-            if (alike := shared.get(perhaps)) is None:
+            if (alike := known.shared.get(perhaps)) is None:
                 judged_as = self._judged_as(perhaps) if perhaps else ()
-                alike = shared[perhaps] = Lineage(perhaps=perhaps, judged_as=judged_as)
+                alike = known.shared[perhaps] = Lineage(perhaps=perhaps, judged_as=judged_as)
             found = Lineage(same=same, perhaps=alike.perhaps, judged_as=alike.judged_as) if same else alike
-            known[id] = found
+            known.by_id[id] = found
         return found
 
     def _same(self, new: ArrivedTool) -> tuple[ToolId, ...]:
@@ -295,8 +319,17 @@ class ServerRenames:
             one = self.book.arrived.get(one.old)
         return tuple(found)
 
-    def _perhaps(self, new: ArrivedTool, same: Iterable[ToolId]) -> frozenset[ToolId]:
+    def _perhaps(self, new: ArrivedTool, same: tuple[ToolId, ...], known: _KnownLineages) -> frozenset[ToolId]:
         """Return all tools that a new one is or perhaps is, also by way of others that came and left."""
+        place = new.server, new.number
+        found = known.by_place.get(place) if new.is_open else None
+        if found is None:
+            found = self._reached(new, same)
+            if new.is_open:
+                known.by_place[place] = found
+        return found - {new.id} if new.id in found else found
+
+    def _reached(self, new: ArrivedTool, same: tuple[ToolId, ...]) -> frozenset[ToolId]:
         found = {*same}
         looked: set[tuple[int, bool]] = set()
         waiting = [new, *(self.book.arrived[id] for id in same if id in self.book.arrived)]
@@ -312,7 +345,7 @@ class ServerRenames:
                 break
             waiting += [self.book.arrived[id] for id in suspects - found if id in self.book.arrived]
             found |= suspects
-        return frozenset(found - {new.id})
+        return frozenset(found)
 
     def _judged_as(self, ids: Iterable[ToolId]) -> tuple[Tool, ...]:
         """Return one tool of each kind that rules and exposure tell apart."""

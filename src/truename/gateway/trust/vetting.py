@@ -256,13 +256,9 @@ class Vetting:
         renames = self._renames
         if renames is None:
             return {}
-        pins, found = self._book.pins(), {}
-        for tool in tools:
-            if (renames.is_unrecorded(tool) or renames.kept_back(tool) is not None) and not (
-                (pin := pins.get(str(tool.id))) is not None and pin.by
-            ):
-                found[tool.id] = tool
-        return found
+        pins, kept = self._book.pins(), renames.kept_back(tools)
+        held = (tool for tool in tools if tool.id in kept)
+        return {tool.id: tool for tool in held if (pin := pins.get(str(tool.id))) is None or not pin.by}
 
     def _keep_renamed(self, found: Quarantine, tool: Tool) -> None:
         digest, origin = self.digest_of(tool), tool.origin

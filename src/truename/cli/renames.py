@@ -12,7 +12,7 @@ from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Configuration, JsonOutput
+from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
@@ -67,9 +67,9 @@ renames = App(
 
 
 @renames.command(name="list")
-def list_(source: Configuration | None = None, /, *, waiting: Open = False, as_json: JsonOutput = False) -> int:
+def list_(config: Config = None, *, waiting: Open = False, as_json: JsonOutput = False) -> int:
     """List tools that are new since others left their server, and what they were. Exit status 1: some wait."""
-    with _book(configuration(source)) as book:
+    with _book(configuration(config)) as book:
         known = sorted(book.arrived.values(), key=lambda one: (not one.is_open, one.old is None, one.number, one.id))
         found = [one for one in known if one.is_open or not waiting]
         rows = [_row(one, book) for one in found]

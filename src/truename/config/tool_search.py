@@ -1,4 +1,4 @@
-"""Tool search: whether a client's list is searched instead of listed whole, and which pinned tools stay listed."""
+"""Tool search: whether a client's list is searched instead of listed whole, and which tools are always listed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pinned_tools(
     most: int | None,
     lineage: LineageOf = no_lineage,
 ) -> tuple[list[tuple[ToolId, Listed]], int]:
-    """Return which of the tools a searched list still has, and how many pinned ones the client has no room for.
+    """Return which of the tools a searched list still has, and for how many of ``pinned`` the client has no room.
 
     ``own`` is how many tools of the gateway itself are listed, ``most`` how many tools the client takes.
     A tool that its server renamed is pinned by its former ids too (``lineage``).

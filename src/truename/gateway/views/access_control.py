@@ -268,7 +268,8 @@ class AccessControl:
         self._check_shown(view, call.id, context)
         if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
             raise changed(call.id, call.call_id)
-        await self._approving.check(call)
+        # What the tool may be can have been decided, or undone, meanwhile.
+        await self._approving.check(replace(call, lineage=self._vetting.lineage(call.id)))
 
     async def check_again(self, view: View, call: Call | None, id: ToolId, context: Context) -> None:
         """Raise for a call that may not be made by the definition of now: it is another than the one it was judged by.
@@ -282,7 +283,9 @@ class AccessControl:
         digest, shape = _digests(tool)
         shown, *offered = claims_of(tool)
         claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
-        now = replace(call, digest=digest, shape=shape, declared=declared_metadata(tool), **claims)
+        lineage = self._vetting.lineage(id)
+        declared = declared_metadata(tool)
+        now = replace(call, digest=digest, shape=shape, declared=declared, lineage=lineage, **claims)
         decision = await self._approving.judge(now)
         if decision is not None and decision.outcome != "allow":
             raise changed(call.id, call.call_id)

@@ -278,6 +278,17 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             has_subcommands=True,
         ),
         Command(
+            "renames",
+            "Show, accept and reject renames that servers made.",
+            "A running gateway applies decisions within two seconds. What was denied to a tool that left is denied to "
+            "each new tool that may be it, until it is accepted or rejected; `undo` takes a decision back.",
+            (
+                Example("renames list", "show what was probably renamed, and which new tools wait"),
+                Example("renames accept fs@1/read@1", "have the old name lead to the tool that it became"),
+            ),
+            has_subcommands=True,
+        ),
+        Command(
             "audit",
             "Verify, follow, export and prune the audit log of calls and decisions.",
             "[audit] in the configuration enables the audit log. A log written with a key can be verified "

@@ -48,10 +48,11 @@ class WordVectors:
     def vectors(self, texts: Sequence[str]) -> Vector:
         """Return a row for each text, all zeros where a text has no word."""
         found = np.zeros((len(texts), DIMENSIONS), np.float32)
-        encoded = self._rules.encode_batch([_spoken(text) for text in texts], add_special_tokens=False)
-        for row, pieces in enumerate(encoded):
-            if pieces.ids:
-                found[row] = _unit(self._table[pieces.ids].astype(np.float32).sum(axis=0))
+        for row, text in enumerate(texts):
+            # One by one: a batch would take every processor, and memory for all texts at once.
+            pieces = self._rules.encode(_spoken(text), add_special_tokens=False).ids
+            if pieces:
+                found[row] = _unit(self._table[pieces].astype(np.float32).sum(axis=0))
         return found
 
 

@@ -18,6 +18,7 @@ import resource
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -57,6 +58,7 @@ def main() -> int:
     print(f"vectors loaded in {time.perf_counter() - start:.2f} s")
     try:
         _questions(real_servers())
+        _attacks(real_servers())
         if not options.short:
             _own_texts(real_pairs(8_000))
         _speed(real_pairs(10_000 if options.short else _LARGE))
@@ -101,6 +103,33 @@ def _questions(servers: dict[str, list[dict[str, Any]]]) -> None:
             _rankings([words_of(tool) for tool in tools]),
             [(query, partial(_is_same, keyed, (server, name))) for server, name, query in lines],
         )
+
+
+def _attacks(servers: dict[str, list[dict[str, Any]]]) -> None:
+    """Count how often one hostile tool comes before all others, for each ranking."""
+    lines = [line.split("\t") for line in _QUESTIONS.read_text("utf-8").splitlines()]
+    catalog = Catalog.from_mcp({key: servers[key] for key in dict.fromkeys(line[0] for line in lines)}, strict=False)
+    rows = [words_of(tool) for tool in catalog.values()]
+    common = [word for word, _ in Counter(word for row in rows for word in row.description.split()).most_common(600)]
+    hostile = {
+        "600 commonest words as its description": Words("x y", " ".join(common), ""),
+        "60 commonest words, ten times, everywhere": Words(*[" ".join(common[:60] * 10)] * 3),
+        "all questions after each other": Words("x y", " ".join(line[2] for line in lines), ""),
+    }
+    for what, row in hostile.items():
+        found = {
+            name: [place for line in lines if (place := _place(find(line[2]), len(rows))) < _MOST]
+            for name, find in _rankings([*rows, row])._asdict().items()
+        }
+        counts = "; ".join(
+            f"{name} {sum(place < 1 for place in places)} first, {sum(place < 5 for place in places)} in 5"
+            for name, places in found.items()
+        )
+        print(f"hostile tool with {what}: {counts} (of {len(lines)})")
+
+
+def _place(found: Sequence[int], number: int) -> int:
+    return next((at for at, one in enumerate(found) if one == number), _MOST)
 
 
 def _is_same(keyed: list[tuple[str, str]], wanted: tuple[str, str], number: int) -> bool:

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "date": datetime.now(UTC).date().isoformat(),
         "seed": _SEED,
         "servers": len(pairs),
-        "tools": sum(len(tools) for _, tools in pairs),
+        "tools": _tools(pairs),
         "tokens": tokens,
         "draws": len(drawn),
         "joins": len(joins),
@@ -82,6 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         before, _, rest = _PAGE.read_text("utf-8").partition(_BEGIN)
         _PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{rest.partition(_END)[2]}", "utf-8")
     return 0
+
+
+def _tools(pairs: Pairs) -> int:
+    return len({(key, tool["name"]) for key, tools in pairs for tool in tools})
 
 
 def _retrievers() -> dict[str, retrieval.Retriever]:
@@ -121,7 +125,7 @@ def _measured(
     drawn: list[list[tuple[tuple[str, str], str]]],
     joins: list[tuple[Pairs, Pairs]],
 ) -> Row:
-    there = sum(len(tools) for _, tools in pairs)
+    there = _tools(pairs)
     named = system.names(pairs, system.state())
     names = [*named.values()]
     lengths = sorted(map(len, names))

@@ -54,11 +54,11 @@ def _agentgateway(pairs: Pairs, _: object) -> Named:
     }
 
 
-def _ours(style: str) -> Callable[[Pairs, object], Named]:
+def _ours(style: str, dialect: str = "universal") -> Callable[[Pairs, object], Named]:
     def names(pairs: Pairs, ledger: object) -> Named:
         catalog = Catalog.from_mcp(dict(pairs), strict=False)
         held = ledger if isinstance(ledger, Ledger) else None
-        table = project(catalog, "universal", style=style, ledger=held)
+        table = project(catalog, dialect, style=style, ledger=held)
         return {(tool.origin.server, tool.origin.name): str(table[id]) for id, tool in catalog.items()}
 
     return names
@@ -104,7 +104,14 @@ _STYLES: Final = (
     System("prefixed", "truename", "the default, with a ledger", _RUN, _ours("prefixed"), Ledger.memory),
     System("on-conflict", "truename", "with a ledger", _RUN, _ours("on-conflict"), Ledger.memory),
     System("on-conflict, no ledger", "truename", "without a memory", _RUN, _ours("on-conflict")),
-    System("server-prefix", "truename", "with a ledger", _RUN, _ours("server-prefix"), Ledger.memory),
+    System(
+        "server-prefix",
+        "truename",
+        "for `anthropic`, with a ledger",
+        _RUN,
+        _ours("server-prefix", "anthropic"),
+        Ledger.memory,
+    ),
 )
 _SIMULATED: Final = tuple(
     System(name, "client", "the servers in its own list", "the dialect table, simulated", _client(name))

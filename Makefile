@@ -174,7 +174,7 @@ readability: $(VENV)/.dev ## list hard sentences of the documentation in build/r
 	$(BIN)/python -m tests.docs.readability
 
 five-minutes: $(VENV)/.dev ## the first minutes of a new user: install, three clients, one called tool; a picture and the time of each step
-	$(BIN)/python -m tests.docs.five_minutes build/five-minutes
+	$(BIN)/python -m tests.docs.five_minutes $(or $(FOLDER),/tmp/ann) docs/measurements/five-minutes.md
 
 screenshots: $(VENV)/.dev ## take the pictures of the web console in docs/images/console (needs Chromium)
 	$(BIN)/python -m tests.console.browser.screenshots docs/images/console

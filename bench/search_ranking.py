@@ -165,10 +165,10 @@ def _table(title: str, rankings: Rankings, asked: list[tuple[str, Callable[[int]
 def _speed(pairs: Pairs) -> None:
     rows = [words_of(tool) for tool in Catalog.from_mcp(dict(pairs), strict=False).values()]
     queries = [line.split("\t")[2] for line in _QUESTIONS.read_text("utf-8").splitlines()]
-    start, before = time.perf_counter(), _resident()
+    start, before = time.process_time(), _resident()
     meaning = MeaningIndex(rows, load())
-    made = time.perf_counter() - start
-    print(f"\n{len(rows):,} tools: vectors made in {made:.1f} s, {meaning.size / 1e6:.0f} MB "
+    made = time.process_time() - start
+    print(f"\n{len(rows):,} tools: vectors made in {made:.1f} s of CPU, {meaning.size / 1e6:.0f} MB "
           f"(the process grew by {(_resident() - before) / 1e6:.0f} MB)")  # fmt: skip
     lexical = ToolIndex(rows)
     for name, find in (

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -150,7 +151,7 @@ def _measured(
         "says its server": round(
             measures.says_its_server([(name, key) for (key, _), name in named.items()], keys) / len(names), 4
         ),
-        "reads as another": len(measures.reads_as_another(((name, key) for (key, _), name in named.items()), keys)),
+        "reads as another": len(measures.reads_as_another(_parts(named), keys)),
         "recall": {
             what: round(
                 statistics.fmean(
@@ -167,17 +168,24 @@ def _measured(
     }
 
 
+def _parts(named: Named) -> list[tuple[str, str]]:
+    """Return names with their server's key, without the `mcp` that some put in front of every name."""
+    is_constant = all(re.match("mcp_+", name) for name in named.values())
+    return [(re.sub("^mcp_+", "", name) if is_constant else name, key) for (key, _), name in named.items()]
+
+
 def _moved(system: System, joins: list[tuple[Pairs, Pairs]]) -> dict[str, float]:
     """Return the shares of shown names that change, or that another tool has as well, when one server joins."""
-    shown = changed = shared = 0
+    changed: defaultdict[str, list[bool]] = defaultdict(list)
+    shared: list[bool] = []
     for before, after in joins:
         state = system.state()
         was, now = system.names(before, state), system.names(after, state)
         held: Counter[str] = Counter(now.values())
-        shown += len(was)
-        changed += sum(now.get(tool) != name for tool, name in was.items())
-        shared += sum(held[name] > (1 if now.get(tool) == name else 0) for tool, name in _own(was).items())
-    return {"changed": round(changed / shown, 4), "another's": round(shared / shown, 4)}
+        changed["a second" if len(before) == 1 else "one more"] += [now.get(tool) != name for tool, name in was.items()]
+        shared += [held[name] > (1 if now.get(tool) == name else 0) for tool, name in _own(was).items()]
+    shares = {f"{what} joins": found for what, found in changed.items()} | {_SHARED: shared}
+    return {what: round(statistics.fmean(found), 4) if found else 0.0 for what, found in shares.items()}
 
 
 def _own(named: Named) -> Named:
@@ -195,7 +203,7 @@ def _tables(record: Row) -> str:
         f"of {record['tokens']}; recall: {record['draws']} draws; {record['joins']} joins; seed {record['seed']}."
     )
     first = _head("rule", _ILLEGAL, "not unique (folded)", "not shown", "length: mean, 95 %, most", "tokens")
-    second = _head(*(f"recall at 1, {what}" for what in recalls), "says its server", _READS, _CHANGE, _SECOND)
+    second = _head(*(f"recall at 1, {what}" for what in recalls), "says its server", _READS, *_MOVES)
     third = _head(*CLIENTS)
     for row in rows:
         length, moved = row["length"], row["moved"]
@@ -207,7 +215,7 @@ def _tables(record: Row) -> str:
         found = " | ".join(f"{row['recall'][what]:.1%}" for what in recalls)
         second.append(
             f"| {_title(row)} | {found} | {row['says its server']:.1%} | {row['reads as another']:,} | "
-            f"{moved['changed']:.2%} | {moved[_ANOTHERS]:.2%} |"
+            f"{moved[_SECOND]:.2%} | {moved[_MORE]:.2%} | {moved[_SHARED]:.2%} |"
         )
         if row["lost in clients"]:
             third.append(f"| {_title(row)} | {' | '.join(f'{n:,}' for n in row['lost in clients'].values())} |")
@@ -218,15 +226,14 @@ def _tables(record: Row) -> str:
         "\n".join(second),
         "Tools that a call no longer reaches, once a client has changed the names of a gateway that lists them all:",
         "\n".join(third),
-        f"Sources of the formulas: {sources}.",
+        f"Sources of the formulas, read or run in 2026-11: {sources}.",
     ])  # fmt: skip
 
 
-_ANOTHERS: Final = "another's"
+_SECOND, _MORE, _SHARED = "a second joins", "one more joins", "another's"
 _ILLEGAL: Final = "illegal at OpenAI, Anthropic, Gemini"
 _READS: Final = "reads as another server's"
-_CHANGE: Final = "a server joins: names that change"
-_SECOND: Final = "names that get a second tool"
+_MOVES: Final = ("names that change: 2nd server", "11th server", "names that get a second tool")
 
 
 def _head(*columns: str) -> list[str]:
@@ -235,7 +242,7 @@ def _head(*columns: str) -> list[str]:
 
 def _title(row: Row) -> str:
     titles = {"client": f"{row['name']} (client)", "truename": f"**{row['name']}**"}
-    return titles.get(row["kind"], row["name"])
+    return titles.get(row["kind"], str(row["name"]))
 
 
 def _compact(record: Row) -> str:

@@ -61,7 +61,7 @@ def test_every_client_that_is_compared_is_a_row() -> None:
 )
 def test_names_that_move_when_a_server_joins_are_counted(system: str, changed: float, share: float) -> None:
     moved = comparison._moved(NAMED[system], [(ONE, TWO)])
-    assert moved == {"changed": changed, "another's": share}
+    assert moved == {"a second joins": changed, "another's": share}
 
 
 @pytest.mark.parametrize(

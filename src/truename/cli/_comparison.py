@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename import dialects
-from truename.cli._rendering import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -125,11 +124,12 @@ def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
         for fate in several:
             if fate.kind != "renamed":
                 lost[fate.title].append(fate)
+    of_all = "the tool" if len(catalog) == 1 else f"these {len(catalog):,} tools"
     sentences: list[str] = []
     for title, several in sorted(lost.items(), key=lambda one: -len(one[1])):
         others = sum(fate.kind == "runs" for fate in several)
         more = f", and run another tool instead of {others:,} of them" if others else ""
-        sentences.append(f"{title} would lose {len(several):,} of {count(len(catalog), 'tool')}{more}")
+        sentences.append(f"{title} would lose {len(several):,} of {of_all}{more}")
     return sentences
 
 

@@ -9,7 +9,7 @@ from truename.cli import _completion
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import Cell, output, print_json, print_table, show, styled
 from truename.dialects import Dialect
-from truename.dialects.dialect import brackets
+from truename.dialects.dialect import DEFAULT_SERVER, brackets
 
 __all__ = ["clients", "facts"]
 
@@ -86,6 +86,16 @@ def _length(row: Dialect) -> str:
     return "?" if "max_length" in row.unknown else _number(row.max_length, "any")
 
 
+def _room(row: Dialect) -> str:
+    """Return the greatest length of a name, and how much of it is left behind the prefix of a common server key."""
+    room = row.room()
+    if "max_length" in row.unknown:
+        return f"not known, so Truename uses at most {room} characters" if room is not None else "not known"
+    if room is None or room == row.max_length:
+        return _length(row)
+    return f"{row.max_length}, of which {room} are left for the tool's name, if the server's key is {DEFAULT_SERVER}"
+
+
 def _number(value: int | None, otherwise: str) -> str:
     return otherwise if value is None else str(value)
 
@@ -107,7 +117,7 @@ def facts(row: Dialect) -> dict[str, str]:
     facts = {
         "also known as": ", ".join(row.aliases),
         "characters": "not known" if "chars" in row.unknown else "any" if row.chars is None else brackets(row.chars),
-        "length": f"{_length(row)}, of which a name may use {_number(row.room(), 'all')} (server name truename)",
+        "length": _room(row),
         "tools": _number(row.max_tools, "no limit is known"),
         "too long": _OVER[rules.over] if row.known_length else "",
         "illegal": f"the {rules.illegal} fails" if rules.illegal else "",

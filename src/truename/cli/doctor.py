@@ -249,7 +249,8 @@ def _show_gain(report: DoctorReport) -> None:
     worst = (own or losing)[0]
     show(
         styled(
-            f"{worst.lost:,} of {count(worst.tools, 'tool')} cannot be called from {worst.case.called}; ", "bold red"
+            f"{worst.case.called} cannot call {worst.lost:,} of the {count(worst.tools, 'tool')} of its servers; ",
+            "bold red",
         ),
         styled(f"through Truename: {worst.lost_through:,}.", "bold green"),
     )

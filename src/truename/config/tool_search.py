@@ -1,4 +1,4 @@
-"""Tool search: whether a client's list is searched instead of listed whole, and which pinned tools stay listed."""
+"""Tool search: whether a client's list is searched instead of listed whole, and which tools are always listed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def why_searched(settings: Settings, definitions: Collection[Mapping[str, object
 def pinned_tools(
     listed: Iterable[tuple[ToolId, Listed]], own: int, settings: Settings, most: int | None
 ) -> tuple[list[tuple[ToolId, Listed]], int]:
-    """Return which of the tools a searched list still has, and how many pinned ones the client has no room for.
+    """Return which of the tools a searched list still has, and for how many of ``pinned`` the client has no room.
 
     ``own`` is how many tools of the gateway itself are listed, ``most`` how many tools the client takes.
 

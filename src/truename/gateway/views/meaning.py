@@ -27,6 +27,7 @@ _WEIGHTS: Final = (1.0, 1.0, 0.3)
 _LONGEST_QUERY: Final = 600
 # Below this a tool has as much to do with a query as any other.
 _LEAST_ALIKE: Final = 0.05
+_MOST_FOUND: Final = 2_000
 # Equal to so many digits is equal: processors differ in the last ones.
 _DIGITS: Final = 4
 # The first places of a list count this much more than later ones.
@@ -60,9 +61,11 @@ class MeaningIndex:
     def search(self, query: str) -> list[int]:
         """Return the numbers of the tools that mean something like a query, the nearest first."""
         asked = self._words.vectors([query[:_LONGEST_QUERY]])[0]
-        alike = np.round(self._vectors @ asked, _DIGITS)
+        # Not by `@`: a matrix library adds up in another order with each number of processors.
+        alike = np.round(np.einsum("ij,j->i", self._vectors, asked), _DIGITS)
         near = np.flatnonzero(alike >= _LEAST_ALIKE)
-        return [int(number) for number in near[np.argsort(-alike[near], kind="stable")]]
+        found: list[int] = near[np.argsort(-alike[near], kind="stable")][:_MOST_FOUND].tolist()
+        return found
 
 
 def fused(first: Sequence[int], second: Sequence[int]) -> list[int]:
@@ -91,4 +94,5 @@ def _vectors(rows: Sequence[Words], words: WordVectors) -> Vector:
     for field, (most, weight) in enumerate(zip(_READ, _WEIGHTS, strict=True)):
         found += np.float32(weight) * words.vectors([row[field][:most] for row in rows])
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, lengths, out=found, where=lengths > 0)
+    np.divide(found, lengths, out=found, where=lengths > 0)
+    return found

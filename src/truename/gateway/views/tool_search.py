@@ -145,7 +145,7 @@ class ToolSearch:
         pinned, left_out = pinned_tools(view.described, len(own), self._registry.settings, view.spec.rules.max_tools)
         if left_out:
             there, room = len(pinned) + left_out, len(pinned)
-            text = f"{there:,} tools are pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
+            text = f"{there:,} tools fit pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
             self._log.tell(("pinned", view.spec), text)
         described = [(id, _always_loaded(tool)) for id, tool in pinned]
         mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]

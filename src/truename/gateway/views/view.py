@@ -87,7 +87,7 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class View:
-    """A compiled view: its name table, and the descriptors of tools/list in pinned order with their tools.
+    """A compiled view: its name table, and the descriptors of tools/list in fixed order with their tools.
 
     One page holds all of them, unless that would be more than clients accept in one message. ``whole`` is the view of
     which this is a part; ``texts`` says how the servers' texts are read in it.

@@ -90,7 +90,7 @@ _FORMULAS: Final[tuple[tuple[str, str, str, str, Callable[[str, str], str]], ...
     ("ToolHive", "`server_tool`", "0.44.0", "read", "{}_{}".format),
     ("Docker MCP Gateway", "`tool` (by default)", "0.43.3", "read", lambda _, tool: tool),
     ("1MCP", "`server_1mcp_tool`", "0.35.0", "read", "{}_1mcp_{}".format),
-    ("mcpproxy-go", "`server:tool`", "0.60.0", "read", "{}:{}".format),
+    ("mcpproxy-go", "`server__tool`, its direct mode", "0.60.0", "read", "{}__{}".format),
 )
 GATEWAYS: Final = (
     *(

@@ -31,7 +31,7 @@ NAMED = {system.name: system for system in SYSTEMS}
         ("ToolHive", "jira_create_issue"),
         ("Docker MCP Gateway", "create_issue"),
         ("1MCP", "jira_1mcp_create_issue"),
-        ("mcpproxy-go", "jira:create_issue"),
+        ("mcpproxy-go", "jira__create_issue"),
         ("agentgateway", "jira_create_issue"),
         ("prefixed", "jira_create_issue"),
         ("on-conflict", "jira_create_issue"),

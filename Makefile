@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,8 +52,12 @@ core: $(VENV)/.dev ## the tests of the core, which have to reach every branch of
 	$(PYTEST) $(CORE) --cov --cov-report=term --cov-fail-under=100
 
 # Many of these wait for programs that they started: a third process uses the time.
-rest: $(VENV)/.dev ## all other tests
-	$(PYTEST) -n 3 $(addprefix --ignore=,$(CORE))
+rest: $(VENV)/.dev ## all other tests, without those of targets of their own
+	$(PYTEST) -n 3 $(addprefix --ignore=,$(CORE) $(PAGES))
+
+PAGES = $(addprefix tests/docs/test_,pages.py five_minutes.py)
+pages: $(VENV)/.dev ## every block of every page of the documentation, and the first minutes without the installation
+	$(PYTEST) -n 3 -q $(PAGES)
 
 corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every eighth dialect)
 	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ lab-connect: $(VENV)/.dev ## a real client as `truename connect` leaves it, thro
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(or $(filter-out fastmcp,$(CLIENT)),codex)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab connect $(or $(filter-out fastmcp,$(CLIENT)),codex) --draws $(or $(DRAWS),2) $(addprefix --seed ,$(SEED))
 
+lab-watch: $(VENV)/.dev ## the newest version of each real client against awkward names; lab/drift notes what changed: CLIENT=codex, else all (VERSION=0.50.0)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab watch $(filter-out fastmcp,$(CLIENT)) $(addprefix --version ,$(VERSION))
+
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
@@ -146,6 +149,9 @@ $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name, beside gateways and clients (SHORT=1: no embeddings; REPORT=1: writes docs/measurements/names-quality.md)
 	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
 	$(BIN)/python -m bench names-quality $(if $(SHORT),--short) $(if $(REPORT),--report)
+
+export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: 16 servers, FastMCP only)
+	$(BIN)/python -m tests.export $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),36,$(or $(FUZZ_SECONDS),600))

@@ -142,7 +142,8 @@ class ToolSearch:
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned, left_out = pinned_tools(view.described, len(own), self._registry.settings, view.spec.rules.max_tools)
+        settings, lineage = self._registry.settings, self._registry.vetting.lineage
+        pinned, left_out = pinned_tools(view.described, len(own), settings, view.spec.rules.max_tools, lineage)
         if left_out:
             there, room = len(pinned) + left_out, len(pinned)
             text = f"{there:,} tools fit pinned, and {view.spec.dialect} takes {room:,}: the others are searched"

@@ -85,6 +85,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             (
                 Example("import litellm.yaml --dry-run", "show the configuration without writing it"),
                 Example("import config.json --from metamcp", "name the gateway that the file is from"),
+                Example("import registry server.json --package npm", "write the server of an MCP registry's entry"),
             ),
         ),
         Command(

@@ -13,14 +13,23 @@ URI = "ui://board/index.html"
 PAGE = "<!doctype html>\n<html lang=en><head><title>refresh</title></head><body>refresh</body></html>"
 
 
-def app_server(label: str, *, kind: str = "text/html;profile=mcp-app", more: tuple[str, ...] = ()) -> Server[Any]:
+def app_server(
+    label: str,
+    *,
+    kind: str = "text/html;profile=mcp-app",
+    more: tuple[str, ...] = (),
+    only_for_apps: tuple[str, ...] = (),
+) -> Server[Any]:
     """Return the server. Its page is not listed: a tool links to it."""
 
     async def list_tools(_: Any, __: object) -> types.ListToolsResult:
         plain = {"type": "object"}
         ui = {"ui": {"resourceUri": URI, "visibility": ["model", "app"], "x": 1}, "ui/resourceUri": URI}
         names = ("refresh", "show", *more)
-        return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=plain, _meta=ui) for name in names])
+        tools = [types.Tool(name=name, input_schema=plain, _meta=ui) for name in names]
+        own = {"ui": {"visibility": ["app"]}}
+        tools += [types.Tool(name=name, input_schema=plain, _meta=own) for name in only_for_apps]
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         return types.CallToolResult(content=[types.TextContent(text=f"{label}:{params.name}")])

@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,6 +176,41 @@ def test_the_script_stands_after_the_document_type_as_a_browser_finds_it(page: s
     assert found.endswith(page[at:])
 
 
+async def test_a_tool_for_apps_alone_is_neither_listed_nor_run_for_a_client_that_shows_no_apps(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    async with (
+        upstreams.serve(app_server("a", only_for_apps=("erase",))) as first,
+        lab.serving(lab.at("a", first)) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["refresh", "show"]
+        answer = await client.call_tool("erase", {})
+
+        assert answer.is_error
+        assert "for apps" in answer.content[0].text
+        assert (await client.call_tool("show", {})).content[0].text == "a:show"
+
+
+async def test_a_client_that_shows_apps_gets_their_tools(lab: Lab, upstreams: Upstreams) -> None:
+    said = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    async with (
+        upstreams.serve(app_server("a", only_for_apps=("erase",))) as first,
+        lab.serving(lab.at("a", first)) as address,
+        httpx2.AsyncClient(base_url=address) as http,
+    ):
+        head = {"accept": "application/json, text/event-stream"}
+        client = {"name": "host", "version": "1"}
+        params = {"protocolVersion": "2025-11-25", "capabilities": said, "clientInfo": client}
+        begun = await http.post("/mcp", json=asked("initialize", **params), headers=head)
+        head |= {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+        listed = await http.post("/mcp", json=asked("tools/list"), headers=head)
+        called = await http.post("/mcp", json=asked("tools/call", name="erase", arguments={}), headers=head)
+
+    assert '"name":"erase"' in listed.text
+    assert "a:erase" in called.text
+
+
 HOSTILE = ["</script><script>alert(1)//", "<!--<script>", "__proto__", "constructor", "\u2028", '"', "\\", "a\nb", "%s"]
 
 
@@ -196,7 +232,7 @@ def test_an_own_name_goes_before_the_shown_name_of_another_tool() -> None:
 
 @needs_node
 def test_everything_else_that_a_page_says_passes() -> None:
-    said = [asked("ui/initialize", name="refresh"), {"jsonrpc": "2.0", "id": 1, "result": {"name": "x"}}, "text", None]
+    said = [asked("ui/initialize", name="refresh"), {"jsonrpc": "2.0", "id": 1, "result": {"name": "x"}}, "text", 0]
 
     assert run_page(page_of({}), *said)["sent"] == said
 

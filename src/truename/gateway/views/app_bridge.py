@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,14 +127,13 @@ def with_ui_uris(meta: Mapping[str, Any], shown: Callable[[str], str]) -> Mappin
     """
 
     def change(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-        found = {key: values.get(key) for key in keys}
-        return {**values, **{key: shown(uri) for key, uri in found.items() if _is_ui(uri)}}
+        return {key: shown(value) if key in keys and _is_ui(value) else value for key, value in values.items()}
 
     changed = change(meta, *_KEYS)
     return changed | ({"ui": change(meta["ui"], "resourceUri")} if isinstance(meta.get("ui"), dict) else {})
 
 
-def _is_ui(uri: object) -> bool:
+def _is_ui(uri: object) -> TypeGuard[str]:
     return isinstance(uri, str) and uri.startswith("ui://")
 
 

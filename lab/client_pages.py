@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename import dialects
 from truename.cli.clients import facts
+from truename.clients.selection import OWN_SCOPES
 from truename.clients.table import config_files
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ CLIENTS: Final = (
 _MARK: Final = "<!-- {}: made by `python -m lab.client_pages` -->"
 _END: Final = "<!-- end -->"
 _PART: Final = re.compile(r"<!-- (\w+): made by `python -m lab.client_pages` -->.*?" + re.escape(_END), re.DOTALL)
+_VARIABLES: Final = "`${NAME:-PATH}` is the value of the environment variable NAME, or else PATH."
 _LAB: Final = "lab"
 _EXAMPLES: Final = ("get_weather", "fs.list", "has space", "天気取得", "x" * 70)
 _SYSTEMS: Final = {"linux": "Linux", "macos": "macOS", "windows": "Windows"}
@@ -77,11 +79,42 @@ def _texts(row: Dialect, files: list[ConfigFile]) -> dict[str, str]:
     )
     limits += ["", f"Known from {seen} ({row.date}). {_results(row)}"]
     present = [file for file in files if not file.legacy]
-    places = ["| scope | file | syntax that the client refuses |", "|---|---|---|", *map(_row, present)]
-    notes = dict.fromkeys(
-        f"- {file.scope.capitalize()}: {note}" for file in files for note in (file.reload, *file.notes) if note
+    places = [
+        "| scope | file | to load a change | syntax that the client refuses |",
+        "|---|---|---|---|",
+        *map(_row, present),
+    ]
+    variables = ["", _VARIABLES] if any("${" in line for line in places) else []
+    return {
+        "names": "\n".join(names),
+        "limits": "\n".join(limits),
+        "files": "\n".join([*places, *variables, "", _edited(present), *_notes(present)]),
+    }
+
+
+def _edited(files: list[ConfigFile]) -> str:
+    """Return the sentence about the files that ``connect`` changes."""
+    scopes = {file.scope for file in files}
+    sentence = (
+        f"`connect` changes {' and '.join(f'`{one}`' for one in sorted(scopes & OWN_SCOPES, reverse=True))} files"
     )
-    return {"names": "\n".join(names), "limits": "\n".join(limits), "files": "\n".join([*places, "", *notes])}
+    if "project" in scopes:
+        sentence += ", and `project` files with `--scope project`"
+    return f"{sentence}; no others." if scopes - OWN_SCOPES - {"project"} else f"{sentence}."
+
+
+def _notes(files: list[ConfigFile]) -> list[str]:
+    """Return the notes, each once, with its scopes in front unless it is about all of them."""
+    scopes: defaultdict[str, list[str]] = defaultdict(list)
+    for file in files:
+        for note in file.notes:
+            scopes[note] += [file.scope] if file.scope not in scopes[note] else []
+    all_scopes = {file.scope for file in files}
+    lines = [
+        f"- {note}" if set(found) == all_scopes else f"- {', '.join(found).capitalize()}: {note}"
+        for note, found in scopes.items()
+    ]
+    return ["", *lines] if lines else []
 
 
 def _results(row: Dialect) -> str:
@@ -93,6 +126,8 @@ def _results(row: Dialect) -> str:
 
 
 def _fate(row: Dialect, name: str) -> str:
+    if "chars" in row.unknown and dialects.get("universal").check(name):
+        return "not known"
     seen = row.simulate(_LAB, [name])
     if seen.refused:
         return f"the whole {seen.scope} fails" if seen.scope else "refused"
@@ -110,7 +145,7 @@ def _row(file: ConfigFile) -> str:
         if patterns
     ]
     refused = ", ".join(words for quirk, words in _QUIRKS.items() if quirk in file.refuses)
-    return f"| {file.scope} | {'<br>'.join(places)} | {refused or '-'} |"
+    return f"| {file.scope} | {'<br>'.join(places)} | {file.reload or '-'} | {refused or '-'} |"
 
 
 def _brief(name: str) -> str:

@@ -145,7 +145,7 @@ OWN = [kind for kind in tree(TruenameError) if kind.__module__ == "truename.erro
 def test_every_class_and_every_code_has_an_example_above() -> None:
     # What the layers above raise has its tests there.
     leaves = {kind for kind in OWN if not kind.__subclasses__() and kind.__name__ != "UpstreamError"}
-    codes = {code for code in CODES if not code.startswith(("upstream", "address", "login", "answer"))}
+    codes = {code for code in CODES if not code.startswith(("upstream", "variable", "address", "login", "answer"))}
 
     assert {type(error) for error in EXAMPLES} >= leaves
     assert {error.code for error in EXAMPLES} | {"invalid_version", "invalid_encoding"} == codes
@@ -155,6 +155,13 @@ def test_the_codes_of_one_class_are_those_of_the_tree() -> None:
     assert [kind.__name__ for kind in OWN if kind.__name__ not in str(errors.__doc__)] == []
     docs = f"{errors.__doc__} {LedgerError.__doc__}"
     assert [code for code in CODES if code not in docs] == []
+
+
+def test_every_code_has_its_meaning_in_one_sentence() -> None:
+    meanings = [info.meaning for info in CODES.values()]
+
+    assert [text for text in meanings if not re.fullmatch(r"[A-Z][^.]*(?:`[^`]*`[^.]*)*\.", text)] == []
+    assert len(set(meanings)) == len(meanings)
 
 
 def test_the_exported_names_are_sorted_and_whole() -> None:

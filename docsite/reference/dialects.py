@@ -25,7 +25,23 @@ _KINDS: Final = {
 }
 _INTRODUCTION: Final = """A dialect describes the tool names that one client, framework, provider or specification accepts, and its changes to
 them. `truename clients NAME` prints the same; the table is `src/truename/dialects/table.json`. *run* means that the client was run in the
-[lab](../measurements/lab.md) ([results](../compatibility/index.md)); *read* means that the rule is from its source or documentation."""
+[lab](../measurements/lab.md) ([results](../compatibility/index.md)); *read* means that the rule is from its source or documentation.
+
+| row | meaning |
+|---|---|
+| also known as | other words for it in settings and commands |
+| characters | the characters that a name may contain (`any`: all printable ones) |
+| length | the longest name that the model may see, and the part that is left for the tool's name if the client adds the server's key |
+| tools | the most tools of one request |
+| too long | what the client does with a longer name |
+| illegal | what fails if a name has other characters: the tool, its server or the whole request |
+| became equal | what the client does if its own changes made two names equal |
+| listed twice | what the client does if one server lists a name twice |
+| two servers' | what the client does if two servers list one name; without this row, the same as *became equal* |
+| reserved | names that the client uses for itself, or cannot take |
+| styles | the naming [styles](../glossary.md#style) whose names can be legal there |
+| known by | run or read, and the versions |
+| source, date | where the rule is from, and when it was last checked |"""
 
 
 def page() -> str:

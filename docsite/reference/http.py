@@ -63,7 +63,7 @@ _GUARDS: Final = {
     "caller": "a token, if the configuration requires one",
 }
 _INTRODUCTION: Final = """`truename serve --http HOST:PORT` serves these paths. *Access* is the credential that a request needs. The gateway refuses a
-foreign `Origin` or `Host` on every path, and other methods than the listed ones with 405. [Access control](../gateway/access.md) shows how callers
+foreign HTTP `Origin` or `Host` header on every path, and other methods than the listed ones with 405. [Access control](../gateway/access.md) shows how callers
 authenticate. On a loopback address no credential is needed until you configure one."""
 _VIEWS: Final = """| path | list of tools |
 |---|---|

@@ -78,57 +78,71 @@ __all__ = [
 
 
 class CodeInfo(NamedTuple):
-    """The numbers of an error code: a JSON-RPC code and an exit status (1 findings, 2 usage, 3 upstream)."""
+    """An error code outside: a JSON-RPC code, an exit status (1 findings, 2 usage, 3 upstream), and its meaning."""
 
     jsonrpc: int
     exit_status: int
+    meaning: str
 
 
 CODES: Mapping[str, CodeInfo] = {
-    "invalid_tool_id": CodeInfo(-32602, 2),
-    "invalid_version": CodeInfo(-32602, 2),
-    "invalid_encoding": CodeInfo(-32602, 2),
-    "invalid_name": CodeInfo(-32602, 2),
-    "unknown_dialect": CodeInfo(-32602, 2),
-    "duplicate_name": CodeInfo(-32602, 1),
-    "ambiguous_qualified_name": CodeInfo(-32602, 1),
-    "duplicate_deferred": CodeInfo(-32602, 1),
-    "reserved_namespace": CodeInfo(-32602, 1),
-    "no_legal_name": CodeInfo(-32602, 1),
-    "invalid_config": CodeInfo(-32603, 2),
-    "left_alone": CodeInfo(-32603, 2),
-    "conflict": CodeInfo(-32603, 1),
-    "corrupt": CodeInfo(-32603, 2),
-    "full": CodeInfo(-32603, 1),
-    "style_mismatch": CodeInfo(-32603, 2),
-    "identity_mismatch": CodeInfo(-32603, 2),
-    "newer": CodeInfo(-32603, 2),
-    "not_held": CodeInfo(-32602, 2),
-    "readonly": CodeInfo(-32603, 2),
-    "busy": CodeInfo(-32603, 2),
-    "unusable": CodeInfo(-32603, 2),
-    "withdrawn": CodeInfo(-32602, 1),
-    "invalid_day": CodeInfo(-32602, 2),
-    "rename_refused": CodeInfo(-32602, 1),
-    "bound": CodeInfo(-32603, 2),
-    "upstream_unavailable": CodeInfo(-32603, 3),
-    "unknown_tool": CodeInfo(-32602, 1),
-    "ambiguous_name": CodeInfo(-32602, 1),
-    "retired_name": CodeInfo(-32602, 1),
-    "unsupported": CodeInfo(-32602, 1),
-    "quarantined": CodeInfo(-32602, 1),
-    "unrecorded": CodeInfo(-32603, 1),
-    "state_unavailable": CodeInfo(-32603, 1),
-    "address_refused": CodeInfo(-32602, 3),
-    "login_required": CodeInfo(-32603, 3),
-    "answer_blocked": CodeInfo(-32603, 1),
-    "approval_required": CodeInfo(-32602, 1),
-    "invalid_call": CodeInfo(-32602, 2),
-    "invalid_history": CodeInfo(-32602, 2),
-    "invalid_request": CodeInfo(-32602, 2),
-    "call_reused": CodeInfo(-32602, 1),
-    "call_repeated": CodeInfo(-32602, 1),
-    "quota_exceeded": CodeInfo(-32603, 1),
+    "invalid_tool_id": CodeInfo(-32602, 2, "The text is not a tool id."),
+    "invalid_version": CodeInfo(
+        -32602, 2, "The version is not a whole number from 1, is not allowed in this place, or cannot be increased."
+    ),
+    "invalid_encoding": CodeInfo(-32602, 2, "The text is not the encoded form of a tool id."),
+    "invalid_name": CodeInfo(-32602, 2, "The name is not legal for the client."),
+    "unknown_dialect": CodeInfo(-32602, 2, "No client, framework or provider has this name."),
+    "duplicate_name": CodeInfo(-32602, 1, "Two tools have the same id or the same name."),
+    "ambiguous_qualified_name": CodeInfo(
+        -32602, 1, "A tool named `n.x` and a tool `x` in namespace `n` have the same qualified name."
+    ),
+    "duplicate_deferred": CodeInfo(-32602, 1, "Two deferred tools have the same name."),
+    "reserved_namespace": CodeInfo(
+        -32602, 1, "A namespace has the same name as its tool, which is the mark of a deferred tool."
+    ),
+    "no_legal_name": CodeInfo(-32602, 1, "The style has no name for the tool that the client accepts."),
+    "invalid_config": CodeInfo(-32603, 2, "The configuration has an error."),
+    "left_alone": CodeInfo(-32603, 2, "Truename does not change this file."),
+    "conflict": CodeInfo(-32603, 1, "Another tool holds the name."),
+    "corrupt": CodeInfo(-32603, 2, "The stored state is damaged, or Truename did not write it."),
+    "full": CodeInfo(-32603, 1, "A limit is reached, such as the names of one server (`max_claims`)."),
+    "style_mismatch": CodeInfo(-32603, 2, "The ledger was made with another style, or with other settings of names."),
+    "identity_mismatch": CodeInfo(-32603, 2, "The ledger has other tool ids than the configuration declares."),
+    "newer": CodeInfo(-32603, 2, "A later version of Truename wrote the stored state."),
+    "not_held": CodeInfo(-32602, 2, "The ledger does not contain the name, so it cannot be changed."),
+    "readonly": CodeInfo(-32603, 2, "The ledger is open for reading only, and a name was to be recorded."),
+    "busy": CodeInfo(-32603, 2, "Another process uses the stored state, or the state could not be read in time."),
+    "unusable": CodeInfo(-32603, 2, "The path, the disk or the database of the stored state cannot be used."),
+    "withdrawn": CodeInfo(-32602, 1, "The name was retired or redirected, so no other tool can get it."),
+    "invalid_day": CodeInfo(-32602, 2, "The text is not a date."),
+    "rename_refused": CodeInfo(-32602, 1, "The rename was refused as a whole; nothing was changed."),
+    "bound": CodeInfo(-32603, 2, "The catalogue gives a recorded id to another tool than the ledger does."),
+    "upstream_unavailable": CodeInfo(-32603, 3, "The server cannot be called, or its answer did not arrive."),
+    "variable_unset": CodeInfo(
+        -32603, 3, "The server's entry refers to a value that is not set, so the server was not started."
+    ),
+    "unknown_tool": CodeInfo(-32602, 1, "No tool that the caller can use has the name."),
+    "ambiguous_name": CodeInfo(-32602, 1, "Several tools match the name."),
+    "retired_name": CodeInfo(-32602, 1, "The name was retired; it never leads to another tool."),
+    "unsupported": CodeInfo(-32602, 1, "A rule or a person forbids the call, or the tool is not for this caller."),
+    "quarantined": CodeInfo(-32602, 1, "A person has to review the tool's definition first, or rejected it."),
+    "unrecorded": CodeInfo(-32603, 1, "The audit log is required and cannot be written."),
+    "state_unavailable": CodeInfo(-32603, 1, "Approvals cannot be read or written, so the call was not run."),
+    "address_refused": CodeInfo(-32602, 3, "The gateway may not contact this address."),
+    "login_required": CodeInfo(
+        -32603, 3, "The caller has to log in at the server, or to send an access token of its own."
+    ),
+    "answer_blocked": CodeInfo(
+        -32603, 1, "A rule suspects a prompt injection in the answer, which was withheld; the call ran."
+    ),
+    "approval_required": CodeInfo(-32602, 1, "A person has to approve the call first."),
+    "invalid_call": CodeInfo(-32602, 2, "The payload is not a call of a tool."),
+    "invalid_history": CodeInfo(-32602, 2, "The recorded conversation is not one that the model's API accepts."),
+    "invalid_request": CodeInfo(-32602, 2, "The request is not one that the model's API accepts."),
+    "call_reused": CodeInfo(-32602, 1, "The call id was used before, for another call."),
+    "call_repeated": CodeInfo(-32602, 1, "This call was started before, and was not run again."),
+    "quota_exceeded": CodeInfo(-32603, 1, "The principal has reached a quota of calls."),
 }
 
 
@@ -267,14 +281,18 @@ class InvalidName(TruenameError, ValueError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnknownDialect(TruenameError, LookupError):
-    """A provider, client or framework that is not in the table of dialects."""
+    """A provider, client or framework that is not in the table of dialects, or a ``version`` that it cannot have."""
 
     name: str
     suggestions: tuple[str, ...] = ()
+    version: str | None = None
     code: str = "unknown_dialect"
 
     def __str__(self) -> str:
         hint = f"Did you mean {_choice(self.suggestions)}?" if self.suggestions else "`truename clients` lists them."
+        if self.version is not None:
+            owner = self.name.partition("@")[0]
+            return f"{excerpt(self.version)} is not a version of {owner}. Write {owner}, or a client as in codex@0.50."
         return f"Unknown client or provider: {excerpt(self.name)}. {hint}"
 
 
@@ -355,12 +373,14 @@ _LEDGER_TEXT: Mapping[str, str] = {
 class LedgerError(TruenameError):
     """An error of the ledger; the code says which fields are set.
 
-    ``conflict`` (name, holder, claimant), ``corrupt`` (path, line, reason), ``full`` (origin, count),
-    ``style_mismatch`` (recorded, wanted), ``identity_mismatch`` (origin, name, recorded, wanted, count of such
-    tools), ``newer`` (path, version), ``not_held`` (name), ``readonly`` (name),
-    ``busy`` (path), ``unusable`` (path, reason), ``withdrawn`` (name, claimant), ``bound`` (claimant,
-    origin, name), ``invalid_day`` (wanted). If ``remedy`` is set, the text consists of
-    ``path``, ``reason`` and ``remedy``.
+    - ``conflict``: name, holder, claimant; ``withdrawn``: name, claimant
+    - ``bound``: claimant, origin, name; ``full``: origin, count
+    - ``style_mismatch``: recorded, wanted
+    - ``identity_mismatch``: origin, name, recorded, wanted, and as count the number of such tools
+    - ``not_held`` and ``readonly``: name; ``invalid_day``: wanted
+    - ``corrupt``: path, line, reason; ``newer``: path, version; ``busy``: path; ``unusable``: path, reason
+
+    If ``remedy`` is set, the text consists of ``path``, ``reason`` and ``remedy``.
     """
 
     code: str
@@ -396,7 +416,8 @@ class UnknownTool(ResolutionError):
     """A name that no available tool has.
 
     ``reason`` is ``unknown``, ``absent`` (the tool that has the name is not available now), ``malformed``, or
-    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. It is ``unread`` (code
+    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. It is ``renamed`` if the
+    server of an absent tool probably renamed it, to the one in ``suggestions``. It is ``unread`` (code
     ``busy``) if other gateways may have given the name to a tool, and what they wrote could not be read in time.
     ``detail`` continues the text: for ``malformed`` the problem, else the protocol versions concerned ("" if none).
     """
@@ -408,7 +429,13 @@ class UnknownTool(ResolutionError):
     code: str = "unknown_tool"
 
     def __str__(self) -> str:
-        if self.reason == "absent":
+        if self.reason == "renamed" and self.suggestions:
+            name = excerpt(self.suggestions[0])
+            return (
+                f"{excerpt(self.text)} was probably renamed to {name} by its server; nothing was run. "
+                f"Nobody has confirmed that: read what {name} does, and call it only if it is the tool that you mean."
+            )
+        if self.reason in ("absent", "renamed"):
             return (
                 f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
                 "It works again when its server offers it; no other tool has this name."

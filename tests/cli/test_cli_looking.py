@@ -53,6 +53,19 @@ def test_names_look_as_recorded(run: Run, monkeypatch: pytest.MonkeyPatch, dump:
     same_as_golden(f"names-{width}", done.out)
 
 
+def test_a_long_list_of_names_is_one_table(run: Run, tmp_path: Path) -> None:
+    tools = [{"name": f"get_{'very_' * (number % 4)}item_{number}"} for number in range(2_345)]
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps({"items": tools}), "utf-8")
+
+    done = run("names", file)
+
+    heading, _, *rows = done.out.split("\n\n")[0].splitlines()
+    column = heading.index("name")
+    assert [row[column:] for row in rows] == [tool["name"] for tool in tools]
+    assert {row[column - 3 : column] for row in rows} == {"   "}
+
+
 def test_names_as_json_tell_every_tool(run: Run, dump: Path) -> None:
     document = run("names", dump, "--for", "cursor", "--style", "prefixed", "--json").document
 
@@ -212,3 +225,15 @@ def test_json_is_one_ascii_document(run: Run, dump: Path) -> None:
 @pytest.mark.parametrize("dialect", dialects.table(), ids=lambda dialect: dialect.name)
 def test_there_are_words_for_whatever_a_client_does(dialect: dialects.Dialect) -> None:
     assert facts(dialect)["became equal"]
+
+
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        ("claude-code", "128, of which 113 are left for the tool's name, if the server's key is truename"),
+        ("claude-desktop", "64"),
+        ("windsurf", "not known, so Truename uses at most 46 characters"),
+    ],
+)
+def test_the_length_of_names_is_told_in_words(client: str, words: str) -> None:
+    assert facts(dialects.get(client))["length"] == words

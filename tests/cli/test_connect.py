@@ -70,6 +70,22 @@ def test_connecting_in_another_way_says_that_the_first_one_has_to_be_undone(
     assert (home / ".cursor" / "mcp.json").read_bytes() == before
 
 
+def test_a_rule_about_a_server_that_the_client_gets_now_is_said_not_to_hold(run: Run, home: Path) -> None:
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {}}), "utf-8")
+    (home / ".claude").mkdir()
+    permissions = {"deny": ["mcp__github__delete_repo", "mcp__other__x"], "allow": ["mcp__github__search"]}
+    (home / ".claude" / "settings.json").write_text(json.dumps({"permissions": permissions}), "utf-8")
+
+    done = run("connect", "claude-code", "--all", "--yes")
+
+    said = words(done.out + done.err)
+    assert done.status == 0
+    assert "'mcp__github__delete_repo' in" in said
+    assert "does not hold for the tools of 'github' that the client gets through 'tn'" in said
+    assert "mcp__other__x" not in said
+    assert "mcp__github__search" not in said
+
+
 def test_connect_says_what_it_changed_and_disconnect_gives_it_back(run: Run, cursor: Path) -> None:
     before = cursor.read_bytes()
 

@@ -99,7 +99,13 @@ def test_a_key_that_stands_twice_in_yaml_is_noted(text: str, where: tuple[int, i
 @pytest.mark.parametrize(
     ("text", "language", "place", "word"),
     [
-        ('{"a": 1', "json", "line 1, column 8", "delimiter"),
+        ('{"a": 1', "json", "line 1, column 8", "the file ends too early: '}' is missing"),
+        ('{"a": ["]", {"b": 1}\n\n', "json", "line 3, column 1", "the file ends too early: ']}' is missing"),
+        ('{"a": 1, // "b": [', "jsonc", "line 1, column 19", "the file ends too early: '}' is missing"),
+        ('{"a": "b', "json", "line 1, column 7", "the file ends inside a string"),
+        ('{"a": "b\n}', "json", "line 1, column 9", "a string has no closing quote"),
+        ("[" * 99, "json", "line 1, column 100", "Expecting value"),
+        ('{"a": 1]', "json", "line 1, column 8", "delimiter"),
         ('{\n"a": }', "jsonc", "line 2, column 6", "Expecting value"),
         ("{'a': 1}", "json", "line 1, column 2", "double quotes"),
         ("[1,,]", "jsonc", "line 1, column 4", "Expecting value"),

@@ -20,6 +20,7 @@ from tests.gateway.office import ASK, Office, User, gateway, ran
 from tests.shared import ROOT
 from truename.errors import LedgerError
 from truename.gateway import listening
+from truename.gateway.trust.decisions import Decisions
 from truename.policy import read_policy
 
 if TYPE_CHECKING:
@@ -172,6 +173,35 @@ async def test_of_calls_that_are_the_same_one_is_asked_about_at_a_time(
             for _ in range(4):
                 calls.start_soon(call)
     assert heard == [True] * 4
+    assert len(user.asked) == 1
+
+
+async def test_a_call_that_looked_before_the_same_one_was_allowed_is_not_asked_about(
+    lab: Lab, connect: Callable[..., Any], office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, settled, looks = User("allow with these arguments"), anyio.Event(), 0
+    allowed, settle = Decisions.allowed, Decisions.settle
+
+    async def look(self: Any, *words: Any) -> Any:
+        nonlocal looks
+        found, looks = await allowed(self, *words), looks + 1
+        if looks == 1:
+            await settled.wait()
+        return found
+
+    async def settle_then(self: Any, *words: Any) -> None:
+        await settle(self, *words)
+        settled.set()
+
+    monkeypatch.setattr(Decisions, "allowed", look)
+    monkeypatch.setattr(Decisions, "settle", settle_then)
+    async with (
+        gateway(lab, office) as address,
+        connect(address, "legacy", elicitation_callback=user.elicited) as client,
+        anyio.create_task_group() as calls,
+    ):
+        for _ in range(2):
+            calls.start_soon(partial(ran, client, text="x"))
     assert len(user.asked) == 1
 
 

@@ -117,7 +117,7 @@ def test_elsewhere_a_page_is_of_the_host_that_it_asks(
 def test_a_refusal_says_what_is_wrong() -> None:
     here = OriginGuard(loopback=True)
     host, far = ("host", "localhost"), "https://evil.example"
-    twice = (BAD_REQUEST, "Send exactly one Host header and at most one Origin.")
+    twice = (BAD_REQUEST, "Send exactly one Host header and at most one Origin header.")
 
     assert refused(here, host, ("origin", "http://localhost")) is None
     assert refused(here) == twice

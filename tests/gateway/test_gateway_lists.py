@@ -1,4 +1,4 @@
-"""What clients see: names in pinned order, definitions unchanged, and word of every change."""
+"""What clients see: names in fixed order, definitions unchanged, and word of every change."""
 
 from __future__ import annotations
 

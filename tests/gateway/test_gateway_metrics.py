@@ -22,6 +22,7 @@ from truename.config.telemetry import Telemetry
 from truename.errors import ConfigError
 from truename.gateway import Gateway, listening
 from truename.gateway.http import probes
+from truename.gateway.upstream_errors import unset
 from truename.identity import ToolId
 from truename.policy.call import CallEvent
 from truename.policy.profiles import Profile, Profiles
@@ -113,6 +114,13 @@ def test_labels_are_bounded_whatever_servers_say() -> None:
     assert seconds_of(found, "_OTHER", "w", "client") == 1_000
     assert at(found, "truename_tool_calls_total", tool="w@1/tool1@1", outcome="ok") == 1
     assert at(found, "truename_tool_calls_total", tool="other", outcome="ok") == 998
+
+
+def test_a_call_of_a_server_with_an_unset_variable_is_counted_under_its_code() -> None:
+    metrics = Metrics()
+    metrics.record_call(event(1, code=unset("w", ()).code))
+    found = samples(metrics.exposition().decode())
+    assert at(found, "truename_calls_total", server="w", outcome="ok", code="variable_unset") == 1
 
 
 def test_a_servers_key_is_escaped() -> None:

@@ -131,14 +131,14 @@ async def test_a_successor_that_fails_is_as_at_the_start(lab: Lab) -> None:
 
 
 async def test_changes_in_quick_succession_leave_the_last(lab: Lab, tmp_path: Path) -> None:
-    first, second = lab.script("w", "journal", str(tmp_path / "a"), "note"), lab.normal("w", "get")
-    third, never = lab.normal("w", "put"), lab.script("w", "late", str(tmp_path / "never"))
+    first, third = lab.script("w", "journal", str(tmp_path / "a"), "note"), lab.normal("w", "put")
+    never, nor_this = (lab.script("w", "late", str(tmp_path / name)) for name in ("never", "nor this"))
     async with lab.gateway(first) as gateway:
-        for server in (second, third, first):
+        for server in (never, nor_this, first):
             await gateway.reload(another(gateway, server))
         await gateway.settle()
         assert names(gateway) == ["note"]
-        # Nobody else was ever ready: what was to come in between did not.
+        # Nobody else was ever ready, and nobody waited for those in between.
         assert [event.server for event in lab.events if event.kind == "ready"] == ["w"]
 
         await gateway.reload(another(gateway, never))

@@ -22,6 +22,7 @@ from tests.fuzz.house import Hostile, upstream
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.streams import BOTH, reader
 from tests.support.tls import trusting
+from truename.gateway.http import web_server
 from truename.gateway.http.session import Session
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ async def test_a_listener_that_stopped_reading_makes_room_for_who_comes_back(lab
                 await stream.rest()
             last = place(await until(stale, b"list_changed"))
             async with client.get(last) as again:
-                await rest(stale)
+                await until(stale, b"\r\n0\r\n\r\n")
                 async with client.call("grow", "two", arguments={"name": "two"}) as stream:
                     await stream.rest()
                 assert (await again.message())["method"] == "notifications/tools/list_changed"
@@ -309,6 +310,12 @@ async def test_an_upgrade_that_a_client_of_http_1_0_offers_leaves_it_one(lab: La
         await stream.send(UPGRADE % (b"GET", b"1.0", b"upgrade"))
         # Its connection ends with the response (RFC 9112, section 9.3).
         assert (await rest(stream)).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(("balancer", "seconds"), [("HAProxy", 5), ("nginx", 60), ("AWS ALB", 60)])
+def test_a_balancer_ends_idle_connections_before_the_gateway_does(balancer: str, seconds: int) -> None:
+    # Defaults of pool-purge-delay, of keepalive_timeout in an upstream, and of the idle timeout.
+    assert seconds < web_server.IDLE_SECONDS, balancer
 
 
 async def test_empty_lines_keep_no_connection_open(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

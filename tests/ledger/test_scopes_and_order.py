@@ -1,4 +1,4 @@
-"""Scopes, the pinned order of lists, and tools that go and come back."""
+"""Scopes, the fixed order of lists, and tools that go and come back."""
 
 from __future__ import annotations
 

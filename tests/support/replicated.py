@@ -52,6 +52,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_holding::questions_that_wait_are_bounded_in_bytes",
         "gateway_holding::the_calls_of_one_user_that_wait_keep_no_other_from_being_asked",
         "gateway_http::sessions_are_bounded",
+        "gateway_isolation::nobody_who_signed_in_keeps_all_others_out_by_opening_sessions",
         "gateway_http::sessions_are_counted_over_all_paths",
         "gateway_http::subscriptions_are_counted_over_all_paths",
         "gateway_isolation::programs_of_users_are_bounded",
@@ -92,6 +93,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_audit::a_second_gateway_on_one_directory_writes_a_chain_of_its_own",
         "gateway_audit::another_configuration_is_written_down_and_what_was_refused_without_its_text",
         "gateway_audit::the_head_is_in_the_state_database_and_a_stored_head_is_no_news",
+        "gateway_audit::where_a_name_leads_from_now_on_is_written_down_whoever_said_so",
         "gateway_audit::who_starts_and_ends_is_written_down",
         "gateway_traces::the_journal_has_the_span_s_own_trace",
     ),
@@ -123,6 +125,12 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "raw_connections::the_end_of_a_session_ends_the_streams_that_nobody_reads[http]",
         "raw_connections::who_stopped_reading_gets_everything_on_another_connection[http]",
         "response_forms::many_upgrades_in_one_piece_are_answered_one_after_the_other",
+    ),
+    "Ids of tasks of a session's own program are told apart within one replica; no other reads them.": (
+        "gateway_tasks::sessions_with_programs_of_their_own_have_tasks_of_their_own[session",
+    ),
+    "A replica that refused a call for a quota asks again after a second; another one has ended the call.": (
+        "call_quotas::a_call_that_ended_makes_room_for_the_next[legacy",
     ),
     "It needs a state in memory or in a file, or a key that is none.": (
         "gateway_approvals_waiting::a_state_that_can_not_be_read_stops_the_gateway",

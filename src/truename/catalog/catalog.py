@@ -112,13 +112,12 @@ class Catalog(Mapping[ToolId, Tool]):
         """Build a catalogue from the tools/list results of MCP servers.
 
         ``servers`` maps server keys to lists of tools or whole results. It may also be pairs of key and list: each pair
-        is then a separate server, and keys may repeat. ``bound`` are the identities that a ledger has on record;
-        ``owners`` (`Ledger.origins`) are the tools of all ids that it ever had, which is more after
-        `truename rename --ids`; none of these ids is given to another tool. ``identities`` are those that the operator
-        declares, by server key.
+        is then a separate server, and keys may repeat. ``bound`` are the identities that a ledger has on record.
+        ``owners`` (`Ledger.origins`) also has ids that tools had before `truename rename --ids`. No id in either is
+        given to another tool. ``identities`` are those that the operator declares, by server key.
 
         Names that cannot be admitted (empty, not printable, over 1,024 characters), and tools whose id another server
-        has, raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`; with ``strict=False``, as in the gateway
+        has, raise an `ExceptionGroup` of `InvalidName` and `DuplicateTool`. With ``strict=False``, as in the gateway
         and the commands, they are omitted and reported in `notices`. Ids on record that differ from the declared ones
         raise `LedgerError` (``identity_mismatch``); with ``strict=False`` the recorded ids are kept.
 

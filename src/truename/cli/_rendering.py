@@ -47,6 +47,8 @@ _LEAST: Final = 24
 _MOST_DIVIDED: Final = 3
 _HIDDEN: Final = "***"
 _CONTEXT: Final = 2
+# A long table is printed in parts: the first rows are seen at once.
+_ROWS: Final = 1_000
 _LONGEST: Final = 240
 # Masks secrets by name in the whole diff: it also shows lines that are not about servers.
 _NAMED: Final = re.compile(
@@ -135,23 +137,29 @@ def print_table(
 
     console = output(error=error)
     cells = [list(map(_text, row)) for row in rows]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for heading, width in zip(headings, _widths(headings, cells, whole, console.width), strict=True):
-        table.add_column(heading, overflow="fold", width=width)
-    for row in cells:
-        table.add_row(*row)
-    with console.capture() as captured:
-        console.print(table)
-    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    console.file.write(f"{text}\n")
+    widths = _widths(headings, cells, whole, console.width)
+    # Parts of one table are equally wide.
+    step = max(1, len(cells)) if None in widths else _ROWS
+    for start in range(0, max(1, len(cells)), step):
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", show_header=start == 0)
+        for heading, width in zip(headings, widths, strict=True):
+            table.add_column(heading, overflow="fold", width=width)
+        for row in cells[start : start + step]:
+            table.add_row(*row)
+        with console.capture() as captured:
+            console.print(table)
+        text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+        console.file.write(f"{text}\n")
 
 
 def _widths(headings: Sequence[str], cells: list[list[Text]], whole: int | None, room: int) -> list[int | None]:
     """Return the widths of the columns; None lets rich decide, which folds the longest first."""
     free: list[int | None] = [None] * len(headings)
+    longest = [max([len(head), *(row[i].cell_len for row in cells)]) for i, head in enumerate(headings)]
+    if len(cells) > _ROWS and sum(longest) + _GAP * (len(headings) - 1) <= room:
+        return [*longest]
     if whole is None or len(headings) > _MOST_DIVIDED:
         return free
-    longest = [max(len(head), *(row[i].cell_len for row in cells)) for i, head in enumerate(headings)]
     left = room - _GAP * (len(headings) - 1) - longest[whole]
     others = [i for i in range(len(headings)) if i != whole]
     if sum(longest) - longest[whole] <= left or left < _LEAST * len(others):

@@ -14,7 +14,7 @@ from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Configuration, JsonOutput
+from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config
@@ -98,15 +98,14 @@ def lines_of(one: ListedApproval) -> Iterator[str]:
 
 @approvals.command(name="list")
 def list_(
-    source: Configuration | None = None,
-    /,
+    config: ConfigFile = None,
     *,
     waiting: Waiting = False,
     watch: Watch = False,
     as_json: JsonOutput = False,
 ) -> int:
     """List pending calls and decisions. Exit status 1: a call is pending."""
-    with _decisions(source) as (_, decisions):
+    with _decisions(config) as (_, decisions):
         if watch:
             return _watched(decisions, as_json=as_json)
         found = [one for one in decisions.all() if one.waits or not waiting]

@@ -15,7 +15,7 @@ from truename.cli import _completion
 from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import Configuration, JsonOutput
+from truename.cli._options import JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
@@ -320,9 +320,9 @@ def _is_plain(character: str) -> bool:
 
 
 @pins.command(name="list")
-def list_(source: Configuration | None = None, /, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
+def list_(config: Config = None, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
     """List trusted, pending and rejected definitions. Exit status 1: a definition is pending."""
-    with _book(configuration(source)) as book:
+    with _book(configuration(config)) as book:
         seen, trusted = list(book.seen().values()), sorted(book.pins().values(), key=lambda one: one.key)
     open_ones = [one for one in seen if one.word == "waiting"]
     shown: list[PinnedTool] = (

@@ -19,6 +19,7 @@ from truename.clients.connection_notes import (
     search_bypasses_lists,
     stdio_notes,
     token_notes,
+    unapplied_rule_notes,
     unverified_notes,
 )
 from truename.clients.gateway_address import ADDRESS_FIELDS, ShownAddress, entry_for, shown_by
@@ -313,9 +314,18 @@ class _PlanBuilder:
             self._add_first_entry()
         moves = [*map(self._move_to_common, joined), *(self._move(one, one.key, self._names.alone) for one in separate)]
         self._replace_kept_names(moves, skipped=joined)
+        if self._request.entries == "all":
+            self._notes += unapplied_rule_notes(self._client_files, self._added_servers(), self._name, _HARMLESS)
         unlisted = dict.fromkeys(one.key for one in separate if one.upstream not in self._names.alone)
         self._notes += unverified_notes(unlisted, answers=self._address.answers)
         return self._plan(joined, separate)
+
+    def _added_servers(self) -> Iterator[str]:
+        """Yield the servers of the gateway that the client did not have."""
+        shown = [shown_by(one.server) for one in self._choice.already]
+        known = {one.upstream for one in self._choice.selected} | {one.only for one in shown}
+        known.update(key for one in shown if one.only is None for key in one.servers or ())
+        return (one.key for one in self._address.config.enabled if one.key not in known)
 
     def _enter_separately(self, one: SelectedServer) -> None:
         server = self._address.server(one.key, ShownAddress(only=one.upstream), file=one.found.file, **self._transport)

@@ -16,7 +16,7 @@ from truename.editing import ABSENT, value_at
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from truename.clients.find import ClientServer, FoundFile
@@ -40,6 +40,7 @@ __all__ = [
     "search_bypasses_lists",
     "stdio_notes",
     "token_notes",
+    "unapplied_rule_notes",
     "unverified_notes",
 ]
 
@@ -84,6 +85,24 @@ class PredictedLosses:
                 f"and it is unknown which one a call runs ({tools})"
             )
         return ". ".join(clauses)
+
+
+def unapplied_rule_notes(
+    files: Iterable[FoundFile], added: Iterable[str], name: str, harmless: Collection[str]
+) -> Iterator[PlanNote]:
+    """Yield a note for each rule of the client about a server that it gets now, as part of a common entry.
+
+    The rule names the server by its own key, under which the client has nothing: it does not hold for the tools there.
+    """
+    keys = tuple(added)
+    for found in files:
+        for kept in found.kept:
+            about = [key for key in keys if matches(kept, key, None)]
+            if kept.server is None or kept.effect in harmless or not about:
+                continue
+            rule, tools = f"{excerpt(kept.text)} in {found.path}", f"the tools of {excerpt(about[0])}"
+            fact = f"{rule} does not hold for {tools} that the client gets through {excerpt(name)}"
+            yield PlanNote(kind="names", subject=kept.text, fact=fact, advice="Write the rule for their names there.")
 
 
 def predict_losses(dialect: str, servers: Mapping[str, Iterable[str]]) -> list[PredictedLosses]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.interpolate import env_bytes, read_env_file
 from truename.errors import config_error, excerpt
+from truename.files.json_syntax import json_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def _json(text: str, file: str) -> object:
             return json.loads(_TRAILING.sub(_blank, _COMMENT.sub(_blank, text)), object_pairs_hook=_Unique(file))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise config_error(file, where, f"it is not JSON ({error.msg})", "Fix the file there.") from error
+        raise config_error(file, where, f"it is not JSON ({json_problem(error)})", "Fix the file there.") from error
     except RecursionError as error:
         raise config_error(file, "", "it is nested too deeply", "Make it flatter.") from error
     except ValueError as error:

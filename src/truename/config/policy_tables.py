@@ -156,7 +156,7 @@ _CONTEXT: Final[Mapping[str, Setting]] = MappingProxyType(
         "app": Setting(type=TEXT, meaning="App for which it works.", default=Context.app, live=True),
         "origin": Setting(
             type=checked_by(TEXT.read, choice(ORIGINS)),
-            meaning="Origin of its calls: a model, a recording that is replayed, or a step of a program.",
+            meaning="Who makes its calls: a model, a recording that is replayed, or a step of a program.",
             default=Context.origin,
             live=True,
         ),

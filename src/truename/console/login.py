@@ -31,7 +31,7 @@ _START: Final = "/console/servers"
 _SIGN_IN: Final = "/console/sign-in"
 LOGIN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
     ("GET", _LOGIN): "none",
-    ("POST", _LOGIN): "same origin",
+    ("POST", _LOGIN): "same web origin",
     ("GET", _SIGN_IN): "none",
     ("POST", _LOGOUT): "form of the session",
 }

@@ -23,6 +23,7 @@ from truename.editing.syntax import (
     line_indent,
     newline_of,
 )
+from truename.files.json_syntax import json_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ class _Json:
             try:
                 value = _decode(clean, pairs)
             except json.JSONDecodeError as error:
-                raise InvalidSyntax(_NOT_JSON.format(error.msg), error.pos) from error
+                raise InvalidSyntax(_NOT_JSON.format(json_problem(error)), error.pos) from error
         if is_deep(value):
             raise TooDeep
         if pairs.repeated:

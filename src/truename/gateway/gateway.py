@@ -39,6 +39,7 @@ from truename.storage import StateLocation
 from truename.telemetry.call_spans import describe_call
 from truename.telemetry.setup import create_metrics, export_metrics
 from truename.trust import PinStore
+from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -168,6 +169,7 @@ class Gateway:
                 pins=pins,
                 approvals=approvals,
                 states=states,
+                renames=stack.enter_context(RenameStore(state)),
                 resting=resting,
             )
             stack.callback(self._close_approvals)

@@ -33,8 +33,17 @@ _MAX_LINE: Final = 300
 class UpstreamError(TruenameError):
     """A server cannot be used: its key, what happened, what to do, and the last lines of its standard error.
 
-    ``kind`` is one of missing, ended, timeout, refused, unreachable, protocol, too_large, busy, lost, withheld,
-    unset.
+    ``kind`` is the cause:
+
+    - ``missing``, ``ended``: the program was not found, or ended
+    - ``unreachable``, ``refused``, ``redirected``, ``address``: the address does not answer, refuses the request, leads
+      to another address, or is not allowed
+    - ``timeout``, ``lost``: no answer in time, or the connection was closed before it
+    - ``protocol``, ``too_large``: the answer violates the protocol, or is larger than ``max_result``
+    - ``busy``: too many calls; ``withheld``, ``blocked``: an answer came and is not passed on
+    - ``question``: the server asked something that nobody could answer
+    - ``login``, ``caller``, ``credential``: an access token is missing, or could not be obtained
+    - ``unset``: the server's entry refers to a value that is not set
     """
 
     server: str

@@ -100,7 +100,7 @@ class LedgerSettings(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Bind(Event):
-    """A tool of a server got its identity. The order of these events is the pinned order of lists."""
+    """A tool of a server got its identity. The order of these events is the fixed order of lists."""
 
     kind: ClassVar[str] = "bind"
 

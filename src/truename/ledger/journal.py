@@ -1,8 +1,8 @@
 """Read a journal of the format before the state database: events in a file, one a line.
 
-Each line is the CRC-32 of itself and all lines before it, and a JSON object. A last line that a killed writer left
-torn is dropped with a warning; any other damage (a changed, missing or moved line) is refused with its number: a
-ledger that forgets a claim could break the promise.
+Each line is the CRC-32 of itself and all lines before it, and a JSON object. If a killed writer left an incomplete last
+line, it is dropped with a warning. Any other damage (a changed, missing or moved line) is refused with its number,
+because a ledger that forgets a claim could give its name to another tool.
 """
 
 from __future__ import annotations

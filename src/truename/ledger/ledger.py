@@ -58,9 +58,9 @@ class LedgerCore:
 class Ledger:
     """The memory of names: in memory (`memory`) or in a state database (`open`).
 
-    A name belongs to the first tool that it was shown for, in every dialect, whatever joins, leaves or restarts;
-    only `redirect`, `retire` and `break_name`, which an operator calls, change what it answers, and the only tool that
-    may then be shown under it is the one to which it was redirected.
+    A name belongs to the first tool that it was shown for, in every dialect, whatever joins, leaves or restarts. Only
+    an operator can change what it leads to, by `redirect`, `retire` or `break_name`. Afterwards only the tool to which
+    it was redirected may be shown under it.
 
     >>> ledger = Ledger.memory()
     >>> ledger.redirect("fs.list", "files@1/list@1")
@@ -95,7 +95,7 @@ class Ledger:
         self._core.store.close()
 
     def scoped(self, scope: str) -> Ledger:
-        """Return a view in which names are a space of their own, as for a client that sees one server only."""
+        """Return a view with separate names, as for a client that sees only one server."""
         return type(self)(self._core, scope)
 
     @property
@@ -136,8 +136,8 @@ class Ledger:
     def bindings(self) -> Mapping[tuple[str, str], ToolId]:
         """Return the recorded identities by (server id, upstream name), for `Catalog.from_mcp(bound=...)`.
 
-        An id that was redirected to another tool, which was seen since, is no longer its first tool's: whatever that
-        server lists under the old name gets an id of its own.
+        An id that was redirected to another tool stays with that tool once it was seen. A tool that the first server
+        lists under the old name again gets a new id.
 
         >>> ledger = Ledger.memory()
         >>> old, new = ToolId.parse("fs/list"), ToolId.parse("files/list")
@@ -183,7 +183,7 @@ class Ledger:
         """Return the recorded tools of which one of these texts may be a name, and others with names like it.
 
         Names are the tool's own, the one in its id, and those that it held behind its server's part, all in the forms
-        of all styles. What is on record of each in a table of names is read at once, and nothing of other tools.
+        of all styles. The records of each in a table of names are read together, and none of other tools.
 
         >>> ledger = Ledger.memory()
         >>> ledger.remember(None, (), [("fs", "listFiles", ToolId.parse("fs/listfiles"))])
@@ -310,13 +310,13 @@ class Ledger:
         return self._scope.standing_folded(key)
 
     def pinned(self, ids: Iterable[ToolId]) -> list[ToolId]:
-        """Return the ids in pinned order: as first seen, new ones last, each server's together."""
+        """Return the ids in fixed order: as first seen, new ones last, each server's together."""
         ids = tuple(ids)
         self._core.state.origins.group().read_ahead(ids)
         return sorted(ids, key=self.place)
 
     def place(self, id: ToolId) -> tuple[int, int]:
-        """Return the place of an id in the pinned order, which never changes."""
+        """Return the place of an id in the fixed order, which never changes."""
         origins = self._core.state.origins.group()
         found = origins.rows.get(id) or origins.get(id)
         return (sys.maxsize, 0) if found is None else (found.server_rank, found.rank)
@@ -481,8 +481,8 @@ class Ledger:
     def redirect(self, old: str, new: str | ToolId, until: str | date = "") -> None:
         """Make an old name mean the tool that ``new`` (a recorded name, an id or its text) means.
 
-        Until a day (``2027-02-01``, inclusive) it is listed beside the present name too: half of the clients refuse
-        what is no longer listed. What an old id's tool held follows it, and the new tool may be shown under it.
+        Until a day (``2027-02-01``, inclusive) it is listed beside the present name too, because half of the clients
+        refuse names that are no longer listed. If ``old`` is an id, the names of its tool lead to the new tool too.
 
         Raises `LedgerError`: ``not_held`` if ``new`` is neither, ``invalid_day``; `InvalidName` for an invalid
         text.

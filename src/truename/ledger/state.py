@@ -76,7 +76,7 @@ class RecordedSpelling(NamedTuple):
 
 
 class OriginRow(NamedTuple):
-    """The origin of an identity, and its place in the pinned order: the server's place, and its own."""
+    """The origin of an identity, and its place in the fixed order: the server's place, and its own."""
 
     server: str
     name: str
@@ -85,7 +85,7 @@ class OriginRow(NamedTuple):
 
 
 class ServerCounts(NamedTuple):
-    """The numbers of a server's names, identities and URIs, and its rank in the pinned order, once it has one."""
+    """The numbers of a server's names, identities and URIs, and its rank in the fixed order, once it has one."""
 
     rank: int | None = None
     claims: int = 0
@@ -164,7 +164,7 @@ class LedgerState:
         # Those with records, and those that were asked for and have none.
         self.scopes: dict[str, NamingScope] = {}
         self._empty_scopes: dict[str, NamingScope] = {}
-        # How many servers have a place in the pinned order, and how many identities.
+        # How many servers have a place in the fixed order, and how many identities.
         self._ranked = self._bound = 0
         stored: tuple[LedgerRows[Any], ...] = (
             *(self.holders, self.spellings, self.shown, self.first_versions, self.origins, self.bindings),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.conventions.classification import classify
 from truename.errors import ConfigError, excerpt
+from truename.files.json_syntax import json_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,7 +74,8 @@ def _json(text: str, file: str) -> dict[str, object]:
     try:
         content = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise _error(file, f"line {error.lineno}, column {error.colno}", f"it is not JSON ({error.msg})") from error
+        where = f"line {error.lineno}, column {error.colno}"
+        raise _error(file, where, f"it is not JSON ({json_problem(error)})") from error
     except ValueError as error:
         raise _error(file, "", f"it is not JSON ({error})") from error
     if not isinstance(content, dict):

@@ -37,7 +37,7 @@ class ListedName(NamedTuple):
 
 
 def listing(names: NameTable, today: date) -> tuple[ListedName, ...]:
-    """Return the names listed on a day, in pinned order: the table's names, and old names that are still listed.
+    """Return the names listed on a day, in fixed order: the table's names, and old names that are still listed.
 
     An old name keeps its place, and is listed only in tables that showed it. One that is not legal in this dialect, or
     has the fold of another listed name, is omitted; calls of it still resolve.

@@ -42,10 +42,15 @@ def resolve(
 ) -> Resolution | Passthrough:
     """Return the tool that this text means in this table, with the steps that were tried.
 
-    Accepted are the table's names, older names on record, canonical ids in any spelling (any case, omitted versions,
-    ``@v1``, ``@latest``, percent- or tilde-encoded) and, if exactly one tool has them, the server's own name for the
-    tool, ``Server:tool``, names of other styles, and any of these with a client's affixes. In a table of some of a
-    catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these are unknown.
+    These texts are accepted:
+
+    - the table's names, and older names on record
+    - canonical ids in any spelling: any case, omitted versions, ``@v1``, ``@latest``, percent- or tilde-encoded
+    - if exactly one tool has them: the server's own name for the tool, ``Server:tool``, and names of other styles
+    - any of these with the prefix or suffix that a client adds
+
+    In a table of some of a catalogue's tools (`NameTable.among`), the hidden tools keep their names and ids, and these
+    are unknown.
 
     Chains of redirects are followed; a circular chain makes the tool absent. A name that a clean break removed
     matches nothing, in any spelling. The steps in their order are in docs/concepts/resolution.md.

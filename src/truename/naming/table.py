@@ -137,7 +137,7 @@ def _found(id: ToolId) -> Resolution:
 class NameTable(Mapping[ToolId, WireName]):
     """A total, one-to-one map ``ToolId -> wire name``, compiled once; an id can also be looked up by its text.
 
-    It iterates in the pinned order of lists. Build it with `project`.
+    It iterates in the fixed order of lists. Build it with `project`.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class NameTable(Mapping[ToolId, WireName]):
     def changed(
         self, generator: NameGenerator, gone: Collection[ToolId], assigned: Mapping[ToolId, AssignedName]
     ) -> NameTable:
-        """Return the table of a changed catalogue: without some tools, and with names of new ones, in pinned order.
+        """Return the table of a changed catalogue: without some tools, and with names of new ones, in fixed order.
 
         It costs what changed, and a copy of the indexes. Only for tables with a ledger, which knows the order.
         """

@@ -179,6 +179,22 @@ def test_what_is_advised_is_not_what_was_done_already(address: str, remedy: str)
     assert found.remedy == f"{remedy} gives each tool a name that it keeps."
 
 
+def test_a_shared_name_behind_the_gateway_needs_nothing() -> None:
+    def rules(*addresses: str) -> set[str]:
+        servers = [
+            ExaminedServer.listing(key, ["search"], config=ServerConfig(key=key, url=address, type="http"))
+            for key, address in zip("abc", addresses, strict=False)
+        ]
+        case = ClientCase(dialect=dialects.get("claude-code"), lists=ServerLists(servers), client="claude-code")
+        return {one.rule.name for one in examine([case]).findings}
+
+    gateway = "http://127.0.0.1:8750/mcp/for/claude-code/only/"
+
+    assert "shared_name" not in rules(f"{gateway}a", f"{gateway}b")
+    assert "shared_name" in rules(f"{gateway}a", "https://mcp.example/mcp")
+    assert "shared_name" in rules(f"{gateway}a", f"{gateway}b", "https://mcp.example/mcp")
+
+
 def test_lists_of_several_clients_are_told_once() -> None:
     lists = ServerLists([ExaminedServer.listing("a", ["x"]), ExaminedServer.listing("b", ["x"])])
     other = ServerLists([ExaminedServer.listing("a", ["x"]), ExaminedServer.listing("b", ["x"])])

@@ -234,8 +234,11 @@ def check_lists(lists: ServerLists) -> Iterator[Finding]:
     """Yield findings about the lists of tools that do not depend on the client."""
     for server in lists.servers:
         yield from _about(server)
+    behind_gateway = {server.key for server in lists.servers if server.shown is not None}
     for name, tools in lists.catalog.conflicts().items():
         servers = list(dict.fromkeys(tool.origin.server for tool in tools))
+        if behind_gateway.issuperset(servers):
+            continue
         spelled = tuple(dict.fromkeys(tool.origin.name for tool in tools))
         yield Finding(
             rule=RULES["shared_name"],

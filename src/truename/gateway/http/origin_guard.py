@@ -72,7 +72,7 @@ class OriginGuard:
         hosts = [host.decode("latin-1") for host in said_hosts]
         origins = [origin.decode("latin-1") for origin in said_origins]
         if len(hosts) != 1 or len(origins) > 1:
-            return _refused(HTTPStatus.BAD_REQUEST, "Send exactly one Host header and at most one Origin.")
+            return _refused(HTTPStatus.BAD_REQUEST, "Send exactly one Host header and at most one Origin header.")
         if not _name(hosts[0]) or not self._asked_here(hosts[0]):
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "Invalid Host header")
         if origins and not self._welcome(origins[0], hosts[0]):

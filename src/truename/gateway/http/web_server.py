@@ -31,7 +31,9 @@ __all__ = ["WebServer"]
 
 _SHUTDOWN_SECONDS: Final = 3
 HALF_SENT_SECONDS: Final = 20.0
-IDLE_SECONDS: Final = 5
+# A balancer must end an idle connection before this server does: a request that it sends at that moment is lost, and
+# the client gets no response. Balancers keep them for 5 s (HAProxy) to 60 s (nginx, load balancers of cloud providers).
+IDLE_SECONDS: Final = 75
 _LONGEST_HEAD: Final = 64 * 1024
 # Bytes in which hundreds of requests fit, and so many of these may wait: more would be made of what came in one piece.
 _PIECE: Final = 16 * 1024

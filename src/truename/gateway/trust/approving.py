@@ -212,6 +212,9 @@ class Approving:
         over = self._questions[own] = anyio.Event()
         answer: object = None
         try:
+            # Another question about the same call may have been answered since the last look.
+            if await self._decisions.allowed(asked.call, waiting) is not None:
+                return
             with anyio.move_on_after(self._patience):
                 async with self._unless_decided(asked.call, waiting):
                     try:

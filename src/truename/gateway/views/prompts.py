@@ -21,7 +21,7 @@ __all__ = ["prompts_described", "prompts_for", "wrong_prompt_text"]
 
 
 def prompts_described(table: NameTable, texts: ServerTexts) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
-    """Return the descriptors of prompts/list in pinned order: the servers' definitions under their wire names."""
+    """Return the descriptors of prompts/list in fixed order: the servers' definitions under their wire names."""
     long = beyond(table.catalog[id] for id in table)
     return tuple((id, {**_definition(table.catalog[id], texts, long), "name": name}) for id, name in table.items())
 

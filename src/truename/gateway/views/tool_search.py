@@ -142,10 +142,11 @@ class ToolSearch:
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned, left_out = pinned_tools(view.described, len(own), self._registry.settings, view.spec.rules.max_tools)
+        settings, lineage = self._registry.settings, self._registry.vetting.lineage
+        pinned, left_out = pinned_tools(view.described, len(own), settings, view.spec.rules.max_tools, lineage)
         if left_out:
             there, room = len(pinned) + left_out, len(pinned)
-            text = f"{there:,} tools are pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
+            text = f"{there:,} tools fit pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
             self._log.tell(("pinned", view.spec), text)
         described = [(id, _always_loaded(tool)) for id, tool in pinned]
         mine = [(ToolId.parse(tool["canonical_name"]), tool) for tool in own]

@@ -75,6 +75,11 @@ class ViewSpec:
         return replace(self, profiles=None, servers=None) if self.limits != Limits() else self
 
     @property
+    def caller(self) -> str:
+        """The client that the address names, without its version, as policy rules have it; "" if it names none."""
+        return (self.client or "").partition("@")[0]
+
+    @property
     def rules(self) -> Dialect:
         """What its names have to be."""
         return dialects.get(self.dialect) if self.only is None else dialects.own(self.client, self.only)
@@ -88,7 +93,7 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class View:
-    """A compiled view: its name table, and the descriptors of tools/list in pinned order with their tools.
+    """A compiled view: its name table, and the descriptors of tools/list in fixed order with their tools.
 
     One page holds all of them, unless that would be more than clients accept in one message. ``whole`` is the view of
     which this is a part; ``texts`` says how the servers' texts are read in it.

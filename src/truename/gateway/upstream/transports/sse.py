@@ -163,7 +163,7 @@ def _address(server: ServerConfig, stream: ServerUrl, told: bytes) -> ServerUrl:
         found = None
     if found is None or len(told) > _LONGEST_ADDRESS:
         shown = printable(told[:200].decode("utf-8", "replace"), 200)
-        wrong = f"sent a message endpoint of another origin ({shown!r})"
+        wrong = f"sent a message endpoint of another web origin ({shown!r})"
         raise _problem(server, "protocol", wrong, _UNUSABLE)
     return found._replace(user=stream.user)
 

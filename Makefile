@@ -135,6 +135,7 @@ lab-watch: $(VENV)/.dev ## the newest version of each real client against awkwar
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
+	$(if $(SHORT),$(BIN)/python -m bench names-quality --short)
 
 bench-gateways: $(VENV)/.dev ## MCP gateways side by side in one run (SHORT=1: three of them; REPORT=1: writes docs/measurements/benchmarks.md; GATEWAY=, SETUP=, ROUNDS=, SECONDS=)
 	@$(BIN)/python -m bench.gateways $(if $(SHORT),--short) $(if $(REPORT),--report) $(addprefix --gateway ,$(GATEWAY)) \
@@ -145,8 +146,9 @@ $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 	@touch $@
 
 # The model and its runtime take gigabytes: they are installed only here. SHORT=1 does without.
-names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name (SHORT=1: no embeddings)
+names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name, beside gateways and clients (SHORT=1: no embeddings; REPORT=1: writes docs/measurements/names-quality.md)
 	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
+	$(BIN)/python -m bench names-quality $(if $(SHORT),--short) $(if $(REPORT),--report)
 
 export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: 16 servers, FastMCP only)
 	$(BIN)/python -m tests.export $(if $(SHORT),--short)

@@ -213,7 +213,7 @@ class ToolSearch:
     def _discovery(self, limits: Limits) -> Discovery:
         """Return the index of what these limits leave: the order must not tell how common a word is elsewhere."""
         if (found := self._discoveries.get(limits)) is None:
-            found = self._discoveries[limits] = Discovery()
+            found = self._discoveries[limits] = Discovery(self._registry.settings.search_ranking)
         return found
 
     def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:

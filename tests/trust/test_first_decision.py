@@ -37,6 +37,9 @@ def test_a_call_is_decided_on_once(tmp_path: Path, first: Scope, second: Scope) 
         (kept,) = other.decisions()
         assert (kept.by, kept.state, kept.scope) == ("ann", "rejected", first)
         assert one.waiting() == other.waiting() == []
+    with ApprovalQueue(config.state_location()) as queue:
+        # The decision on a single call is found by its key; after another one the next such call waits anew.
+        assert (queue.ask(wanted(call(x=1)), most=10, lasts=600.0).key == key) is (first == "call")
 
 
 def test_a_call_that_waits_again_is_decided_on_again(tmp_path: Path) -> None:

@@ -366,9 +366,9 @@ def decided(
         most=most,
         only_first=bool(key),
     )
-    if ends is not None and grant.scope == "call":
+    if grant.scope == "call":
         # Both end together: the next such call is asked about again.
-        book.settle(one.key, ends)
+        book.settle(one.key, datetime.fromisoformat(grant.until).timestamp())
     else:
         book.drop(one.key)
     return grant

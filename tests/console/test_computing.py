@@ -28,8 +28,7 @@ async def test_of_many_pages_at_once_two_are_computed(lab: Lab, monkeypatch: pyt
         return []
 
     monkeypatch.setattr(NearNames, "of", of)
-    async with serving(lab, with_tokens=False) as world, world.browser() as browser:
-        await browser.get("/console")
+    async with serving(lab) as world, world.browser("op") as browser:
         statuses: list[int] = []
 
         async def read() -> None:

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
+from truename.console.page import RefusedError
 from truename.console.rendering import has_htmx, render
 from truename.policy.principal import LOCAL
 
@@ -107,7 +108,10 @@ class ConsoleLogin:
         if self._authenticators.is_barred(principal):
             return self._form("This account was deprovisioned here.", 403)
         response = RedirectResponse(target, 303)
-        self._sessions.begin(response, principal, self._seconds)
+        try:
+            self._sessions.begin(response, principal, self._seconds)
+        except RefusedError as refusal:
+            return self._form(str(refusal), refusal.status)
         return response
 
     async def _out(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,14 @@ def test_arguments_are_hidden_wherever_the_audit_log_hides_them(arguments: dict[
 )
 def test_arguments_without_a_secret_are_shown_as_they_are(arguments: dict[str, Any]) -> None:
     assert hidden_arguments(shown_arguments(arguments), ()) == shown_arguments(arguments)
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "x y " * 250_000, "x" * 1_000_000 + "...", "ab..." * 200_000])
+def test_a_long_line_is_searched_in_its_time(lab: Lab, text: str) -> None:
+    texts, began = SecretTexts(configured(lab)), time.monotonic()
+    assert texts.hidden(text) == text
+    # A pattern that tries 500 characters at each takes half a minute.
+    assert time.monotonic() - began < 8
 
 
 def configured(lab: Lab) -> Config:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from truename.policy.call import CallEvent
 
@@ -30,7 +30,7 @@ class RecentCalls:
     def note(self, call: CallEvent) -> None:
         """Keep a call that ended, without its arguments: they may be large, and may be secret. Long texts are cut."""
         texts = {name: getattr(call, name) for name in _TEXTS}
-        cut = {name: f"{text[:_LONGEST]}..." for name, text in texts.items() if len(text) > _LONGEST}
+        cut: dict[str, Any] = {name: f"{text[:_LONGEST]}..." for name, text in texts.items() if len(text) > _LONGEST}
         self._calls.appendleft(replace(call, arguments=None, **cut))
         self.count += 1
 

@@ -32,7 +32,7 @@ __all__ = ["SecretTexts", "hidden_arguments"]
 _SHORTEST: Final = 6
 _LEAST_BEGUN: Final = 4
 # Errors and lines that are too long end so.
-_CUT: Final = re.compile(r"(?P<before>[^.]{1,500}|[^ ]{1,500}?)\.\.\.")
+_CUT: Final = "..."
 # As long as what can be the name of a secret.
 _LONGEST_PIECE: Final = 100
 _LONGEST_TEXT: Final = 10_000
@@ -58,13 +58,13 @@ class SecretTexts:
     def hidden(self, text: str) -> str:
         """Return a text without the secrets in it."""
         known = text if self._pattern is None else self._pattern.sub(HIDDEN, text)
-        return redact_text(_CUT.sub(self._without_begun, known))
+        *before, last = known.split(_CUT)
+        return redact_text(_CUT.join([*map(self._without_begun, before), last]))
 
-    def _without_begun(self, found: re.Match[str]) -> str:
+    def _without_begun(self, before: str) -> str:
         """Return what stands before a cut without the beginning of a secret that was cut off there."""
-        before = found["before"]
         longest = max((_overlap(before, secret) for secret in self._secrets), default=0)
-        return f"{before[: len(before) - longest]}{HIDDEN}..." if longest else found[0]
+        return f"{before[: len(before) - longest]}{HIDDEN}" if longest else before
 
 
 def hidden_arguments(text: str, keys: Iterable[str]) -> str:
